@@ -11,9 +11,12 @@ From every pause between two watermarks of a session, and every wait of a commit
 out, and the longest remaining piece counts. It is a `lag` if a fault of other subscribers was in force in it, else a
 `stall`.
 
+With `behind_ns` a watermark must also pass each write in that time after its answer: it may not rise slowly, either.
+
 Witnesses:
 - stall: pauses and waits with a piece that was not excused;
 - lag: those of them during a fault of other subscribers that had an effect;
+- stale-watermark: watermarks that passed an answered write, in a time that was not excused;
 - memory-growth: probes at half of the bound or more;
 - user-blocks-acknowledgements: probes in naps at least as long as a silent subscriber is tolerated, in an open session.
 """
@@ -47,7 +50,8 @@ from harness.core.verdict import Judgement
 
 CHECKER = "liveness"
 STALL, LAG, GROWTH, BLOCKS = "stall", "lag", "memory-growth", "user-blocks-acknowledgements"
-ANOMALIES = (STALL, LAG, GROWTH, BLOCKS)
+STALE = "stale-watermark"
+ANOMALIES = (STALL, LAG, GROWTH, BLOCKS, STALE)
 NAP_REACH_NS = 250 * MS  # A nap is probed every 100 ms; the user may sleep this long around a probe.
 
 
@@ -68,7 +72,7 @@ def check(history: Path, context: Context) -> Judgement:
         witnesses[LAG] += any(record.is_beside_others(who, piece, is_effective=True) for piece in pieces)
         if longest(pieces) > limit_ns:
             troubles.append(record.delay(who, kind, max(pieces, key=lambda piece: piece[1] - piece[0]), limit_ns))
-    for found, anomaly, count in (record.growth(), record.naps()):
+    for found, anomaly, count in (record.growth(), record.naps(), record.behind()):
         witnesses[anomaly] += count
         troubles += found
     return judgement(CHECKER, ANOMALIES, troubles, witnesses)
@@ -90,7 +94,8 @@ class _Record:
         self._beside = [window for window in self._faults if is_among(window, self._subscribers)]
         self._disconnects = states(history, names, "disconnect")["disconnect"]
         self._probes = samples(history, "records", "commit-blocked-ns", "user-lag")
-        self._issued = _Issued(history, contract) if contract is not None and contract.wm_idle == "rests" else None
+        self._answered = _Issued(history, contract) if contract is not None else None
+        self._issued = self._answered if contract is not None and contract.wm_idle == "rests" else None
         end = phases(history).get("end")
         self._end_ns: int | None = None if end is None else int(end["ns"])
         self._excused = {who: self._excuses(who) for who in self._subscribers}
@@ -170,6 +175,37 @@ class _Record:
         count = sum(self._is_long_nap(sample) for sample in self._with_nap_length())
         return troubles, BLOCKS, count
 
+    def behind(self) -> tuple[list[Trouble], str, int]:
+        """Watermarks that stayed below an answered write for too long; and the number of those that passed one.
+
+        The time counts from the answer, or from the opening of the session, to the watermark that passes the write.
+        """
+        limit_ns, answered = self._bounds.behind_ns, self._answered
+        if limit_ns is None or answered is None:
+            return [], STALE, 0
+        troubles, witnesses = [], 0
+        for session in self._sessions:
+            points = [mark for mark in session.marks if mark.kind in ("open", "watermark")]
+            for before, mark in pairwise(points):
+                since_ns = answered.since_ns(before.position)
+                begin = None if since_ns is None else max(since_ns, points[0].ns)
+                if begin is None or begin >= mark.ns:
+                    continue
+                pieces = outside(begin, mark.ns, self._excused[session.subscriber])
+                witnesses += bool(pieces)
+                if longest(pieces) > limit_ns:
+                    piece = max(pieces, key=lambda piece: piece[1] - piece[0])
+                    troubles.append(self._behind(session.subscriber, piece, limit_ns))
+        return troubles, STALE, witnesses
+
+    def _behind(self, who: str, piece: Interval, limit_ns: int) -> Trouble:
+        length, when = seconds(piece[1] - piece[0]), f"from {seconds(piece[0])} to {seconds(piece[1])}"
+        sentence = (
+            f"A write had been answered, and the watermark of {who} stayed below it for {length}, {when}, though no "
+            f"fault was in force; {seconds(limit_ns)} is the bound."
+        )
+        return _trouble(STALE, who, sentence, *piece)
+
     def _asleep(self, state: State) -> Trouble:
         sentence = (
             f"{state.node} disconnected {state.key} as lagging at {seconds(state.ns)} while the user of {state.key} "
@@ -243,11 +279,16 @@ class _Issued:
 
     def begin_ns(self, ns: int, position: int | None) -> int | None:
         """The time from which the next watermark was due; None if none was, or if it cannot be known."""
+        since_ns = self.since_ns(position)
+        return None if since_ns is None else max(ns, since_ns)
+
+    def since_ns(self, position: int | None) -> int | None:
+        """The time of the first answer above that watermark; None if there was none, or if it cannot be known."""
         if position is None:
             return None
         search = bisect_right if self._is_inclusive else bisect_left
         place = search(self._positions, position)
-        return max(ns, self._soonest_ns[place]) if place < len(self._positions) else None
+        return self._soonest_ns[place] if place < len(self._positions) else None
 
 
 CHECKS = (Check(name=CHECKER, anomalies=ANOMALIES, judge=check),)

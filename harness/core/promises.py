@@ -53,6 +53,8 @@ class Bounds(msgspec.Struct, frozen=True, kw_only=True):
     disconnect_ns: int | None = None  # A subscriber that acknowledges nothing for this long is disconnected.
     stall_ns: int | None = None  # The longest that watermarks may stand still outside faults and their grace.
     blocked_ns: int | None = None  # The longest that a commit may wait for an epoch outside faults and their grace.
+    behind_ns: int | None = None  # The longest that a committed write may stay above the watermark, as for stalls.
+    spurious: tuple[str, ...] = ()  # Reasons of failed operations, as parts of their errors, that take a fault.
     grace_ns: int = 0  # After the end of a fault: detection, arbitration, take-over, restart.
     total: int | None = None  # The sum of all accounts of a bank; None: the sum that its first read shows.
 

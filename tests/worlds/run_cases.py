@@ -58,12 +58,13 @@ class Run:
         at: int | None = None,
         node: str = "d1",
         reads: dict[int, list[int]] | None = None,
+        error: str | None = None,
     ) -> None:
         """It ends."""
         ns = int(ms * MS)
         done = _mops(writes, dict(reads or {})) if outcome == "ok" else None
         said = {"node": node, "txn": index, "epoch": at, "commit_ts": at if writes else None} if outcome == "ok" else {}
-        self._add(ns, Complete(index, ns, outcome, None, done, **said))  # type: ignore[arg-type]  # Fields by name.
+        self._add(ns, Complete(index, ns, outcome, None, done, error, **said))  # type: ignore[arg-type]  # Fields by name.
 
     def append(
         self,

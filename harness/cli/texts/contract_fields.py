@@ -222,6 +222,10 @@ BOUNDS: Final[Mapping[str, Words]] = MappingProxyType(
         "disconnect_ns": Words("A subscriber that acknowledges nothing for so long is disconnected."),
         "stall_ns": Words("The longest that watermarks rest outside of faults and their grace."),
         "blocked_ns": Words("The longest that a commit waits for an epoch outside of faults and their grace."),
+        "behind_ns": Words(
+            "The longest that an answered write stays above the watermark outside of faults and their grace."
+        ),
+        "spurious": Words("Reasons for which an operation may fail only where a fault explains it."),
         "grace_ns": Words("What a fault excuses after its end: detection, take-over, restart."),
         "total": Words("What the accounts of a bank come to together; if none is given, what its first read shows."),
     }

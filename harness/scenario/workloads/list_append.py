@@ -158,7 +158,7 @@ def planned_key_count(load: Generator) -> int:
     highest = -1
     answer = load.op(idle)
     while answer is not None and isinstance(answer[0], Planned):
-        highest = max(highest, *[mop.key for mop in answer[0].mops or () if isinstance(mop.key, int)])
+        highest = max((highest, *(mop.key for mop in answer[0].mops or () if isinstance(mop.key, int))))
         answer = answer[1].op(idle)
     return highest + 1
 

@@ -271,3 +271,32 @@ def test_what_is_outside_is_every_moment_that_no_interval_holds(
     assert moments(pieces) == moments([(begin, end)]) - moments(stretches)
     assert all(start < stop for start, stop in pieces)
     assert all(stop <= start for (_, stop), (start, _) in pairwise(pieces))
+
+
+@pytest.mark.parametrize(
+    ("passed_ms", "fault", "expected"),
+    [
+        (500, None, []),
+        (501, None, ["stale-watermark"]),
+        (501, (50, 60), []),  # With its grace it excuses all until 260.
+        (601, (900, 950), ["stale-watermark"]),
+    ],
+)
+def test_a_watermark_passes_a_write_in_time_after_its_answer(
+    tmp_path: Path, passed_ms: int, fault: tuple[int, int] | None, expected: list[str]
+) -> None:
+    """It goes on all the time: nothing stalls."""
+    run = Run()
+    run.event(0, "s1", "open", 0)
+    run.append(99, {1: 1}, at=50)
+    for ms in range(10, 490, 10):
+        run.event(ms, "s1", "watermark", ms // 10)
+    run.event(passed_ms, "s1", "watermark", 50)
+    if fault is not None:
+        run.fault("crash", "d1", *fault)
+    run.mark(1000, "end")
+    contract = StreamContract(closed="<=", cut="position", position="offset")
+    bounds = replace(BOUNDS, behind_ns=400_000_000, stall_ns=None)
+    judgement = liveness.check(run.write(tmp_path), Context(engine=ENGINE, bounds=bounds, contract=contract))
+    assert anomalies(judgement) == expected
+    assert judgement.witnesses["stale-watermark"] > 0

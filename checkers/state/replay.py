@@ -1,0 +1,292 @@
+"""Reads against timestamps: where a system reports them, they say by themselves what each read must return.
+
+A second opinion to the dependency graph, which knows no timestamps. Of lists only.
+1. `snapshot-mismatch`: an ok operation with a `read_ts` shows of each key exactly what operations with a `commit_ts` at
+   or below it appended, in the order of their timestamps, and what it had appended itself before.
+2. `stale-mismatch`: so does a read of the past: an ok operation that is no transaction, has a `read_ts`, and has a list
+   of pairs of a key and a list for its value.
+3. `backup-mismatch`, `flashback-mismatch`: so does such an operation called `restore` or `flashback`, which shows what
+   would be there after a restore from a backup of the log, or after a flashback, to that timestamp.
+4. `timestamp-order`: a transaction that was invoked after another had been answered reads at or above the timestamp
+   at which that committed.
+What an operation of unclear outcome appended has no known timestamp: it may be missing, and is left out where it was
+read. A key to which one element was appended twice is left out, too. O(n log n).
+
+Witnesses: of 1 to 3, reads at a timestamp of a key that had a version then; of 4, transactions with a snapshot before
+which a commit had been answered.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import msgspec
+import numpy as np
+
+from checkers.columns.arrow import integers
+from checkers.columns.files import read_columns
+from checkers.columns.index import GroupIndex, codes
+from checkers.columns.runs import expand
+from checkers.engine.protocol import Check, Context
+from checkers.history.names import Dictionary, Names
+from checkers.history.tables import rows
+from checkers.history.transactions import chunks, read_chunk
+from checkers.history.troubles import Trouble, judgement
+from harness.core.columns import APPEND, FAIL, NEVER, OK, READ, Bools, Int64s, Transactions
+from harness.core.record import Json
+from harness.core.verdict import Judgement
+
+CHECKER: Final = "replay"
+MISMATCH: Final = "snapshot-mismatch"
+STALE: Final = "stale-mismatch"
+BACKUP: Final = "backup-mismatch"
+FLASHBACK: Final = "flashback-mismatch"
+ORDER: Final = "timestamp-order"
+READS: Final = (MISMATCH, STALE, BACKUP, FLASHBACK)  # By `Acts.kind`: 0 for transactions.
+ANOMALIES: Final = (*READS, ORDER)
+_KINDS: Final = {"restore": READS.index(BACKUP), "flashback": READS.index(FLASHBACK)}  # By `f`; others are stale.
+_UNPLACED: Final = -1  # The rank of an element whose append has no known timestamp.
+_NOBODYS: Final = -2  # The rank of one that nobody appended, or only a failed operation.
+_SHOWN: Final = 4  # A longer list is shown by its end.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Acts:
+    """Operations (n,), their appends (a,), their reads at a timestamp (r,), and what those show, one by one."""
+
+    index: Int64s  # (n,)
+    after: Int64s  # (n,)
+    commit: Int64s  # (n,) NEVER: none
+    snapshot: Int64s  # (n,) NEVER: none
+    kind: Int64s  # (n,) the place in READS of the anomaly that a wrong read is
+    append_op: Int64s  # (a,) rows of operations
+    append_key: Int64s
+    append_value: Int64s
+    read_op: Int64s  # (r,)
+    read_key: Int64s
+    read_length: Int64s
+    elements: Int64s
+
+
+def check(history: Path, context: Context) -> Judgement:
+    """The judgement of all operations with timestamps. Raises HistoryError if the history is damaged."""
+    acts = read_acts(history)
+    wrong, is_witness = mismatched(acts)
+    early, answered = early_snapshots(acts)
+    witnesses, troubles = {ORDER: answered}, []
+    for kind, anomaly in enumerate(READS):
+        found = wrong[acts.kind[acts.read_op[wrong]] == kind]
+        witnesses[anomaly] = int(np.count_nonzero(is_witness & (acts.kind[acts.read_op] == kind)))
+        if len(found):
+            troubles.append(_mismatch(acts, anomaly, int(found[0]), len(found), context.name))
+    if len(early):
+        troubles.append(_order(acts, int(early[0]), len(early), context.name))
+    return judgement(CHECKER, ANOMALIES, troubles, witnesses)
+
+
+def mismatched(acts: Acts) -> tuple[Int64s, Bools]:
+    """The reads, by operation, that differ from the state at their timestamp; and (r,) True for witnesses."""
+    return _Replay(acts).judged()
+
+
+def read_acts(history: Path) -> Acts:
+    """The acts of the history in that folder. Raises HistoryError if its files are damaged."""
+    ops = read_columns(history / "ops.parquet", ["index", "read_ts"])
+    index, read_ts = integers(ops["index"], 0), integers(ops["read_ts"], NEVER)
+    order = np.argsort(index)
+    parts = [_part(read_chunk(chunk), index[order], read_ts[order]) for chunk in chunks(history)]
+    return _joined([*parts, _past(history)])
+
+
+def _past(history: Path) -> Acts:
+    """The reads of the past: operations that are no transactions."""
+    columns = ["index", "outcome", "is_txn", "after", "read_ts", "value", "f"]
+    names, found = Dictionary(history), list[tuple[int, int, int, int, list[list[Json]]]]()
+    for op in rows(history, "ops", columns, outcome=[OK]):
+        if not op["is_txn"] and op["read_ts"] is not None and op["value"] is not None:
+            value = msgspec.json.decode(op["value"])
+            if isinstance(value, list) and all(isinstance(pair, list) and len(pair) == 2 for pair in value):
+                kind = _KINDS.get(op["f"], READS.index(STALE))
+                found.append((int(op["index"]), int(op["after"]), int(op["read_ts"]), kind, value))
+    pairs = [(row, key, names.identities(held)) for row, (_, _, _, _, value) in enumerate(found) for key, held in value]
+    nothing = np.zeros(0, np.int64)
+    return Acts(
+        index=_numbers(op[0] for op in found),
+        after=_numbers(op[1] for op in found),
+        commit=np.full(len(found), NEVER, np.int64),
+        snapshot=_numbers(op[2] for op in found),
+        kind=_numbers(op[3] for op in found),
+        append_op=nothing,
+        append_key=nothing,
+        append_value=nothing,
+        read_op=_numbers(row for row, _, _ in pairs),
+        read_key=_numbers(names.identity(key) for _, key, _ in pairs),
+        read_length=_numbers(len(held) for _, _, held in pairs),
+        elements=_numbers(element for _, _, held in pairs for element in held),
+    )
+
+
+def _numbers(numbers: Iterable[int]) -> Int64s:
+    return np.fromiter(numbers, np.int64)
+
+
+def _part(each: Transactions, index: Int64s, read_ts: Int64s) -> Acts:
+    """The acts of one chunk, with the snapshots of its operations."""
+    owner = np.repeat(np.arange(len(each.index)), np.diff(each.mop_start))
+    is_ok = each.outcome == OK
+    commit = np.where(is_ok, each.commit, NEVER) if len(each.commit) else np.full(len(each.index), NEVER, np.int64)
+    snapshot = np.where(is_ok, read_ts[np.searchsorted(index, each.index)], NEVER)
+    appends = np.flatnonzero((each.f == APPEND) & (each.outcome[owner] != FAIL))
+    reads = np.flatnonzero((each.f == READ) & each.is_known & (snapshot[owner] != NEVER))
+    length = each.element_start[reads + 1] - each.element_start[reads]
+    return Acts(
+        index=each.index,
+        after=each.after,
+        commit=commit,
+        snapshot=snapshot,
+        kind=np.zeros(len(each.index), np.int64),
+        append_op=owner[appends],
+        append_key=each.key[appends],
+        append_value=each.value[appends],
+        read_op=owner[reads],
+        read_key=each.key[reads],
+        read_length=length,
+        elements=each.elements[expand(each.element_start[reads], length)],
+    )
+
+
+def _joined(parts: Sequence[Acts]) -> Acts:
+    """The acts of all chunks."""
+    counts = np.cumsum([0, *(len(part.index) for part in parts)])
+
+    def column(name: str) -> Int64s:
+        return np.concatenate([np.zeros(0, np.int64), *(getattr(part, name) for part in parts)])
+
+    def places(name: str) -> Int64s:
+        shifted = (getattr(part, name) + first for part, first in zip(parts, counts[:-1], strict=True))
+        return np.concatenate([np.zeros(0, np.int64), *shifted])
+
+    return Acts(
+        index=column("index"),
+        after=column("after"),
+        commit=column("commit"),
+        snapshot=column("snapshot"),
+        kind=column("kind"),
+        append_op=places("append_op"),
+        append_key=column("append_key"),
+        append_value=column("append_value"),
+        read_op=places("read_op"),
+        read_key=column("read_key"),
+        read_length=column("read_length"),
+        elements=column("elements"),
+    )
+
+
+class _Replay:
+    """The comparison of every read with the state at its timestamp."""
+
+    def __init__(self, acts: Acts) -> None:
+        self._acts = acts
+        key = codes(np.concatenate((acts.append_key, acts.read_key)))
+        self._append_key, self._read_key = key[: len(acts.append_key)], key[len(acts.append_key) :]
+        commit = acts.commit[acts.append_op]
+        placed = np.flatnonzero(commit != NEVER)
+        self._placed = GroupIndex(self._append_key[placed], commit[placed], placed)
+        self._rank = np.full(len(commit), _UNPLACED, np.int64)
+        self._rank[self._placed.rows] = np.arange(len(placed))
+
+    def judged(self) -> tuple[Int64s, Bools]:
+        acts = self._acts
+        snapshot = acts.snapshot[acts.read_op]
+        begin = self._placed.place(self._read_key, np.full(len(snapshot), np.iinfo(np.int64).min + 2))
+        count = self._placed.place(self._read_key, snapshot, above=True) - begin
+        read = np.repeat(np.arange(len(snapshot)), acts.read_length)
+        rank, is_doubtful = self._ranks(read)
+        kept = np.flatnonzero(rank != _UNPLACED)
+        place = np.arange(len(kept)) - np.searchsorted(read[kept], read[kept])
+        is_wrong = np.bincount(read[kept], minlength=len(snapshot)) != count
+        is_wrong[read[kept[rank[kept] != begin[read[kept]] + place]]] = True
+        is_wrong &= ~is_doubtful
+        wrong = np.flatnonzero(is_wrong)
+        return wrong[np.argsort(acts.index[acts.read_op[wrong]], kind="stable")], count > 0
+
+    def _ranks(self, read: Int64s) -> tuple[Int64s, Bools]:
+        """The rank of each element's append among all, and True for reads of keys with repeated elements.
+
+        What a transaction had appended itself counts as unplaced.
+        """
+        acts = self._acts
+        total = len(acts.append_key)
+        pair = codes(
+            np.concatenate((self._append_key, self._read_key[read])), np.concatenate((acts.append_value, acts.elements))
+        )
+        writer = np.full(int(pair.max(initial=-1)) + 1, -1, np.int64)
+        writer[pair[:total]] = np.arange(total)
+        found = writer[pair[total:]]
+        rank = np.where(found >= 0, np.append(self._rank, 0)[found], _NOBODYS)
+        is_own = (found >= 0) & (np.append(acts.append_op, -1)[found] == acts.read_op[read])
+        rank[is_own] = _UNPLACED
+        repeated = np.flatnonzero(np.bincount(pair[:total], minlength=1)[pair[:total]] > 1)
+        return rank, np.isin(self._read_key, self._append_key[repeated])
+
+
+def early_snapshots(acts: Acts) -> tuple[Int64s, int]:
+    """The operations, by index, with a snapshot below a commit answered before; and the number of witnesses."""
+    commits = np.flatnonzero(acts.commit != NEVER)
+    commits = commits[np.argsort(acts.after[commits], kind="stable")]
+    highest = np.maximum.accumulate(acts.commit[commits])
+    readers = np.flatnonzero((acts.snapshot != NEVER) & (acts.kind == 0))
+    place = np.searchsorted(acts.after[commits], acts.index[readers], side="right") - 1
+    is_after = place >= 0
+    readers, place = readers[is_after], place[is_after]
+    early = readers[acts.snapshot[readers] < highest[place]]
+    return early[np.argsort(acts.index[early], kind="stable")], len(readers)
+
+
+def _mismatch(acts: Acts, anomaly: str, read: int, count: int, name: Names) -> Trouble:
+    """The violation of that read, with its first difference."""
+    op, key = int(acts.read_op[read]), int(acts.read_key[read])
+    start = int(acts.read_length[:read].sum())
+    seen = acts.elements[start : start + int(acts.read_length[read])].tolist()
+    snapshot = int(acts.snapshot[op])
+    shown = [name(element) for element in seen[-_SHOWN:]]
+    text = f"[{', '.join(['...', *shown] if len(seen) > _SHOWN else shown)}]"
+    number = int(acts.index[op])
+    how, row = _difference(acts, op, key, snapshot, seen)
+    ops: tuple[int, ...] = (number,)
+    why = "which is not what had been committed by then, in the order of commits"
+    if row >= 0:
+        by = int(acts.append_op[row])
+        when = f"{'only ' if how == 'with' else ''}at {name.forms.position(int(acts.commit[by]))}"
+        why = f"{how} {name(int(acts.append_value[row]))}, which T{acts.index[by]} committed {when}"
+        ops = (number, int(acts.index[by]))
+    sentence = f"T{number} read {name.key(key)} at {name.forms.position(snapshot)} as {text}, {why}."
+    return Trouble(anomaly, sentence, (number, key, snapshot), ops, count=count)
+
+
+def _difference(acts: Acts, op: int, key: int, snapshot: int, seen: list[int]) -> tuple[str, int]:
+    """The first append that a read lacks ("without"), or has too early ("with"); -1 if there is neither."""
+    rows = [row for row in np.flatnonzero(acts.append_key == key).tolist() if acts.append_op[row] != op]
+    for commit, row in sorted((int(acts.commit[acts.append_op[row]]), row) for row in rows):
+        is_seen = int(acts.append_value[row]) in seen
+        if commit <= snapshot and not is_seen:
+            return "without", row
+        if snapshot < commit < NEVER and is_seen:
+            return "with", row
+    return "", -1
+
+
+def _order(acts: Acts, reader: int, count: int, name: Names) -> Trouble:
+    """The violation of that operation, with the highest commit answered before it."""
+    before = np.flatnonzero((acts.commit != NEVER) & (acts.after <= acts.index[reader]))
+    other = int(before[np.argmax(acts.commit[before])])
+    number, by = int(acts.index[reader]), int(acts.index[other])
+    sentence = (
+        f"T{number} read at {name.forms.position(int(acts.snapshot[reader]))}, although T{by} had committed at "
+        f"{name.forms.position(int(acts.commit[other]))}, and had been answered before T{number} was invoked."
+    )
+    return Trouble(ORDER, sentence, (number, by), (number, by), count=count)
+
+
+CHECKS: Final = (Check(name=CHECKER, anomalies=ANOMALIES, judge=check),)

@@ -1,0 +1,55 @@
+"""What each read must return, by timestamps, in plain loops: the slow twin of checkers/state/replay.py."""
+
+from collections.abc import Sequence
+
+from harness.core.record import Complete, Evidence, Invoke, Json, MicroOp
+
+
+def mismatches(evidence: Sequence[Evidence]) -> set[int]:
+    """The operations with a read that is not the state at its timestamp."""
+    asked = {record.index: record for record in evidence if isinstance(record, Invoke)}
+    ended = {record.index: record for record in evidence if isinstance(record, Complete)}
+    placed, loose = list[tuple[int, Json, Json]](), list[tuple[Json, Json]]()
+    for index, invoked in asked.items():
+        end = ended.get(index)
+        for mop in invoked.mops or ():
+            if mop.f == "append" and (end is None or end.outcome != "fail"):
+                if end is not None and end.outcome == "ok" and end.commit_ts is not None:
+                    placed.append((end.commit_ts, mop.key, mop.value))
+                else:
+                    loose.append((mop.key, mop.value))
+    placed.sort(key=lambda each: each[0])
+    return {
+        index
+        for index, end in ended.items()
+        if end.outcome == "ok"
+        and end.read_ts is not None
+        and not all(_is_right(mop, end.read_ts, end.mops or (), placed, loose) for mop in end.mops or ())
+    }
+
+
+def _is_right(
+    mop: MicroOp,
+    read_ts: int,
+    mops: tuple[MicroOp, ...],
+    placed: list[tuple[int, Json, Json]],
+    loose: list[tuple[Json, Json]],
+) -> bool:
+    if mop.f != "r" or not isinstance(mop.value, list):
+        return True
+    own = [each.value for each in mops if each.f == "append" and each.key == mop.key]
+    due = [value for commit_ts, key, value in placed if key == mop.key and commit_ts <= read_ts]
+    return [value for value in mop.value if value not in own and (mop.key, value) not in loose] == due
+
+
+def early(evidence: Sequence[Evidence]) -> set[int]:
+    """The operations whose snapshot is below a commit that had been answered before they were invoked."""
+    found, highest, snapshot_floor = set(), 0, dict[int, int]()
+    for record in evidence:
+        if isinstance(record, Invoke):
+            snapshot_floor[record.index] = highest
+        elif isinstance(record, Complete) and record.outcome == "ok":
+            if record.read_ts is not None and record.read_ts < snapshot_floor[record.index]:
+                found.add(record.index)
+            highest = max(highest, record.commit_ts or 0)
+    return found

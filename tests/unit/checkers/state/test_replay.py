@@ -1,0 +1,162 @@
+"""Reads against timestamps: sentences about single cases, and agreement with a slow twin."""
+
+import os
+import random
+from pathlib import Path
+
+import pytest
+
+from checkers.engine.protocol import Context
+from checkers.history.names import Names
+from checkers.state import replay
+from checkers.state.replay import BACKUP, FLASHBACK, MISMATCH, ORDER, STALE, early_snapshots, read_acts
+from harness.core.record import Complete, Evidence, Invoke, Json, MicroOp, Outcome
+from harness.core.verdict import Judgement
+from harness.record.formats.parquet.parquet import write_history
+from tests.oracles.replay import early, mismatches
+from tests.worlds.epoch_cases import ENGINE, name
+
+SEEDS = range(int(os.environ.get("SEAMARK_FUZZ_SEED", "0")), int(os.environ.get("SEAMARK_FUZZ_SEED", "0")) + 60)
+X = ord("x")
+
+
+class Told:
+    """Operations one after the other, with their timestamps."""
+
+    def __init__(self) -> None:
+        self.records: list[Evidence] = []
+
+    def op(
+        self, *mops: MicroOp, read_ts: int | None = None, commit_ts: int | None = None, outcome: Outcome = "ok"
+    ) -> None:
+        index = len(self.records) // 2
+        asked = tuple(mop if mop.f == "append" else MicroOp("r", mop.key) for mop in mops)
+        self.records.append(Invoke(index, 2 * index, 2 * index, index, "txn", None, asked))
+        done = Complete(index, 2 * index + 1, outcome)
+        if outcome == "ok":
+            done = Complete(index, 2 * index + 1, "ok", mops=mops, read_ts=read_ts, commit_ts=commit_ts)
+        self.records.append(done)
+
+    def judged(self, folder: Path) -> Judgement:
+        write_history(self.records, folder / "history")
+        return replay.check(folder / "history", Context(engine=ENGINE, name=Names(name)))
+
+
+def append(value: int, key: int = X) -> MicroOp:
+    return MicroOp("append", key, value)
+
+
+def read(*values: int, key: int = X) -> MicroOp:
+    return MicroOp("r", key, list(values))
+
+
+def test_a_read_without_what_was_committed_by_then_is_found(tmp_path: Path) -> None:
+    told = Told()
+    told.op(append(1), read_ts=1, commit_ts=5)
+    told.op(read(), read_ts=7)
+    (finding,) = told.judged(tmp_path).findings
+    assert (finding.anomaly, finding.ops) == (MISMATCH, (0, 1))
+    assert finding.sentence == "T1 read x at position 7 as [], without 1, which T0 committed at position 5."
+
+
+def test_a_read_of_what_was_committed_later_is_found(tmp_path: Path) -> None:
+    told = Told()
+    told.op(append(1), read_ts=1, commit_ts=9)
+    told.op(read(1), read_ts=7)
+    mismatch, order = told.judged(tmp_path).findings
+    assert mismatch.sentence == "T1 read x at position 7 as [1], with 1, which T0 committed only at position 9."
+    assert order.anomaly == ORDER
+    assert order.sentence == (
+        "T1 read at position 7, although T0 had committed at position 9, and had been answered before T1 was invoked."
+    )
+
+
+def test_elements_in_another_order_than_that_of_commits_are_found(tmp_path: Path) -> None:
+    told = Told()
+    told.op(append(1), read_ts=1, commit_ts=3)
+    told.op(append(2), read_ts=4, commit_ts=5)
+    told.op(read(2, 1), read_ts=7)
+    (finding,) = told.judged(tmp_path).findings
+    assert finding.sentence.endswith("which is not what had been committed by then, in the order of commits.")
+
+
+def test_own_appends_unclear_ones_and_reads_without_a_timestamp_are_legal(tmp_path: Path) -> None:
+    told = Told()
+    told.op(append(1), outcome="info")
+    told.op(append(2), read_ts=2, commit_ts=3)
+    told.op(read(1, 2), append(3), read(1, 2, 3), read_ts=4, commit_ts=6)
+    told.op(read(2, 3), read_ts=6)
+    told.op(read())
+    judged = told.judged(tmp_path)
+    assert judged.findings == ()
+    assert judged.witnesses == {MISMATCH: 3, STALE: 0, BACKUP: 0, FLASHBACK: 0, ORDER: 2}
+
+
+@pytest.mark.parametrize(("kind", "anomaly"), [("stale-read", STALE), ("restore", BACKUP), ("flashback", FLASHBACK)])
+def test_a_read_of_the_past_is_compared_and_may_be_old(tmp_path: Path, kind: str, anomaly: str) -> None:
+    told = Told()
+    told.op(append(1), read_ts=1, commit_ts=3)
+    told.op(append(2), read_ts=4, commit_ts=5)
+    views: tuple[tuple[int, list[Json]], ...] = ((2, [1]), (3, [1, 2]))
+    for index, seen in views:
+        told.records += [
+            Invoke(index, 2 * index, 2 * index, index, kind, [[X], 9]),
+            Complete(index, 2 * index + 1, "ok", [[X, seen]], read_ts=4),
+        ]
+    judged = told.judged(tmp_path)
+    (finding,) = judged.findings
+    assert (finding.anomaly, finding.ops) == (anomaly, (1, 3))
+    assert finding.sentence == "T3 read x at position 4 as [1, 2], with 2, which T1 committed only at position 5."
+    assert judged.witnesses == {MISMATCH: 0, STALE: 0, BACKUP: 0, FLASHBACK: 0, ORDER: 1} | {anomaly: 2}
+
+
+def test_a_failed_transactions_append_is_found(tmp_path: Path) -> None:
+    told = Told()
+    told.op(append(1), outcome="fail")
+    told.op(read(1), read_ts=4)
+    assert [finding.anomaly for finding in told.judged(tmp_path).findings] == [MISMATCH]
+
+
+def drawn(seed: int) -> list[Evidence]:
+    """A history of a correct store with timestamps, in which a few reads and timestamps are spoiled."""
+    dice, told, clock, value = random.Random(seed), Told(), 0, 0
+    state: list[tuple[int, int, int]] = []
+    for _ in range(dice.randint(1, 25)):
+        clock += dice.randint(1, 3)
+        start, mops, own = clock, [], []
+        for _ in range(dice.randint(1, 3)):
+            key = dice.randint(0, 2)
+            if dice.random() < 0.5:
+                value += 1
+                own.append((key, value))
+                mops.append(append(value, key))
+                continue
+            seen = [each for at, held, each in state if held == key and at <= start]
+            seen += [each for held, each in own if held == key]
+            if dice.random() < 0.08 and seen:
+                dice.choice((seen.reverse, seen.pop))()
+            mops.append(read(*seen, key=key))
+        outcome: Outcome = dice.choice(("ok", "ok", "ok", "ok", "info", "fail"))
+        clock += 1
+        if own and (outcome == "ok" or (outcome == "info" and dice.random() < 0.5)):
+            state += [(clock, key, each) for key, each in own]
+        spoiled = start - dice.randint(1, 6) if dice.random() < 0.06 else start
+        told.op(*mops, read_ts=max(1, spoiled), commit_ts=clock if own else None, outcome=outcome)
+    return told.records
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_it_agrees_with_a_slow_twin(tmp_path: Path, seed: int) -> None:
+    evidence = drawn(seed)
+    write_history(evidence, tmp_path / "history")
+    acts = read_acts(tmp_path / "history")
+    wrong, _ = replay.mismatched(acts)
+    assert {int(acts.index[acts.read_op[row]]) for row in wrong} == mismatches(evidence)
+    assert set(acts.index[early_snapshots(acts)[0]].tolist()) == early(evidence)
+
+
+def test_the_drawn_histories_have_both_anomalies_and_clean_ones() -> None:
+    histories = [drawn(seed) for seed in range(60)]
+    assert sum(bool(mismatches(each)) for each in histories) > 10
+    assert sum(bool(early(each)) for each in histories) > 5
+    assert sum(not mismatches(each) and not early(each) for each in histories) > 10

@@ -1,0 +1,71 @@
+"""Wide writes: what is written at once, what beside it, and what stale reads ask for."""
+
+from collections import Counter
+
+import pytest
+
+from harness.core.generators.generator import Context, Planned
+from harness.core.record import MicroOp
+from harness.core.seams import Invocation
+from harness.scenario.workloads import WORKLOADS
+from harness.scenario.workloads.wide_writes import AGE_MS, PUSHED, WIDE
+from tests.worlds.workloads import options, transactions
+
+WIDTHS = {"large-vs-tick": WIDE, "pusher": PUSHED}
+Mops = tuple[MicroOp, ...]
+
+
+def planned(name: str, **changed: int) -> list[Invocation]:
+    """All operations that the load plans, if a thread is always free."""
+    idle, found = Context(time_ns=0, free=(0,), processes=(0,)), []
+    answer = WORKLOADS[name](options(**changed)).load.op(idle)
+    while answer is not None and isinstance(answer[0], Planned):
+        found.append(Invocation(f=answer[0].f, value=answer[0].value, mops=answer[0].mops))
+        answer = answer[1].op(idle)
+    return found
+
+
+@pytest.mark.parametrize("name", [*WIDTHS, "stale-reads", "restores"])
+def test_the_same_seed_plans_the_same_and_another_does_not(name: str) -> None:
+    assert planned(name, seed=3) == planned(name, seed=3)
+    assert planned(name, seed=3) != planned(name, seed=4)
+
+
+@pytest.mark.parametrize(("name", "width"), WIDTHS.items())
+def test_wide_transactions_have_short_ones_beside_them(name: str, width: int) -> None:
+    load: list[Mops] = transactions(WORKLOADS[name](options()).load)
+    widths = Counter(len({str(mop.key) for mop in mops}) for mops in load)
+    assert max(widths) == width
+    assert 0 < widths[width] < len(load) // 10
+    elements = Counter((str(mop.key), str(mop.value)) for mops in load for mop in mops if mop.f == "append")
+    assert set(elements.values()) == {1}
+
+
+def test_restores_and_flashbacks_ask_for_keys_that_are_written() -> None:
+    load = planned("restores")
+    written = {mop.key for each in load for mop in each.mops or () if mop.f == "append"}
+    asked = [(each.f, each.value) for each in load if each.mops is None]
+    assert {f for f, _ in asked} == {"restore", "flashback"}
+    found = 0
+    for _, value in asked:
+        assert isinstance(value, list)
+        (keys,) = value
+        assert isinstance(keys, list)
+        found += set(keys) <= written
+    assert found > len(asked) * 3 // 4
+
+
+def test_stale_reads_ask_for_the_past_of_keys_that_are_written() -> None:
+    load = planned("stale-reads")
+    written = {mop.key for each in load for mop in each.mops or () if mop.f == "append"}
+    stale = [each.value for each in load if each.f == "stale-read"]
+    assert len(load) // 4 < len(stale) < len(load) // 2
+    found = 0
+    for value in stale:
+        assert isinstance(value, list)
+        keys, age_ms = value
+        assert isinstance(keys, list)
+        assert isinstance(age_ms, int)
+        assert AGE_MS[0] <= age_ms < AGE_MS[1]
+        found += set(keys) <= written
+    assert found > len(stale) * 3 // 4  # In some groups a pair is written in the wide transaction's place.
