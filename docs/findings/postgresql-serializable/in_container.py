@@ -9,6 +9,7 @@ to its processes, whose memory is a file of that user.
 
 import argparse
 import io
+import os
 import sys
 import tarfile
 from dataclasses import replace
@@ -87,6 +88,9 @@ def main() -> int:
         return repeated(connect(), options.release, arguments)
     except (DeployError, DockerException) as error:
         print(f"in_container.py: {' '.join(str(error).split())}", file=sys.stderr)
+        return HARNESS_ERROR
+    except BrokenPipeError:  # Whoever read this has gone; the interpreter would complain when it ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return HARNESS_ERROR
 
 

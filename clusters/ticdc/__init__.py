@@ -1,0 +1,5 @@
+"""TiKV and TiCDC: resolved timestamps that large transactions do not hold back. See README.md."""
+
+from clusters.ticdc.cluster import Ticdc as Cluster
+
+__all__ = ["Cluster"]

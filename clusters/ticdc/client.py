@@ -1,0 +1,61 @@
+"""The client of one process: it calls a coordinator, and reports unknown outcomes as unknown."""
+
+from typing import cast
+
+from clusters.ticdc.shape import COORDINATORS
+from clusters.ticdc.transactions.messages import Done, Flashback, Refused, Restore, Seen, StaleRead, Transact, Unclear
+from harness.core.record import Json
+from harness.core.seams import CallFailed, Completion, Connection, Invocation
+
+
+class TicdcClient:
+    """A client that stays with a coordinator while that serves. Processes begin with different ones."""
+
+    def __init__(self, process: int, connection: Connection) -> None:
+        self._connection = connection
+        self._turn = process % len(COORDINATORS)
+
+    async def invoke(self, invocation: Invocation, timeout_ns: int) -> Completion:
+        """The outcome, after trying each coordinator at most once.
+
+        It is `info` only if a coordinator may have begun the transaction, and its end is unknown.
+        """
+        request = _request(invocation)
+        reason = ""
+        for _ in COORDINATORS:
+            node = COORDINATORS[self._turn]
+            try:
+                answer = await self._connection.call(node, request, timeout_ns)
+            except CallFailed as failure:
+                reason = f"{node}: {failure}"
+                if not failure.is_definite:
+                    return Completion(outcome="info", error=reason, node=node)
+            else:
+                match answer:
+                    case Done(start_ts, commit_ts, mops):
+                        return Completion(
+                            outcome="ok", mops=mops, node=node, txn=start_ts, start_ts=start_ts, read_ts=start_ts,
+                            commit_ts=commit_ts,
+                        )  # fmt: skip
+                    case Seen(read_ts, elements) if not isinstance(request, Transact):
+                        value: Json = [[key, [*held]] for key, held in zip(request.keys, elements, strict=True)]
+                        return Completion(outcome="ok", value=value, node=node, read_ts=read_ts)
+                    case Refused(reason=why):
+                        return Completion(outcome="fail", error=f"{node}: {why}", node=node)
+                    case Unclear(reason=why):
+                        return Completion(outcome="info", error=f"{node}: {why}", node=node)
+                    case _:
+                        return Completion(outcome="info", error=f"{node}: an answer of another kind", node=node)
+            self._turn = (self._turn + 1) % len(COORDINATORS)
+        return Completion(outcome="fail", error=reason)
+
+
+def _request(invocation: Invocation) -> Transact | StaleRead | Restore | Flashback:
+    """The request: a transaction, a stale read of [keys, age in ms], or a restore or flashback of [keys]."""
+    if invocation.mops is not None:
+        return Transact(invocation.mops)
+    if invocation.f in ("restore", "flashback"):
+        (held,) = cast("tuple[list[Json]]", invocation.value)
+        return Restore(tuple(held)) if invocation.f == "restore" else Flashback(tuple(held))
+    keys, age_ms = cast("tuple[list[Json], int]", invocation.value)
+    return StaleRead(tuple(keys), age_ms)

@@ -1,0 +1,1 @@
+"""The replicated log of a region: terms, votes, a quorum, leases."""

@@ -1,0 +1,321 @@
+"""The replicated log of one region: what a quorum has on disk is decided, and applied in order everywhere.
+
+Theory of operation. The Raft protocol, without snapshots and changes of members.
+1. A term has one leader at most: a vote is on disk before it is sent. A leader's log has all decided entries, since a
+   vote goes only to a candidate whose log is not behind.
+2. An entry is decided when a quorum has it on disk and it is of the leader's own term; then all before it are, too. So
+   a leader without a quorum decides nothing.
+3. A new leader applies an entry of its own term before it serves anything: by then it has applied every decided entry
+   of older terms.
+4. A follower that has heard from a leader gives nobody its vote for `election_ms`, and neither does a restarted one. So
+   a leader that a quorum has acknowledged within less than that has no successor: its lease.
+5. Entries of one place and one term are equal everywhere. A follower cuts its log only where the leader's differs, and
+   never below what is decided.
+Source: Ongaro and Ousterhout, "In Search of an Understandable Consensus Algorithm", USENIX ATC 2014; Ongaro's thesis,
+sections 3.10, 4.2.3 and 6.4.
+"""
+
+from collections.abc import Callable, Sequence
+
+from clusters.ticdc.log.messages import (
+    Appended,
+    AppendEntries,
+    Entry,
+    LogMessage,
+    RequestVote,
+    TimeoutNow,
+    Vote,
+    Voted,
+)
+from clusters.ticdc.rows.messages import Command
+from clusters.ticdc.shape import MS, STORES
+from clusters.ticdc.site import Site
+from harness.core.machine import Message, NodeId
+
+BATCH = 64  # Entries in one message.
+AGAIN_NS = 500 * MS  # Without an answer entries are sent again: it may be lost where a link is cut in one direction.
+QUORUM = len(STORES) // 2 + 1
+
+
+class QuorumLog:
+    """One replica of the log. `applied(index, entry)` is called for decided entries, `deposed()` when it stops leading.
+
+    `first_election_ns`: how long it waits for a leader after the start.
+    """
+
+    def __init__(
+        self,
+        site: Site,
+        region: int,
+        vote: Vote,
+        entries: Sequence[Entry],
+        *,
+        applied: Callable[[int, Entry], None],
+        deposed: Callable[[], None],
+    ) -> None:
+        self.region = region
+        self.term = vote.term
+        self.leader: NodeId | None = None
+        self.commit = 0
+        self.applied = 0
+        self._site = site
+        self._vote = vote.node
+        self._entries = list(entries)
+        self._when_applied, self._when_deposed = applied, deposed
+        self._peers = tuple(node for node in STORES if node != site.node)
+        self._election_ns = site.parameters["election_ms"] * MS
+        self._written = self._durable = 0  # Numbers of writes, not of entries.
+        self._heard_ns = site.now_ns()
+        self._promised_ns = site.now_ns() if vote.term else -self._election_ns
+        self._patience_ns = self._drawn_patience()
+        if not entries and site.node == STORES[region % len(STORES)]:
+            self._patience_ns = 0  # So that leaders are spread at the beginning.
+        self._votes: dict[NodeId, bool] = {}
+        self._first = 0  # The leader's first entry of its term.
+        self._next: dict[NodeId, int] = {}
+        self._match: dict[NodeId, int] = {}
+        self._in_flight_ns: dict[NodeId, int | None] = {}  # Since when the follower has entries to acknowledge.
+        self._acknowledged_ns: dict[NodeId, int] = {}
+        self._left_ns: int | None = None  # When it gave up leading in this term.
+
+    # What others ask.
+
+    @property
+    def is_leader(self) -> bool:
+        """True if this node leads, as far as it knows."""
+        return self.leader == self._site.node
+
+    @property
+    def has_caught_up(self) -> bool:
+        """True if it leads, and has applied an entry of its own term (invariant 3)."""
+        return self.is_leader and self.applied >= self._first
+
+    def has_lease(self) -> bool:
+        """True if it leads, is caught up, and certainly has no successor yet (invariant 4)."""
+        if not self.has_caught_up or self._left_ns is not None:
+            return False
+        newest = sorted((self._acknowledged_ns[peer] for peer in self._peers), reverse=True)
+        return self._site.now_ns() < newest[QUORUM - 2] + self._election_ns * 3 // 4
+
+    def propose(self, command: Command | None) -> int:
+        """The place of a new entry; only for a leader. It is lost if the leader is deposed before it is decided."""
+        self._write(Entry(self.term, command))
+        index = len(self._entries)
+        term = self.term
+        self._when_durable(lambda: self._own(term, index))
+        for peer in self._peers:
+            if self._in_flight_ns[peer] is None:
+                self._replicate(peer)
+        return index
+
+    def transfer(self, to: NodeId) -> None:
+        """Give up leading in this term, in favour of that node. The lease ends here: the other may win at any time."""
+        if self.has_caught_up and self._left_ns is None:
+            self._left_ns = self._site.now_ns()
+            self._site.send(to, TimeoutNow(self.region, self.term))
+
+    # Events.
+
+    def tick(self) -> None:
+        """Send heartbeats, or stand for election if there were none for too long."""
+        now_ns = self._site.now_ns()
+        if self._left_ns is not None and now_ns > self._left_ns + 2 * self._election_ns:
+            self._stand()  # Nobody took over.
+        elif self.is_leader:
+            for peer in self._peers:
+                since_ns = self._in_flight_ns[peer]
+                self._replicate(peer, is_heartbeat=since_ns is not None and now_ns < since_ns + AGAIN_NS)
+        elif now_ns >= self._heard_ns + self._patience_ns:
+            self._stand()
+
+    def closed(self, peer: NodeId) -> None:
+        """Send again what may be lost: a connection ended."""
+        self._in_flight_ns[peer] = None
+
+    def handle(self, sender: NodeId, message: LogMessage) -> None:
+        """React to another replica."""
+        match message:
+            case AppendEntries():
+                self._append(sender, message)
+            case Appended():
+                self._appended(sender, message)
+            case RequestVote():
+                self._requested(sender, message)
+            case Voted():
+                self._voted(sender, message)
+            case TimeoutNow(term=term):
+                if term == self.term and not self.is_leader:
+                    self._stand(is_transfer=True)
+
+    # Followers.
+
+    def _append(self, leader: NodeId, message: AppendEntries) -> None:
+        if message.term < self.term:
+            self._reply(leader, Appended(self.region, self.term, False, 0, message.sent_ns))
+            return
+        self._adopt(message.term)
+        self.leader = leader
+        self._heard_ns = self._promised_ns = self._site.now_ns()
+        self._patience_ns = self._drawn_patience()
+        index = message.index
+        if index > len(self._entries) or (index and self._entries[index - 1].term != message.index_term):
+            longest = min(len(self._entries), index - 1)
+            self._reply(leader, Appended(self.region, self.term, False, longest, message.sent_ns))
+            return
+        for entry in message.entries:
+            index += 1
+            if index <= len(self._entries) and self._entries[index - 1].term == entry.term:
+                continue
+            if index <= len(self._entries):
+                self._cut(index - 1)
+            self._write(entry)
+        self._reply(leader, Appended(self.region, self.term, True, index, message.sent_ns))
+        self._decide(min(message.commit, index))
+
+    def _requested(self, candidate: NodeId, message: RequestVote) -> None:
+        is_led = self.has_lease() if self.is_leader else self._site.now_ns() < self._promised_ns + self._election_ns
+        if is_led and not message.is_transfer:
+            return  # Invariant 4.
+        if message.term > self.term:
+            self._adopt(message.term)
+        is_free = message.term == self.term and self._vote in (None, candidate)
+        is_granted = is_free and (message.last_term, message.last) >= (self._last_term(), len(self._entries))
+        if is_granted:
+            self._vote = candidate
+            self._heard_ns = self._site.now_ns()
+            self._save_vote()
+        self._reply(candidate, Voted(self.region, self.term, is_granted))
+
+    def _stand(self, *, is_transfer: bool = False) -> None:
+        """Stand for election in the next term."""
+        site = self._site
+        self._adopt(self.term + 1)
+        self._vote = site.node
+        self._save_vote()
+        self._heard_ns = site.now_ns()
+        self._patience_ns = self._drawn_patience()
+        self._votes = {site.node: True}
+        request = RequestVote(self.region, self.term, len(self._entries), self._last_term(), is_transfer)
+        for peer in self._peers:
+            self._reply(peer, request)
+
+    def _voted(self, sender: NodeId, message: Voted) -> None:
+        if message.term > self.term:
+            self._adopt(message.term)
+        elif message.term == self.term and message.is_granted and self.leader is None:
+            self._votes[sender] = True
+            if len(self._votes) >= QUORUM and self._vote == self._site.node:
+                self._lead()
+
+    # The leader.
+
+    def _lead(self) -> None:
+        site = self._site
+        site.context.sometimes("a region got another leader" if self._entries else "a region got its first leader")
+        self.leader = site.node
+        self._next = dict.fromkeys(self._peers, len(self._entries) + 1)
+        self._match = dict.fromkeys(STORES, 0)
+        self._in_flight_ns = dict.fromkeys(self._peers)
+        self._acknowledged_ns = dict.fromkeys(self._peers, -self._election_ns)
+        self._first = len(self._entries) + 1
+        self.propose(None)
+
+    def _replicate(self, peer: NodeId, *, is_heartbeat: bool = False) -> None:
+        """Send what the follower lacks, as far as is known; nothing but the lease with a heartbeat."""
+        index = self._next[peer] - 1
+        entries = () if is_heartbeat else tuple(self._entries[index : index + BATCH])
+        if entries:
+            self._in_flight_ns[peer] = self._site.now_ns()
+        before = self._entries[index - 1].term if index else 0
+        sent_ns = self._site.now_ns()
+        message = AppendEntries(self.region, self.term, index, before, entries, self.commit, sent_ns)
+        self._site.send(peer, message)
+
+    def _appended(self, peer: NodeId, message: Appended) -> None:
+        if message.term > self.term:
+            self._adopt(message.term)
+        if message.term != self.term or not self.is_leader:
+            return
+        self._acknowledged_ns[peer] = max(self._acknowledged_ns[peer], message.sent_ns)
+        if not message.is_ok:
+            self._in_flight_ns[peer] = None
+            self._next[peer] = max(1, min(self._next[peer] - 1, message.match + 1))
+            self._replicate(peer)
+        elif message.match >= self._next[peer]:
+            self._in_flight_ns[peer] = None
+            self._next[peer] = message.match + 1
+            self._matched(peer, message.match)
+            if self._next[peer] <= len(self._entries):
+                self._replicate(peer)
+        else:
+            self._matched(peer, message.match)
+
+    def _own(self, term: int, index: int) -> None:
+        if term == self.term and self.is_leader:
+            self._matched(self._site.node, index)
+
+    def _matched(self, node: NodeId, index: int) -> None:
+        """Decide what a quorum has (invariant 2)."""
+        self._match[node] = max(self._match[node], index)
+        held = sorted(self._match.values(), reverse=True)[QUORUM - 1]
+        if held > self.commit and self._entries[held - 1].term == self.term:
+            self._decide(held)
+
+    # Both.
+
+    def _decide(self, index: int) -> None:
+        self.commit = max(self.commit, index)
+        while self.applied < self.commit:
+            self.applied += 1
+            self._when_applied(self.applied, self._entries[self.applied - 1])
+
+    def _adopt(self, term: int) -> None:
+        """Follow in that term, if it is a later one or if this node leads in none."""
+        if term > self.term:
+            was_leader = self.is_leader
+            self.term, self._vote, self.leader = term, None, None
+            self._votes, self._left_ns = {}, None
+            self._save_vote()
+            if was_leader:
+                self._site.context.sometimes("a leader was deposed")
+                self._when_deposed()
+
+    def _last_term(self) -> int:
+        return self._entries[-1].term if self._entries else 0
+
+    def _drawn_patience(self) -> int:
+        return self._election_ns + self._site.context.draw("election").below(self._election_ns)
+
+    # The disk.
+
+    def _write(self, entry: Entry) -> None:
+        self._entries.append(entry)
+        self._site.context.append(f"log-{self.region}", entry)
+        self._written += 1
+
+    def _cut(self, index: int) -> None:
+        assert index >= self.applied  # Invariant 5.
+        self._site.context.sometimes("a follower cut entries that were never decided")
+        del self._entries[index:]
+        self._site.context.truncate(f"log-{self.region}", index)
+        self._written += 1
+
+    def _save_vote(self) -> None:
+        self._site.context.put(f"vote-{self.region}", Vote(self.term, self._vote))
+        self._written += 1
+
+    def _reply(self, to: NodeId, message: Message) -> None:
+        """Send a message when all that it says is durable (invariants 1 and 2)."""
+        self._when_durable(lambda: self._site.send(to, message))
+
+    def _when_durable(self, then: Callable[[], None]) -> None:
+        if self._durable == self._written:
+            then()
+            return
+        written = self._written
+
+        def synced() -> None:
+            self._durable = max(self._durable, written)
+            then()
+
+        self._site.sync(synced)

@@ -1,0 +1,186 @@
+"""What a request does to the rows of a region: an answer, and perhaps a command for the log before it.
+
+Pure functions: the caller holds the latches of the request's keys, so that nothing changes between the decision here
+and the command's effect. Numbers refer to clusters/ticdc/README.md.
+"""
+
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from clusters.ticdc import planted
+from clusters.ticdc.rows.messages import (
+    Alive,
+    CheckStatus,
+    Command,
+    Commit,
+    CommitKeys,
+    CommittedAt,
+    CommitTsExpired,
+    Conflict,
+    Copied,
+    CopyOf,
+    Get,
+    Heartbeat,
+    Lock,
+    Locked,
+    LockNotFound,
+    Mutation,
+    Prewrite,
+    Prewritten,
+    PutLocks,
+    Reply,
+    Resolve,
+    Resolved,
+    RollBackKeys,
+    Status,
+    Values,
+)
+from clusters.ticdc.rows.versions import Versions
+from clusters.ticdc.shape import Key, physical_ms
+
+
+class Decision(NamedTuple):
+    """The answer to a request, and the command that must be applied before it is sent; None: at once."""
+
+    answer: Reply
+    command: Command | None = None
+
+
+def is_expired(lock: Lock, now_ts: int) -> bool:
+    """True if the lifetime of a lock is over: of a primary lock, the transaction's."""
+    return physical_ms(lock.start_ts) + lock.ttl_ms < physical_ms(now_ts)
+
+
+def get(rows: Versions, request: Get) -> Locked | Values:
+    """The values at the request's timestamp, or the locks of those who may commit at or below it."""
+    blocking = tuple(
+        lock
+        for key in request.keys
+        if (lock := rows.locks.get(key)) is not None
+        and lock.start_ts <= request.read_ts
+        and lock.kind == "put"
+        and lock.min_commit_ts <= request.read_ts
+        and lock.start_ts not in request.ignored
+    )
+    if blocking:
+        return Locked(blocking)
+    return Values(tuple(rows.read(key, request.read_ts) for key in request.keys))
+
+
+def copy_of(rows: Versions, request: CopyOf) -> Copied:
+    """The keys' versions at the request's timestamp, and the locks of transactions that had begun by then."""
+    locks = tuple(
+        lock
+        for key in request.keys
+        if (lock := rows.locks.get(key)) is not None and lock.kind == "put" and lock.start_ts <= request.read_ts
+    )
+    return Copied(tuple(rows.read(key, request.read_ts) for key in request.keys), locks)
+
+
+def prewrite(rows: Versions, request: Prewrite) -> Decision:
+    """Lock the keys, if nothing was committed there since the transaction began."""
+    start_ts = request.start_ts
+    foreign = tuple(
+        lock
+        for mutation in request.mutations
+        if (lock := rows.locks.get(mutation.key)) is not None and lock.start_ts != start_ts
+    )
+    if foreign:
+        return Decision(Locked(foreign))
+    for mutation in request.mutations:
+        if rows.is_rolled_back(mutation.key, start_ts):
+            return Decision(Conflict(is_rolled_back=True))
+        if rows.newest(mutation.key) >= start_ts:
+            return Decision(Conflict(is_rolled_back=False))
+    locks = tuple(lock for mutation in request.mutations if (lock := _new_lock(rows, request, mutation)) is not None)
+    return Decision(Prewritten(), PutLocks(locks) if locks else None)
+
+
+def _new_lock(rows: Versions, request: Prewrite, mutation: Mutation) -> Lock | None:
+    """The lock to set; None if the key has what the request asks for, or something newer."""
+    held = rows.locks.get(mutation.key)
+    ttl_ms, min_commit_ts = request.ttl_ms, max(request.min_commit_ts, request.start_ts + 1)
+    if held is not None:
+        if request.generation <= held.generation:
+            return None
+        ttl_ms, min_commit_ts = max(held.ttl_ms, ttl_ms), max(held.min_commit_ts, min_commit_ts)
+    return Lock(
+        key=mutation.key,
+        kind=mutation.kind,
+        primary=request.primary,
+        start_ts=request.start_ts,
+        ttl_ms=ttl_ms,
+        min_commit_ts=min_commit_ts,
+        is_large=request.is_large,
+        generation=request.generation,
+        elements=mutation.elements,
+    )
+
+
+def commit(rows: Versions, request: Commit, bugs: frozenset[str]) -> Decision:
+    """Commit the keys, all of which are locked, or committed already."""
+    for key in request.keys:
+        lock = rows.locks.get(key)
+        if lock is None or lock.start_ts != request.start_ts:
+            done = rows.commit_ts(key, request.start_ts)
+            return Decision(LockNotFound() if done is None else CommittedAt(done))
+        # Only the primary lock's bound is kept up to date: no other can refuse.
+        is_early = request.commit_ts < lock.min_commit_ts
+        if key == lock.primary and is_early and planted.COMMIT_NO_MIN_CHECK not in bugs:
+            return Decision(CommitTsExpired(lock.min_commit_ts))
+    return Decision(CommittedAt(request.commit_ts), CommitKeys(request.start_ts, request.commit_ts, request.keys))
+
+
+def heartbeat(rows: Versions, request: Heartbeat, bugs: frozenset[str]) -> Decision:
+    """Extend the lifetime of a primary lock, and raise its bound."""
+    lock = rows.locks.get(request.primary)
+    if lock is None or lock.start_ts != request.start_ts:
+        return Decision(LockNotFound())
+    ttl_ms = lock.ttl_ms if planted.TTL_NOT_EXTENDED in bugs else max(lock.ttl_ms, request.ttl_ms)
+    raised = replace(lock, ttl_ms=ttl_ms, min_commit_ts=max(lock.min_commit_ts, request.min_commit_ts))
+    return Decision(Alive(raised.ttl_ms, raised.min_commit_ts), PutLocks((raised,), is_rewrite=True))
+
+
+def check_status(rows: Versions, request: CheckStatus, bugs: frozenset[str]) -> Decision:
+    """What became of a transaction, by its primary key; a dead one is rolled back, a live one pushed."""
+    primary, start_ts = request.primary, request.start_ts
+    lock = rows.locks.get(primary)
+    if lock is not None and lock.start_ts == start_ts:
+        if is_expired(lock, request.now_ts):
+            return Decision(Status("rolled-back"), RollBackKeys(start_ts, (primary,)))
+        pushed_ts = max(request.reader_ts + 1, request.now_ts)
+        if request.reader_ts and lock.min_commit_ts < pushed_ts:
+            raised = replace(lock, min_commit_ts=pushed_ts)
+            return Decision(Status("ongoing", pushed_ts), PutLocks((raised,), is_rewrite=True))
+        return Decision(Status("ongoing", lock.min_commit_ts))
+    status = final_status(rows, primary, start_ts)
+    if status.state == "missing" and request.may_roll_back:
+        is_recorded = planted.NO_ROLLBACK_RECORD not in bugs
+        return Decision(Status("rolled-back"), RollBackKeys(start_ts, (primary,), is_recorded))
+    return Decision(status)
+
+
+def final_status(rows: Versions, primary: Key, start_ts: int) -> Status:
+    """The state of a transaction that holds no lock on its primary key."""
+    committed = rows.commit_ts(primary, start_ts)
+    if committed is not None:
+        return Status("committed", committed)
+    return Status("rolled-back" if rows.is_rolled_back(primary, start_ts) else "missing")
+
+
+def resolve(rows: Versions, request: Resolve) -> Decision:
+    """Settle what the transaction still holds. A rollback leaves a record on keys that it had not locked yet."""
+    start_ts = request.start_ts
+    if request.commit_ts:
+        held = tuple(key for key in request.keys if _holds(rows, key, start_ts))
+        return Decision(Resolved(), CommitKeys(start_ts, request.commit_ts, held) if held else None)
+    open_keys = tuple(
+        key for key in request.keys if not rows.is_rolled_back(key, start_ts) and rows.commit_ts(key, start_ts) is None
+    )
+    return Decision(Resolved(), RollBackKeys(start_ts, open_keys) if open_keys else None)
+
+
+def _holds(rows: Versions, key: Key, start_ts: int) -> bool:
+    lock = rows.locks.get(key)
+    return lock is not None and lock.start_ts == start_ts

@@ -1,0 +1,110 @@
+"""The locks and versions of one region replica, and what a command of the log does to them.
+
+1. The state is a function of the commands alone, in their order: it is rebuilt from the log after a restart.
+2. A key holds one lock at most. A version's commit timestamp is above those of all versions of its key before it.
+3. A transaction has one end on each key: a version, or a rollback record.
+"""
+
+from collections.abc import Iterator
+from typing import Literal, NamedTuple
+
+from clusters.ticdc.rows.messages import Command, CommitKeys, Elements, Lock, PutLocks, RollBackKeys, Write
+from clusters.ticdc.shape import Key
+
+
+class Change(NamedTuple):
+    """One effect of a command. `lock` is the lock that was set, or taken away; None if there was none to take away.
+
+    `is_new`: the key had no lock before.
+    """
+
+    kind: Literal["prewrite", "rewrite", "commit", "rollback"]
+    key: Key
+    start_ts: int
+    lock: Lock | None
+    commit_ts: int = 0
+    is_new: bool = True
+
+
+class Versions:
+    """The rows of a region."""
+
+    def __init__(self) -> None:
+        self.locks: dict[Key, Lock] = {}
+        self._writes: dict[Key, list[Write]] = {}
+        self._rolled_back: dict[tuple[Key, int], None] = {}
+
+    def newest(self, key: Key) -> int:
+        """The timestamp of the key's newest version; 0 without one."""
+        writes = self._writes.get(key)
+        return writes[-1].commit_ts if writes else 0
+
+    def commit_ts(self, key: Key, start_ts: int) -> int | None:
+        """The timestamp at which that transaction committed the key; None if it did not."""
+        for write in reversed(self._writes.get(key, ())):
+            if write.start_ts == start_ts:
+                return write.commit_ts
+            if write.commit_ts < start_ts:
+                return None
+        return None
+
+    def is_rolled_back(self, key: Key, start_ts: int) -> bool:
+        """True if that transaction was rolled back on that key, and left a record of it."""
+        return (key, start_ts) in self._rolled_back
+
+    def read(self, key: Key, read_ts: int) -> Elements:
+        """The value of the key at that timestamp, whatever locks say."""
+        for write in reversed(self._writes.get(key, ())):
+            if write.commit_ts <= read_ts and write.kind == "put":
+                return write.elements
+        return ()
+
+    def writes_after(self, timestamp: int) -> Iterator[tuple[Key, Write]]:
+        """The versions above that timestamp, those of a key from the newest down."""
+        for key, writes in self._writes.items():
+            for write in reversed(writes):
+                if write.commit_ts <= timestamp:
+                    break
+                yield key, write
+
+    def newest_values(self) -> Iterator[tuple[Key, Elements, int]]:
+        """Each key that has a value, with the timestamp of its last change; numbers before text."""
+        for key in sorted(self._writes, key=lambda key: (isinstance(key, str), key)):
+            for write in reversed(self._writes[key]):
+                if write.kind == "put":
+                    yield key, write.elements, write.commit_ts
+                    break
+
+    def apply(self, command: Command) -> list[Change]:
+        """The effects of a command, carried out, in the order of its keys."""
+        match command:
+            case PutLocks(locks, is_rewrite):
+                return [self._set(lock, is_rewrite=is_rewrite) for lock in locks]
+            case CommitKeys():
+                return [change for key in command.keys if (change := self._committed(command, key)) is not None]
+            case RollBackKeys():
+                return [self._taken_back(command, key) for key in command.keys]
+
+    def _set(self, lock: Lock, *, is_rewrite: bool) -> Change:
+        is_new = lock.key not in self.locks
+        self.locks[lock.key] = lock
+        return Change("rewrite" if is_rewrite else "prewrite", lock.key, lock.start_ts, lock, is_new=is_new)
+
+    def _committed(self, command: CommitKeys, key: Key) -> Change | None:
+        lock = self.locks.get(key)
+        if lock is None or lock.start_ts != command.start_ts:
+            return None
+        del self.locks[key]
+        write = Write(command.commit_ts, command.start_ts, lock.kind, lock.elements)
+        self._writes.setdefault(key, []).append(write)
+        return Change("commit", key, command.start_ts, lock, command.commit_ts)
+
+    def _taken_back(self, command: RollBackKeys, key: Key) -> Change:
+        lock = self.locks.get(key)
+        if command.is_recorded:
+            self._rolled_back[key, command.start_ts] = None
+        if lock is not None and lock.start_ts == command.start_ts:
+            del self.locks[key]
+        else:
+            lock = None
+        return Change("rollback", key, command.start_ts, lock)

@@ -1,0 +1,1 @@
+"""A store: its region replicas, and how they answer requests."""

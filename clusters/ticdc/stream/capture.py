@@ -1,0 +1,271 @@
+"""A capture (TiCDC): a session with each region, matchers, one sorter, and a sink that writes downstream.
+
+Theory of operation.
+1. The number of a life's session is on disk before it is used. Within a life regions may be subscribed many times: a
+   region begins again at its own watermark, above which the sorter keeps what it has.
+2. Rows that a region sends again, at or below the start of its session, are left out.
+3. The sink writes rows and watermark downstream; the checkpoint moves when they are durable there. After a crash a
+   capture begins at the last watermark that the downstream has, which is not below the checkpoint.
+4. A watermark that rests is looked into: locks that hold it back and whose transactions have ended, or are dead, are
+   settled.
+"""
+
+from dataclasses import dataclass
+
+from clusters.ticdc import planted
+from clusters.ticdc.oracle.messages import Timestamp
+from clusters.ticdc.rows.messages import FromRegion, Locks, ScanLocks
+from clusters.ticdc.shape import MS, REGIONS, physical_ms
+from clusters.ticdc.site import Site
+from clusters.ticdc.stream.matcher import Matcher, Row
+from clusters.ticdc.stream.messages import (
+    Entries,
+    Flush,
+    Initialized,
+    ResolvedTs,
+    SessionError,
+    SessionNumber,
+    Subscribe,
+)
+from clusters.ticdc.stream.sorter import Sorter
+from clusters.ticdc.transactions.resolving import resolve
+from clusters.ticdc.transactions.tasks import TIMER, Procedure, Tasks, call
+from harness.core.machine import (
+    Closed,
+    Context,
+    Delivery,
+    Durable,
+    Event,
+    Message,
+    NodeId,
+    Received,
+    Settings,
+    Synced,
+    TimerFired,
+)
+
+TICK_NS = 20 * MS
+SILENCE_NS = 300 * MS  # After so long without a watermark a region is subscribed again.
+AGAIN_NS = 40 * MS
+STUCK_NS = 200 * MS  # After so long without progress a region's locks are looked into.
+LOOK_NS = 100 * MS
+DELETED = "deleted"  # The value of a row that has none: no workload deletes.
+
+
+@dataclass(slots=True)
+class Subscription:
+    """The session with one region."""
+
+    region: int
+    request: int
+    store: NodeId
+    after: int
+    matcher: Matcher
+    heard_ns: int
+    resolved: int = 0
+    is_over: bool = False
+
+
+class Capture:
+    """The machine of the captures c1 and c2; the two are independent."""
+
+    def recover(self, durable: Durable, settings: Settings, context: Context) -> None:
+        site = self._site = Site(context.node, settings.bugs, settings.parameters)
+        site.context = context
+        saved = durable.value("session")
+        self._session = 1 + (saved.number if isinstance(saved, SessionNumber) else 0)
+        flushes = durable.log("downstream")
+        last = flushes[-1] if flushes else None
+        self._checkpoint = last.watermark if isinstance(last, Flush) else 0
+        self._tasks = Tasks(site)
+        self._sorter = Sorter(self._checkpoint)
+        self._subscriptions: dict[int, Subscription] = {}
+        self._by_request: dict[int, Subscription] = {}
+        self._last_request = self._session << 20
+        self._moved_ns = dict.fromkeys(REGIONS, context.now_ns())
+        self._looked_ns = 0
+        self._flush_ns = site.parameters["sink_ms"] * MS
+        if self._checkpoint:
+            context.sometimes("a capture resumed from its checkpoint")
+        context.put("session", SessionNumber(self._session))
+        site.sync(self._open)
+
+    def handle(self, event: Event, context: Context) -> None:
+        self._site.context = context
+        match event:
+            case Received(sender, message):
+                self._receive(sender, message)
+            case TimerFired(name):
+                self._timer(name)
+            case Synced(token):
+                self._site.synced(token)
+            case Closed(peer):
+                self._closed(peer)
+            case _:
+                pass
+
+    def dump(self, context: Context) -> None:
+        """Do nothing: no check needs a capture's state."""
+
+    def _receive(self, sender: NodeId, message: Message) -> None:
+        match message:
+            case Entries(request, events):
+                subscription = self._by_request.get(request)
+                if subscription is not None:
+                    self._add(subscription, [row for event in events for row in subscription.matcher.take(event)])
+            case Initialized(request):
+                subscription = self._by_request.get(request)
+                if subscription is not None:
+                    self._add(subscription, subscription.matcher.initialized(message))
+            case ResolvedTs(resolved):
+                for request, timestamp in resolved:
+                    self._resolved(request, timestamp)
+            case SessionError(request):
+                subscription = self._by_request.get(request)
+                if subscription is not None:
+                    self._end(subscription)
+            case Timestamp(number):
+                self._tasks.answered(number, message)
+            case FromRegion(number, body):
+                self._tasks.answered(number, body)
+            case _:
+                self._site.context.unexpected(message)
+
+    def _timer(self, name: str) -> None:
+        if name == TIMER:
+            self._tasks.tick()
+        elif name == "sink":
+            self._site.context.set_timer("sink", self._flush_ns)
+            self._publish()
+        else:
+            self._site.context.set_timer("tick", TICK_NS)
+            self._watch()
+
+    def _closed(self, peer: NodeId) -> None:
+        self._tasks.closed(peer)
+        for subscription in tuple(self._subscriptions.values()):
+            if subscription.store == peer:
+                self._end(subscription)
+
+    # Sessions with regions.
+
+    def _open(self) -> None:
+        """Begin this life's session (invariant 1)."""
+        self._site.context.deliver(Delivery(session=self._session, kind="open", position=self._checkpoint))
+        for region in REGIONS:
+            self._subscribe(region)
+        self._site.context.set_timer("tick", TICK_NS)
+        self._site.context.set_timer("sink", self._flush_ns)
+
+    def _subscribe(self, region: int) -> None:
+        before = self._subscriptions.get(region)
+        if before is not None:
+            self._by_request.pop(before.request, None)
+        self._last_request += 1
+        after = self._sorter.frontier[region]
+        store = self._tasks.leader(region)
+        now_ns = self._site.now_ns()
+        matcher = Matcher(self._site.bugs)
+        subscription = Subscription(region, self._last_request, store, after, matcher, now_ns)
+        self._subscriptions[region] = self._by_request[self._last_request] = subscription
+        self._site.send(store, Subscribe(self._last_request, region, after))
+
+    def _end(self, subscription: Subscription) -> None:
+        """End a session; the next tick but one begins another, with the next store."""
+        self._by_request.pop(subscription.request, None)
+        self._tasks.refuted(subscription.region, subscription.store)
+        subscription.is_over = True
+        subscription.heard_ns = self._site.now_ns()
+
+    def _watch(self) -> None:
+        """Subscribe again where a session ended or is silent; look into what rests (invariant 4)."""
+        now_ns = self._site.now_ns()
+        for region in REGIONS:
+            subscription = self._subscriptions[region]
+            silence_ns = now_ns - subscription.heard_ns
+            if subscription.is_over and silence_ns >= AGAIN_NS:
+                self._subscribe(region)
+            elif silence_ns >= SILENCE_NS:
+                self._end(subscription)
+        stuck = [region for region in REGIONS if now_ns - self._moved_ns[region] >= STUCK_NS]
+        if stuck and now_ns - self._looked_ns >= LOOK_NS and planted.ORPHAN_NEVER_RESOLVED not in self._site.bugs:
+            self._looked_ns = now_ns
+            for region in stuck:
+                self._tasks.run(self._settle(region))
+
+    def _settle(self, region: int) -> Procedure[None]:
+        before_ts = self._sorter.frontier[region] + 1
+        answer = yield from call(region, ScanLocks(before_ts), LOOK_NS)
+        if isinstance(answer, Locks) and answer.locks:
+            self._site.context.sometimes("a capture looked into locks that held it back")
+            yield from resolve(answer.locks, 0)
+
+    # Rows and watermarks.
+
+    def _add(self, subscription: Subscription, rows: list[Row]) -> None:
+        subscription.heard_ns = self._site.now_ns()
+        for row in rows:
+            if row.commit_ts > subscription.after:  # Invariant 2.
+                self._sorter.add(row)
+
+    def _resolved(self, request: int, timestamp: int) -> None:
+        subscription = self._by_request.get(request)
+        if subscription is None:
+            return
+        subscription.heard_ns = self._site.now_ns()
+        region = subscription.region
+        if timestamp > self._sorter.frontier[region]:
+            self._moved_ns[region] = self._site.now_ns()
+        if timestamp < subscription.resolved:
+            self._fell(subscription, timestamp)
+        subscription.resolved = timestamp
+        self._sorter.advance(region, timestamp)
+
+    def _fell(self, subscription: Subscription, timestamp: int) -> None:
+        """Show that a region's watermark fell in its session: what is published would hide it."""
+        span = f"region {subscription.region}, request {subscription.request}"
+        for position in (subscription.resolved, timestamp):
+            self._site.context.deliver(Delivery(session=self._session, kind="watermark", span=span, position=position))
+
+    # The sink.
+
+    def _publish(self) -> None:
+        """Show what may be published, and write it downstream (invariant 3)."""
+        before = self._sorter.published
+        rows = self._sorter.publish(self._awaited())
+        if not rows and self._sorter.published == before:
+            return
+        context, watermark = self._site.context, self._sorter.published
+        if self._site.is_far(physical_ms(watermark)):
+            context.sometimes("a capture's clock was far from its watermark")
+        for row in rows:
+            self._show(row)
+        context.deliver(Delivery(session=self._session, kind="watermark", position=watermark))
+        context.append(
+            "downstream",
+            Flush(tuple((row.commit_ts, row.start_ts, row.key, row.elements or ()) for row in rows), watermark),
+        )
+        if planted.CKPT_BEFORE_FLUSH in self._site.bugs:
+            self._acknowledge(watermark)
+        context.point("sink-before-durable")
+        self._site.sync(lambda: self._acknowledge(watermark))
+
+    def _awaited(self) -> tuple[int, ...]:
+        """The regions whose watermarks count: all, whatever the state of their sessions."""
+        if planted.MIN_SKIPS_UNINIT in self._site.bugs:
+            known = tuple(each.region for each in self._subscriptions.values() if each.matcher.is_initialized)
+            return known or REGIONS
+        return REGIONS
+
+    def _show(self, row: Row) -> None:
+        value = row.elements[-1] if row.elements else DELETED
+        delivery = Delivery(
+            session=self._session, kind="row", key=row.key, value=value, position=row.commit_ts, unit=row.start_ts
+        )
+        self._site.context.deliver(delivery)
+
+    def _acknowledge(self, checkpoint: int) -> None:
+        """Move the checkpoint: the source need not keep anything at or below it for this capture."""
+        if checkpoint > self._checkpoint:
+            self._checkpoint = checkpoint
+            self._site.context.deliver(Delivery(session=self._session, kind="checkpoint", position=checkpoint))

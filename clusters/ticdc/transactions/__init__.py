@@ -1,0 +1,1 @@
+"""Transactions: coordinators, two-phase commit, snapshots, and the resolving of locks."""

@@ -1,0 +1,91 @@
+"""A coordinator (TiDB): carries out clients' transactions, and keeps nothing on disk.
+
+A transaction that conflicts begins anew, with a new start, a few times: nothing of it was shown to anybody.
+"""
+
+from clusters.ticdc.oracle.messages import Timestamp
+from clusters.ticdc.rows.messages import FromRegion
+from clusters.ticdc.shape import MS
+from clusters.ticdc.site import Site
+from clusters.ticdc.transactions.messages import Done, Flashback, Refused, Restore, StaleRead, Transact, Unclear
+from clusters.ticdc.transactions.restore import flashback, restore
+from clusters.ticdc.transactions.stale import stale_read
+from clusters.ticdc.transactions.tasks import Procedure, Sleep, Tasks
+from clusters.ticdc.transactions.two_phase import TwoPhase
+from harness.core.machine import (
+    Answer,
+    Call,
+    Closed,
+    Context,
+    Durable,
+    Event,
+    NodeId,
+    Received,
+    Settings,
+    TimerFired,
+)
+from harness.core.record import MicroOp
+
+TRIES = 4
+TRY_NS = 400 * MS  # No attempt begins later than this.
+RETRY_NS = (2 * MS, 12 * MS)
+
+
+class Coordinator:
+    """The machine of the coordinators t1 and t2."""
+
+    def recover(self, durable: Durable, settings: Settings, context: Context) -> None:
+        self._site = Site(context.node, settings.bugs, settings.parameters)
+        self._site.context = context
+        self._tasks = Tasks(self._site)
+        self._two_phase = TwoPhase(self._site, self._tasks)
+
+    def handle(self, event: Event, context: Context) -> None:
+        self._site.context = context
+        match event:
+            case Received(sender, Call(number, Transact(mops))):
+                self._tasks.run(self._transact(sender, number, mops))
+            case Received(sender, Call(number, StaleRead() as request)):
+                self._tasks.run(self._read_stale(sender, number, request))
+            case Received(sender, Call(number, Restore() | Flashback() as request)):
+                self._tasks.run(self._restore(sender, number, request))
+            case Received(_, Timestamp(number) as answer):
+                self._tasks.answered(number, answer)
+            case Received(_, FromRegion(number, body)):
+                self._tasks.answered(number, body)
+            case TimerFired():
+                self._tasks.tick()
+            case Closed(peer):
+                self._tasks.closed(peer)
+            case Received(_, message):
+                context.unexpected(message)
+            case _:
+                pass
+
+    def dump(self, context: Context) -> None:
+        """Do nothing: a coordinator has no state that a check needs."""
+
+    def _read_stale(self, client: NodeId, number: int, request: StaleRead) -> Procedure[None]:
+        answer = yield from stale_read(self._site, self._two_phase, request)
+        self._site.send(client, Answer(number, answer))
+
+    def _restore(self, client: NodeId, number: int, request: Restore | Flashback) -> Procedure[None]:
+        steps = restore(self._site, request) if isinstance(request, Restore) else flashback(self._site, request)
+        answer = yield from steps
+        self._site.send(client, Answer(number, answer))
+
+    def _transact(self, client: NodeId, number: int, mops: tuple[MicroOp, ...]) -> Procedure[None]:
+        begun_ns = self._site.now_ns()
+        answer: Done | Refused | Unclear = Refused("not tried")
+        for _ in range(TRIES):
+            outcome = yield from self._two_phase.attempt(mops)
+            if isinstance(outcome, Done | Unclear):
+                answer = outcome
+                break
+            answer = Refused(outcome.reason)
+            if not outcome.may_retry or self._site.now_ns() > begun_ns + TRY_NS:
+                break
+            self._site.context.sometimes("a transaction began anew after a conflict")
+            yield Sleep(self._site.context.draw("retry").between(*RETRY_NS))
+        self._site.context.point("before-client-answer")
+        self._site.send(client, Answer(number, answer))

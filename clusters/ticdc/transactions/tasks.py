@@ -1,0 +1,213 @@
+"""Procedures over several messages, each written in one piece as a generator: it yields what it waits for.
+
+Theory of operation. A procedure yields `Ask` and gets the answers, in the order of the requests; or `Sleep`. A request
+to a region goes to the store that led it last; "not leader", a broken connection or silence sends it on to another one,
+until its patience ends: then the answer is None. So a request may take effect more than once, and late.
+1. All is driven by messages and by one timer: the same messages give the same steps.
+2. A crash ends all procedures; nothing of them is on disk.
+"""
+
+from collections import deque
+from collections.abc import Generator
+from typing import NamedTuple, TypeVar
+
+from clusters.ticdc.oracle.messages import Timestamp, Tso
+from clusters.ticdc.rows.messages import FromRegion, NotLeader, Reply, Request, ToRegion
+from clusters.ticdc.shape import MS, ORACLE, STORES
+from clusters.ticdc.site import Site
+from harness.core.machine import NodeId
+
+TIMER = "tasks"
+SWEEP_NS = 5 * MS
+SILENCE_NS = 150 * MS  # After so long without an answer a request is sent again.
+PAUSE_NS = 20 * MS  # Between two attempts, if all stores refused.
+PATIENCE_NS = 3000 * MS
+HOPS = 2  # How often a hint is followed at once: two stores may take each other for the leader.
+
+
+class Now(NamedTuple):
+    """A request for a timestamp; the answer is a `Timestamp`."""
+
+
+class To(NamedTuple):
+    """A request to the leader of a region."""
+
+    region: int
+    body: Request
+
+
+class At(NamedTuple):
+    """A request to a store's replica of a region, whether it leads or not."""
+
+    store: NodeId
+    region: int
+    body: Request
+
+
+class Ask(NamedTuple):
+    """Wait for the answers to these requests."""
+
+    requests: tuple[Now | To | At, ...]
+    patience_ns: int = PATIENCE_NS
+
+
+class Sleep(NamedTuple):
+    """Wait for that time."""
+
+    duration_ns: int
+
+
+Answers = tuple[Timestamp | Reply | None, ...]
+Result = TypeVar("Result")
+Procedure = Generator[Ask | Sleep, Answers, Result]
+
+
+class _Waiting:
+    """A procedure that waits for answers."""
+
+    __slots__ = ("answers", "missing", "procedure")
+
+    def __init__(self, procedure: Procedure[None], count: int) -> None:
+        self.procedure = procedure
+        self.answers: list[Timestamp | Reply | None] = [None] * count
+        self.missing = count
+
+
+class _Open:
+    """A request under way: who waits for it, at which place; when it is sent again, and when it is given up."""
+
+    __slots__ = ("again_ns", "end_ns", "hops", "place", "request", "target", "waiting")
+
+    def __init__(self, waiting: _Waiting, place: int, request: Now | To | At, end_ns: int) -> None:
+        self.waiting, self.place, self.request, self.end_ns = waiting, place, request, end_ns
+        self.target = ORACLE
+        self.again_ns = 0
+        self.hops = 0
+
+
+class Tasks:
+    """The procedures of one node."""
+
+    def __init__(self, site: Site) -> None:
+        self._site = site
+        self._open: dict[int, _Open] = {}
+        self._last_number = 0
+        self._asleep: deque[tuple[int, Procedure[None]]] = deque()
+        self._leaders: dict[int, NodeId] = {}
+        self._is_ticking = False
+
+    def leader(self, region: int) -> NodeId:
+        """The store that is thought to lead a region."""
+        return self._leaders.get(region, STORES[region % len(STORES)])
+
+    def refuted(self, region: int, store: NodeId, leader: NodeId | None = None) -> None:
+        """Note that a store does not lead a region, or does not answer; that another one does, if it is known."""
+        if self.leader(region) == store:
+            self._leaders[region] = leader or STORES[(STORES.index(store) + 1) % len(STORES)]
+
+    def run(self, procedure: Procedure[None]) -> None:
+        """Start a procedure."""
+        self._resume(procedure, None)
+
+    def answered(self, number: int, answer: Timestamp | Reply) -> None:
+        """Take an answer; one that nobody waits for any more is dropped."""
+        opened = self._open.get(number)
+        if opened is None:
+            return
+        if isinstance(answer, NotLeader) and isinstance(opened.request, To):
+            self.refuted(opened.request.region, opened.target, answer.leader)
+            opened.hops += 1
+            opened.again_ns = self._site.now_ns() + PAUSE_NS
+            if answer.leader and opened.hops <= HOPS:
+                self._send(number, opened)
+            return
+        self._finish(number, answer)
+
+    def closed(self, peer: NodeId) -> None:
+        """Send again what a broken connection may have lost."""
+        for opened in self._open.values():
+            if opened.target == peer:
+                if isinstance(opened.request, To):
+                    self.refuted(opened.request.region, peer)
+                opened.again_ns = self._site.now_ns()
+
+    def tick(self) -> None:
+        """Wake who slept long enough; send again, or give up, what was not answered."""
+        now_ns = self._site.now_ns()
+        for number, opened in tuple(self._open.items()):
+            if number not in self._open:
+                continue
+            if now_ns >= opened.end_ns:
+                self._finish(number, None)
+            elif now_ns >= opened.again_ns:
+                if isinstance(opened.request, To) and opened.again_ns:
+                    self.refuted(opened.request.region, opened.target)
+                self._send(number, opened)
+        for _ in range(len(self._asleep)):
+            wake_ns, procedure = self._asleep.popleft()
+            if now_ns >= wake_ns:
+                self._resume(procedure, ())
+            else:
+                self._asleep.append((wake_ns, procedure))
+        self._is_ticking = False
+        self._keep_ticking()
+
+    def _keep_ticking(self) -> None:
+        if not self._is_ticking and (self._open or self._asleep):
+            self._is_ticking = True
+            self._site.context.set_timer(TIMER, SWEEP_NS)
+
+    def _resume(self, procedure: Procedure[None], answers: Answers | None) -> None:
+        """Let a procedure go on until it waits again."""
+        try:
+            wanted = next(procedure) if answers is None else procedure.send(answers)
+        except StopIteration:
+            return
+        now_ns = self._site.now_ns()
+        match wanted:
+            case Sleep(duration_ns):
+                self._asleep.append((now_ns + duration_ns, procedure))
+            case Ask(requests, patience_ns):
+                waiting = _Waiting(procedure, len(requests))
+                for place, request in enumerate(requests):
+                    self._last_number += 1
+                    opened = self._open[self._last_number] = _Open(waiting, place, request, now_ns + patience_ns)
+                    self._send(self._last_number, opened)
+        self._keep_ticking()
+
+    def _send(self, number: int, opened: _Open) -> None:
+        opened.again_ns = self._site.now_ns() + SILENCE_NS
+        request = opened.request
+        if isinstance(request, At):
+            opened.target = request.store
+            self._site.send(opened.target, ToRegion(number, request.region, request.body))
+        elif isinstance(request, To):
+            opened.target = self.leader(request.region)
+            self._site.send(opened.target, ToRegion(number, request.region, request.body))
+        else:
+            self._site.send(ORACLE, Tso(number))
+
+    def _finish(self, number: int, answer: Timestamp | Reply | None) -> None:
+        opened = self._open.pop(number)
+        waiting = opened.waiting
+        waiting.answers[opened.place] = answer
+        waiting.missing -= 1
+        if waiting.missing == 0:
+            self._resume(waiting.procedure, tuple(waiting.answers))
+
+
+def is_answer(message: object) -> bool:
+    """True for messages that answer a procedure's request."""
+    return isinstance(message, Timestamp | FromRegion)
+
+
+def timestamp() -> Procedure[int]:
+    """A new timestamp; 0 if the oracle does not answer."""
+    (answer,) = yield Ask((Now(),))
+    return answer.timestamp if isinstance(answer, Timestamp) else 0
+
+
+def call(region: int, body: Request, patience_ns: int = PATIENCE_NS) -> Procedure[Reply | None]:
+    """The answer of a region's leader; None if there was none."""
+    (answer,) = yield Ask((To(region, body),), patience_ns)
+    return None if isinstance(answer, Timestamp) else answer

@@ -1,0 +1,313 @@
+"""One transaction: a snapshot, then two-phase commit with a primary key.
+
+Theory of operation.
+1. Reads see the snapshot at the start timestamp. A lock of a transaction that may commit at or below it is settled, or
+   its bound is pushed above the snapshot: then it may be ignored, for this snapshot only.
+2. The commit timestamp is fetched when all keys are locked. The transaction is committed when its primary key is; until
+   that request was sent it certainly is not, and a failure is one for certain. Other keys follow on their own time.
+3. A large transaction locks its primary key first, then flushes the others in pieces, while heartbeats extend its
+   lifetime and raise the bound below which it will not commit. A flush carries no bound but one that a heartbeat has
+   replicated.
+4. Reads under lock become mutations that change nothing: they conflict with writers, as a write would.
+"""
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from clusters.ticdc import planted
+from clusters.ticdc.rows.messages import (
+    Alive,
+    Commit,
+    CommittedAt,
+    CommitTsExpired,
+    Conflict,
+    Elements,
+    Get,
+    Heartbeat,
+    Lock,
+    Locked,
+    LockNotFound,
+    Mutation,
+    Prewrite,
+    Prewritten,
+    Resolve,
+    Values,
+)
+from clusters.ticdc.shape import MS, Key, by_region, key_of, physical_ms, region_of
+from clusters.ticdc.site import Site
+from clusters.ticdc.transactions.messages import ROLLED_BACK_ALIVE, Done, Unclear
+from clusters.ticdc.transactions.resolving import resolve
+from clusters.ticdc.transactions.tasks import Ask, Procedure, Sleep, Tasks, To, call, timestamp
+from harness.core.record import MicroOp
+
+LOCK_WAIT_NS = 5 * MS
+LOCK_WAITS = 80  # How often a reader looks again at a lock in the way;
+HELD_WAITS = 20  # a writer less often, as it holds locks of its own, and with them the watermark.
+COMMIT_TRIES = 10  # Timestamps that are tried against a bound that rises.
+
+
+class Failed(NamedTuple):
+    """Why an attempt ended before its commit; whether a new start may help."""
+
+    reason: str
+    may_retry: bool = False
+
+
+@dataclass(slots=True)
+class Transaction:
+    """An attempt with one start timestamp."""
+
+    start_ts: int
+    mutations: tuple[Mutation, ...]
+    is_large: bool
+    primary: Key
+    bound: int = 0  # The highest bound that a heartbeat has replicated.
+    alive_until_ns: int = 0  # Until then its last answered heartbeat has extended its lifetime, at least.
+    is_over: bool = False
+    flushed: list[Key] = field(default_factory=list)
+
+
+class TwoPhase:
+    """The transactions of one coordinator."""
+
+    def __init__(self, site: Site, tasks: Tasks) -> None:
+        self._site = site
+        self._tasks = tasks
+        self._large_keys = site.parameters["large_keys"]
+        self._ttl_ms = site.parameters["ttl_ms"]
+        self._heartbeat_ns = site.parameters["heartbeat_ms"] * MS
+        self._flush_ns = site.parameters["flush_ms"] * MS
+        self._ignored: dict[int, None] = {}  # What a snapshot before this one ignored: read by a bug alone.
+
+    def attempt(self, mops: tuple[MicroOp, ...]) -> Procedure[Done | Unclear | Failed]:
+        """One attempt at a transaction."""
+        start_ts = yield from timestamp()
+        if not start_ts:
+            return Failed("no timestamp")
+        if self._site.is_far(physical_ms(start_ts)):
+            self._site.context.sometimes("a coordinator's clock was far from the oracle's")
+        keys = tuple(dict.fromkeys(key_of(mop.key) for mop in mops))
+        snapshot = yield from self.read(keys, start_ts)
+        if isinstance(snapshot, Failed):
+            return snapshot
+        results, after = _executed(mops, snapshot)
+        mutations = _mutations(mops, snapshot, after)
+        if not mutations:
+            return Done(start_ts, None, results)
+        is_large = len(mutations) >= self._large_keys
+        txn = Transaction(start_ts, mutations, is_large, mutations[0].key)
+        failure = yield from (self._flush_all(txn) if is_large else self._prewrite_all(txn))
+        if failure is None:
+            self._site.context.point("before-commit-timestamp")
+            commit_ts = yield from self._commit(txn)
+            txn.is_over = True
+            if isinstance(commit_ts, int):
+                return Done(start_ts, commit_ts, results)
+            if isinstance(commit_ts, Unclear):
+                return commit_ts
+            failure = commit_ts
+        txn.is_over = True
+        self._tasks.run(self._roll_back(txn))
+        return failure
+
+    # The snapshot.
+
+    def read(self, keys: tuple[Key, ...], read_ts: int) -> Procedure[dict[Key, Elements] | Failed]:
+        """The values of the keys at that timestamp (invariant 1)."""
+        found: dict[Key, Elements] = {}
+        ignored: dict[int, None] = {}
+        if planted.IGNORE_SET_SURVIVES in self._site.bugs:
+            ignored = self._ignored
+        for _ in range(LOCK_WAITS):
+            parts = by_region(tuple(key for key in keys if key not in found))
+            answers = yield Ask(tuple(To(region, Get(part, read_ts, tuple(ignored))) for region, part in parts.items()))
+            met: list[Lock] = []
+            for part, answer in zip(parts.values(), answers, strict=True):
+                match answer:
+                    case Values(elements):
+                        found.update(zip(part, elements, strict=True))
+                    case Locked(locks):
+                        met += locks
+                    case _:
+                        return Failed("no leader")
+            if not met:
+                return found
+            self._site.context.sometimes("a reader met a lock")
+            outcomes = yield from resolve(met, read_ts)
+            for start_ts, outcome in outcomes.items():
+                if outcome == "pushed":
+                    self._site.context.sometimes("a reader pushed a transaction's bound")
+                    ignored[start_ts] = None
+            if "open" in outcomes.values():
+                yield Sleep(LOCK_WAIT_NS)
+        return Failed("a lock stayed in the way")
+
+    # Prewrite.
+
+    def _prewrite_all(self, txn: Transaction) -> Procedure[Failed | None]:
+        """Lock all keys, the regions at once."""
+        by_key = {mutation.key: mutation for mutation in txn.mutations}
+        left = by_region(tuple(by_key))
+        txn.flushed = list(by_key)
+        for _ in range(HELD_WAITS):
+            requests = tuple(
+                To(region, self._prewrite(txn, tuple(by_key[key] for key in part))) for region, part in left.items()
+            )
+            answers = yield Ask(requests)
+            met: list[Lock] = []
+            for region, answer in zip(tuple(left), answers, strict=True):
+                match answer:
+                    case Prewritten():
+                        del left[region]
+                    case Locked(locks):
+                        met += locks
+                    case Conflict(is_rolled_back):
+                        return Failed("rolled back by others" if is_rolled_back else "write conflict", may_retry=True)
+                    case _:
+                        return Failed("no leader")
+            if not left:
+                return None
+            outcomes = yield from resolve(met, 0)
+            if "open" in outcomes.values():
+                yield Sleep(LOCK_WAIT_NS)
+        return Failed("a lock stayed in the way")
+
+    def _prewrite(self, txn: Transaction, mutations: tuple[Mutation, ...], generation: int = 0) -> Prewrite:
+        return Prewrite(
+            start_ts=txn.start_ts,
+            primary=txn.primary,
+            mutations=mutations,
+            ttl_ms=self._ttl_ms * (2 if txn.is_large else 1),
+            min_commit_ts=txn.bound,
+            is_large=txn.is_large,
+            generation=generation,
+        )
+
+    def _flush_all(self, txn: Transaction) -> Procedure[Failed | None]:
+        """Lock the primary key, then the others in pieces, with heartbeats on the side (invariant 3)."""
+        self._site.context.sometimes("a large transaction began")
+        failure = yield from self._flush(txn, txn.mutations[:1], 1)
+        if failure is not None:
+            return failure
+        self._tasks.run(self._beat(txn))
+        for generation, mutation in enumerate(txn.mutations[1:], 2):
+            yield Sleep(self._flush_ns)
+            failure = yield from self._flush(txn, (mutation,), generation)
+            if failure is not None:
+                return failure
+        return None
+
+    def _flush(self, txn: Transaction, mutations: tuple[Mutation, ...], generation: int) -> Procedure[Failed | None]:
+        txn.flushed += [mutation.key for mutation in mutations]
+        region = region_of(mutations[0].key)
+        for _ in range(HELD_WAITS):
+            answer = yield from call(region, self._prewrite(txn, mutations, generation))
+            match answer:
+                case Prewritten():
+                    self._site.context.point("flushed")
+                    return None
+                case Conflict(is_rolled_back):
+                    return self._rolled_back(txn) if is_rolled_back else Failed("write conflict", may_retry=True)
+                case Locked(locks):
+                    outcomes = yield from resolve(locks, 0)
+                    if "open" in outcomes.values():
+                        yield Sleep(LOCK_WAIT_NS)
+                case _:
+                    return Failed("no leader")
+        return Failed("a lock stayed in the way")
+
+    def _beat(self, txn: Transaction) -> Procedure[None]:
+        """Heartbeats of a large transaction, until it is over."""
+        while not txn.is_over:
+            yield Sleep(self._heartbeat_ns)
+            asked_ns = self._site.now_ns()
+            now_ts = yield from timestamp()
+            if txn.is_over or not now_ts:
+                continue
+            ttl_ms = physical_ms(now_ts) - physical_ms(txn.start_ts) + 2 * self._ttl_ms
+            beat = Heartbeat(txn.primary, txn.start_ts, ttl_ms, now_ts)
+            answer = yield from call(region_of(txn.primary), beat)
+            match answer:
+                case Alive(_, bound):
+                    self._site.context.point("heartbeat-answered")
+                    txn.bound = max(txn.bound, bound)
+                    txn.alive_until_ns = asked_ns + 2 * self._ttl_ms * MS
+                case LockNotFound():
+                    return
+
+    # Commit.
+
+    def _commit(self, txn: Transaction) -> Procedure[int | Unclear | Failed]:
+        """The commit timestamp, once the primary key is committed (invariant 2)."""
+        for _ in range(COMMIT_TRIES):
+            commit_ts = yield from timestamp()
+            if not commit_ts:
+                return Failed("no timestamp")
+            self._site.context.point("before-commit-primary")
+            answer = yield from call(region_of(txn.primary), Commit(txn.start_ts, commit_ts, (txn.primary,)))
+            match answer:
+                case CommittedAt(committed_ts):
+                    self._tasks.run(self._commit_rest(txn, committed_ts))
+                    return committed_ts
+                case CommitTsExpired():
+                    self._site.context.sometimes("a commit timestamp was below the bound")
+                case LockNotFound():
+                    return self._rolled_back(txn)
+                case _:
+                    return Unclear("the commit was not answered")
+        return Failed("the bound rose too fast")
+
+    def _commit_rest(self, txn: Transaction, commit_ts: int) -> Procedure[None]:
+        """Commit the other keys: of a large transaction one after the other, else region by region at once."""
+        self._site.context.point("between-primary-and-rest")
+        keys = tuple(mutation.key for mutation in txn.mutations if mutation.key != txn.primary)
+        if not txn.is_large:
+            requests = tuple(
+                To(region, Resolve(txn.start_ts, commit_ts, part)) for region, part in by_region(keys).items()
+            )
+            if requests:
+                yield Ask(requests)
+            return
+        for key in keys:
+            yield Sleep(self._flush_ns // 4)
+            yield from call(region_of(key), Resolve(txn.start_ts, commit_ts, (key,)))
+            self._site.context.point("between-secondaries")
+
+    def _rolled_back(self, txn: Transaction) -> Failed:
+        """The end of a transaction that others rolled back: they may, unless it has just been kept alive."""
+        if self._site.now_ns() < txn.alive_until_ns:
+            return Failed(ROLLED_BACK_ALIVE)
+        return Failed("rolled back by others", may_retry=True)
+
+    def _roll_back(self, txn: Transaction) -> Procedure[None]:
+        """Take back what was locked, or may yet be."""
+        parts = by_region(tuple(txn.flushed))
+        if parts:
+            yield Ask(tuple(To(region, Resolve(txn.start_ts, 0, part)) for region, part in parts.items()))
+
+
+def _executed(
+    mops: tuple[MicroOp, ...], snapshot: dict[Key, Elements]
+) -> tuple[tuple[MicroOp, ...], dict[Key, Elements]]:
+    """The results of the micro-operations, and the values of the keys that were written."""
+    results, after = [], dict[Key, Elements]()
+    for mop in mops:
+        key = key_of(mop.key)
+        held = after.get(key, snapshot[key])
+        if mop.f == "append":
+            after[key] = (*held, mop.value)
+            results.append(mop)
+        else:
+            results.append(MicroOp("r", mop.key, list(held), lock=mop.lock))
+    return tuple(results), after
+
+
+def _mutations(
+    mops: tuple[MicroOp, ...], snapshot: dict[Key, Elements], after: dict[Key, Elements]
+) -> tuple[Mutation, ...]:
+    """What the transaction changes, in the order of its keys; then what it only read under lock (invariant 4)."""
+    puts = tuple(Mutation(key, "put", after[key]) for key in snapshot if key in after)
+    locked = dict.fromkeys(
+        key_of(mop.key) for mop in mops if mop.f == "r" and mop.lock in ("locked", "shared", "exclusive")
+    )
+    return (*puts, *(Mutation(key, "lock") for key in locked if key not in after))
