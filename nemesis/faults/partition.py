@@ -78,6 +78,25 @@ def draw_partition(topology: Topology, stream: Stream) -> Strike | None:
     return FORMS[form](topology, stream)
 
 
+def draw_division(topology: Topology, stream: Stream) -> Strike | None:
+    """A complete division of the largest role: two sides that cannot reach each other, each as likely as any other of
+    its size. Other servers are on a side, or reach both; clients and subscribers reach both.
+
+    None if there are no links to cut. Source: Alquraan et al., "An Analysis of Network-Partitioning Failures in Cloud
+    Systems", OSDI 2018: most of the failures studied came from complete partitions.
+    """
+    members = stream.shuffled(topology.largest_role())
+    if len(members) < 2:
+        return None
+    size = stream.between(1, len(members) // 2)
+    sides = [members[:size], members[size:]]
+    for node in topology.servers():
+        side = stream.below(3)
+        if node not in members and side < len(sides):
+            sides[side].append(node)
+    return _strike(topology, stream, complete_grudge(sides))
+
+
 def _halves(topology: Topology, stream: Stream) -> Strike | None:
     return _strike(topology, stream, halves(_with_clients(stream.shuffled(topology.ids()), stream)))
 

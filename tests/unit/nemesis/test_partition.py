@@ -10,6 +10,7 @@ from nemesis.faults.partition import (
     Grudge,
     bridge,
     complete_grudge,
+    draw_division,
     draw_partition,
     halves,
     majority_ring,
@@ -95,6 +96,30 @@ def test_each_form_cuts_links_that_exist(form: str) -> None:
     strikes = [strike for strike in drawn if strike is not None]
     assert len(strikes) == 50
     assert all(target in QUORUM.all_links() for strike in strikes for target in strike.targets)
+
+
+def test_a_division_has_two_sides_that_clients_reach_and_any_nodes_may_be_on_one() -> None:
+    members, sides = QUORUM.largest_role(), set()
+    for seed in range(300):
+        strike = draw_division(QUORUM, Stream(seed, "faults"))
+        assert strike is not None
+        assert not any("client" in target for target in strike.targets)
+        apart = {tuple(target.split(">")) for target in strike.targets}
+        one = {members[0]} | {node for node in members if node != members[0] and (members[0], node) not in apart}
+        other = set(members) - one
+        assert apart == {*product(one, other), *product(other, one)}
+        sides.add(min((tuple(sorted(one)), tuple(sorted(other))), key=lambda side: (len(side), side)))
+    assert len(sides) == 5 + 10, "of five nodes, one or two are on the smaller side"
+    assert draw_division(LONE, Stream(1, "faults")) is None
+
+
+def test_another_server_is_on_one_side_of_a_division_or_reaches_both() -> None:
+    reached = set()
+    for seed in range(100):
+        strike = draw_division(SMALL, Stream(seed, "faults"))
+        assert strike is not None
+        reached.add(tuple(node for node in ("n1", "n2") if f"c1>{node}" not in strike.targets))
+    assert reached == {("n1",), ("n2",), ("n1", "n2")}
 
 
 def test_no_link_is_struck_twice_and_clients_are_cut_off_only_for_short() -> None:
