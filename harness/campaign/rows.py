@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Self
+from typing import Final, Generic, Self, TypeVar
 
 import msgspec
 
@@ -14,6 +14,8 @@ from harness.core.errors import HistoryError, ScenarioError
 from harness.core.verdict import Verdict
 from harness.record.store import sync_folder
 from harness.report.model import FindingRow, Report
+
+R = TypeVar("R")
 
 ROWS_FILE: Final = "rows.jsonl"
 ATTEMPTS: Final = 2  # At one run: it is retried once.
@@ -69,11 +71,12 @@ def class_of(cluster: str, finding: FindingRow) -> str:
     return sha256("\0".join(parts).encode()).hexdigest()[:16]
 
 
-class RowsFile:
-    """The rows of a sweep in its folder, held by one process at a time. As a context manager it holds the file."""
+class RowsFile(Generic[R]):
+    """The rows in a folder, held by one process at a time. As a context manager it holds the file."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, form: type[R], what: str = "sweep") -> None:
         self._path = folder / ROWS_FILE
+        self._form, self._what = form, what
         self._folder = folder
         self._descriptor = -1
 
@@ -83,14 +86,16 @@ class RowsFile:
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             os.close(self._descriptor)
-            raise ScenarioError(f"{self._folder}: another process carries out this sweep; wait for its end") from None
+            raise ScenarioError(
+                f"{self._folder}: another process carries out this {self._what}; wait for its end"
+            ) from None
         sync_folder(self._folder)
         return self
 
     def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
         os.close(self._descriptor)
 
-    def append(self, row: Row) -> None:
+    def append(self, row: R) -> None:
         """Append a row; it is durable when this returns. Raises OSError if the disk takes no more; the rest stays."""
         line, size = msgspec.json.encode(row) + b"\n", os.fstat(self._descriptor).st_size
         try:
@@ -101,9 +106,9 @@ class RowsFile:
             os.ftruncate(self._descriptor, size)
             raise
 
-    def recovered(self) -> list[Row]:
+    def recovered(self) -> list[R]:
         """All rows so far. What a killed process left of a line is cut off, for what follows to be readable."""
-        rows = read_rows(self._folder)
+        rows = _rows(self._folder, self._form)
         content = self._path.read_bytes()
         if not content.endswith(b"\n"):
             os.ftruncate(self._descriptor, content.rfind(b"\n") + 1)
@@ -112,6 +117,10 @@ class RowsFile:
 
 def read_rows(folder: Path) -> list[Row]:
     """The complete rows in a sweep's folder. Raises HistoryError that names the line, if one is damaged."""
+    return _rows(folder, Row)
+
+
+def _rows(folder: Path, form: type[R]) -> list[R]:
     path = folder / ROWS_FILE
     try:
         lines = path.read_bytes().split(b"\n")
@@ -120,7 +129,7 @@ def read_rows(folder: Path) -> list[Row]:
     rows = []
     for number, line in enumerate(lines[:-1], 1):  # What follows the last line's end is no whole line.
         try:
-            rows.append(msgspec.json.decode(line, type=Row))
+            rows.append(msgspec.json.decode(line, type=form))
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise HistoryError(f"{path}:{number}: not a row ({error}); remove that line to repeat its run") from None
     return rows

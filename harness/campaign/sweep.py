@@ -16,17 +16,18 @@ import msgspec
 
 from harness.campaign.config import Config, read_config
 from harness.campaign.document import SWEEPS, Sweep, earlier_sweeps
+from harness.campaign.orders import Kind, read_order, require_same_versions, write_order
 from harness.campaign.outcome import sweep_of, utc_now
 from harness.campaign.rows import Row, RowsFile, final_rows
 from harness.campaign.task import Task, done, failed
 from harness.core.command import seamark
-from harness.core.errors import HistoryError, ScenarioError, SeamarkError
+from harness.core.errors import ScenarioError, SeamarkError
 from harness.record.ownership import temporary_folder
-from harness.record.store import LATEST, create_run, read_plain, write_atomically
+from harness.record.store import create_run, write_atomically
 from harness.run.pool import LocalPool, Pool, results
 from harness.run.running import versions
 
-ORDER_FILE: Final = "order.json"
+KIND: Final = Kind("sweep", SWEEPS, "seamark sweep nightly.toml")
 SPARE_BYTES: Final = 8 << 20  # With less free space the disk is full: no run fits in it.
 
 
@@ -77,7 +78,7 @@ def begin(config: Config, store: Path) -> Begun:
     file = Path(config.path).name
     order = Order(file=file, seed=config.seed, sha256=config.sha256, versions=dict(versions()), started_utc=utc_now())
     write_atomically(folder / file, config.text.encode())
-    write_atomically(folder / ORDER_FILE, msgspec.json.format(msgspec.json.encode(order), indent=1) + b"\n")
+    write_order(folder, order)
     return Begun(config=config, order=order, folder=folder, store=store)
 
 
@@ -86,27 +87,12 @@ def resumed(path: Path, store: Path, allowed: Sequence[str] = ()) -> Begun:
 
     Raises ScenarioError if it is none, or if what it runs has changed since.
     """
-    folder = _latest(store) if str(path) == LATEST else path
-    if not (folder / ORDER_FILE).is_file():
-        raise ScenarioError(f"{folder}: not a sweep's folder (no {ORDER_FILE} in it); sweeps are in {store / SWEEPS}")
-    try:
-        order = msgspec.json.decode(read_plain(folder / ORDER_FILE), type=Order)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise HistoryError(f"{folder / ORDER_FILE}: not the order of a sweep ({error})") from None
+    folder, order = read_order(path, store, KIND, Order)
     config = read_config(folder / Path(order.file).name, seed=order.seed, allowed=allowed)
     if config.sha256 != order.sha256:
         raise ScenarioError(f"{folder}: its config or the code of its cluster has changed since: begin a new sweep")
-    if dict(versions()) != order.versions:
-        was = ", ".join(f"{name} {version}" for name, version in order.versions.items())
-        raise ScenarioError(f"{folder}: was begun with {was}: go on with the same, or begin a new sweep")
+    require_same_versions(folder, order.versions, KIND)
     return Begun(config=config, order=order, folder=folder, store=folder.parent.parent.parent)
-
-
-def _latest(store: Path) -> Path:
-    found = [path.parent for path in (store / SWEEPS).glob(f"*/*/{ORDER_FILE}")]
-    if not found:
-        raise ScenarioError(f"{LATEST}: {store} holds no sweep yet: seamark sweep nightly.toml")
-    return max(found, key=lambda each: (each.name.partition("-")[0], each.name))
 
 
 def carry_out(
@@ -121,7 +107,7 @@ def carry_out(
     another process carries it out.
     """
     config = begun.config
-    with RowsFile(begun.folder) as file:
+    with RowsFile(begun.folder, Row) as file:
         work = _Work(begun, file, audience)
         with temporary_folder("sweep", beside=begun.store) as folder:
             _carry_out(work, folder, pool or (lambda: LocalPool(done, jobs or config.jobs)))
@@ -154,7 +140,7 @@ def _drain(work: "_Work", tasks: deque[Task], pool: Callable[[], AbstractContext
 class _Work:
     """A sweep in progress: the tasks that are left, and the rows so far."""
 
-    def __init__(self, begun: Begun, file: RowsFile, audience: Audience) -> None:
+    def __init__(self, begun: Begun, file: RowsFile[Row], audience: Audience) -> None:
         self._begun, self._file, self._audience = begun, file, audience
         self.rows = file.recovered()
         self.stopped: str | None = None

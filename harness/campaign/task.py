@@ -10,6 +10,7 @@ from harness.campaign.rows import RED, Row, row_of
 from harness.record.store import create_run, write_atomically
 from harness.report.model import REPORT_FILE, Report, error_report, read_report, to_json
 from harness.report.trouble import in_one_line
+from harness.run.nursery import nursery
 from harness.run.running import prepare
 from harness.run.single import carried_out, store_report
 from harness.scenario.consent import Code
@@ -65,7 +66,8 @@ def landed(task: Task, run: Path) -> Row:
 def _judged(task: Task) -> tuple[Path, Report]:
     run, run_file = prepare(task.scenario, task.code, task.folder, task.plan)
     try:
-        report = carried_out(run, task.code, LocalEngine)
+        begin = nursery().execute if task.scenario.runtime == "sim" else None
+        report = carried_out(run, task.code, LocalEngine, begin=begin)
     except Exception as error:  # noqa: BLE001  Whatever the failure, the other runs count all the same.
         report = error_report(
             in_one_line(error), cluster=run_file.cluster, workload=run_file.workload, runtime=run_file.runtime

@@ -18,7 +18,7 @@ from typer.exceptions import Abort, TyperException
 
 from harness.cli import check, clean, clusters, doctor, export, images, listing, new, run
 from harness.cli.campaigns import calibrate, sweep
-from harness.cli.failures import replay, shrink
+from harness.cli.failures import hunt, replay, shrink
 from harness.cli.pages import serve, signoff
 from harness.core.errors import ScenarioError, SeamarkError
 from harness.core.verdict import EXIT_INTERRUPTED, EXIT_TERMINATED, EXIT_USAGE, Verdict
@@ -57,6 +57,7 @@ app.command("check")(check.check)
 app.command("export")(export.export)
 app.command("replay")(replay.replay)
 app.command("shrink")(shrink.shrink)
+app.command("hunt")(hunt.hunt)
 app.command("list")(listing.list_runs)
 app.command("signoff")(signoff.signoff)
 app.command("serve")(serve.serve)

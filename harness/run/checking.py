@@ -63,14 +63,20 @@ def answerable(question: Question) -> Answerable:
     )
 
 
-def answer(asked: Answerable, engine: Callable[[], Engine], tell: Callable[[str], None]) -> Report:
-    """The report. That on a stored run is written into its folder; `tell` learns why if the store takes nothing.
+def answer(
+    asked: Answerable,
+    engine: Callable[[], Engine],
+    warn: Callable[[str], None],
+    tell: Callable[[str], None] | None = None,
+) -> Report:
+    """The report. That on a stored run is written into its folder; `warn` learns why if the store takes nothing, and
+    `tell` what is at work.
 
     Raises NotStored if that left no page for `html`.
     """
     question = asked.question
     if asked.run is not None:
-        return _of_run(asked.run, question, engine, tell)
+        return _of_run(asked.run, question, engine, warn, tell)
     return judge_foreign(
         question.path,
         engine,
@@ -87,6 +93,7 @@ def answer(asked: Answerable, engine: Callable[[], Engine], tell: Callable[[str]
             initial=question.initial,
             stream=question.stream,
         ),
+        tell=tell,
     )
 
 
@@ -95,16 +102,22 @@ def promises_in(path: Path) -> Promised:
     return read_promise_file(path, CHECKS)
 
 
-def _of_run(run: Path, question: Question, engine: Callable[[], Engine], tell: Callable[[str], None]) -> Report:
+def _of_run(
+    run: Path,
+    question: Question,
+    engine: Callable[[], Engine],
+    warn: Callable[[str], None],
+    tell: Callable[[str], None] | None,
+) -> Report:
     """The report on a stored run, which is written into its folder; its page goes to `html` as well."""
-    report = judge_run(run, engine, model=question.model, budget=Budget(check_s=question.check_s))
+    report = judge_run(run, engine, model=question.model, budget=Budget(check_s=question.check_s), tell=tell)
     try:
         store_report(run, report)
     except OSError as error:
         note = f"{run}: the report could not be stored ({error.strerror})"
         if question.html is not None:
             raise NotStored(f"{note}, nor its page written: copy the run") from None
-        tell(note)
+        warn(note)
         return report
     if question.html is not None:
         write_page(question.html, (run / PAGE_FILE).read_text(encoding="utf-8"))

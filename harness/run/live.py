@@ -2,7 +2,7 @@
 
 import time
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -30,6 +30,17 @@ class Watcher(Protocol):
 
     def note(self, text: str) -> None:
         """Show a line that stays."""
+
+
+def told(watcher: Watcher | None) -> Callable[[str], None]:
+    """Tells the watcher what is at work, with the seconds since this call."""
+    started = time.monotonic()
+
+    def tell(what: str) -> None:
+        if watcher is not None:
+            watcher.line(f"  {time.monotonic() - started:.1f} s  {what}")
+
+    return tell
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -148,13 +148,11 @@ def execute(
     the file for it. Raises RunFailed if the child fails; KeyboardInterrupt passes through.
     """
     started = time.monotonic()
-    log = run / STDERR_LOG
-    log.parent.mkdir(exist_ok=True)
+    log = fresh_log(run)
     runtime = read_run_file(run / RUN_FILE).runtime
     command = [sys.executable, *CHILDREN[runtime], str(run / RUN_FILE), str(journal or run / JOURNAL), code.name]
     if trace is not None:
         command += map(str, trace)
-    log.unlink(missing_ok=True)
     with log.open("xb") as stderr, subprocess.Popen(command, stderr=stderr, stdin=subprocess.DEVNULL) as child:  # noqa: S603  Our own interpreter and module.
         try:
             exit_code = _exit_code(child, watch)
@@ -163,9 +161,22 @@ def execute(
         except BaseException:
             _end(child)
             raise
-    if exit_code:
-        raise RunFailed(run, _last_words(log, exit_code))
+    ended_with(run, exit_code)
     return time.monotonic() - started
+
+
+def fresh_log(run: Path) -> Path:
+    """The path of the log of a child, which does not exist yet."""
+    log = run / STDERR_LOG
+    log.parent.mkdir(exist_ok=True)
+    log.unlink(missing_ok=True)
+    return log
+
+
+def ended_with(run: Path, exit_code: int | None) -> None:
+    """Raise RunFailed, with the last words of its log, if a child failed; -n is signal n, None that it was stopped."""
+    if exit_code:
+        raise RunFailed(run, _last_words(run / STDERR_LOG, exit_code))
 
 
 def _exit_code(child: subprocess.Popen[bytes], watch: Callable[[], bool] | None) -> int | None:

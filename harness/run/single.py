@@ -26,7 +26,7 @@ from harness.report.junit import junit
 from harness.report.model import REPORT_FILE, WHERE, Report, error_report, read_report, to_json
 from harness.report.page import page
 from harness.report.trouble import RUN_LOG, in_one_line
-from harness.run.live import LiveLine, Notes, Watcher
+from harness.run.live import LiveLine, Notes, Watcher, told
 from harness.run.replay import Repetition, repeat
 from harness.run.running import STDERR_LOG, execute, finish
 from harness.run.stopping import FirstViolation, is_stopped
@@ -58,12 +58,7 @@ def carry_out(
     `is_fail_fast` ends the run at the first violation in its streams. With `is_traced` a simulated run with a finding
     is repeated, to draw the messages of that moment. `watcher` gets a line a few times per second.
     """
-    started = time.monotonic()
-
-    def tell(what: str) -> None:
-        if watcher is not None:
-            watcher.line(f"  {time.monotonic() - started:.1f} s  {what}")
-
+    tell = told(watcher)
     report = carried_out(
         run, code, engine, model=model, is_twice=is_twice, is_fail_fast=is_fail_fast, watcher=watcher, tell=tell
     )
@@ -78,7 +73,7 @@ def carry_out(
     return report
 
 
-def carried_out(
+def carried_out(  # noqa: PLR0913  Each argument is an option of some command.
     run: Path,
     code: Code,
     engine: Callable[[], Engine],
@@ -88,12 +83,19 @@ def carried_out(
     is_fail_fast: bool = False,
     watcher: Watcher | None = None,
     tell: Callable[[str], None] | None = None,
+    begin: Callable[[Path, Code], None] | None = None,
 ) -> Report:
-    """Simulate and judge the prepared run in `run`, as `carry_out`, but store no report."""
+    """Simulate and judge the prepared run in `run`, as `carry_out`, but store no report.
+
+    `begin` carries the run out, where nobody watches it, instead of a child that is started for it.
+    """
     started = time.monotonic()
     failure: str | None = None
     try:
-        _execute(run, code, is_fail_fast=is_fail_fast, watcher=watcher)
+        if begin is None:
+            _execute(run, code, is_fail_fast=is_fail_fast, watcher=watcher)
+        else:
+            begin(run, code)
         if tell is not None:
             tell("writing the history")
         finish(run)
@@ -215,20 +217,25 @@ def judge_foreign(  # noqa: PLR0913  Each argument is an option of the command.
     html: Path | None = None,
     initial: str | None = None,
     command: str,
+    tell: Callable[[str], None] | None = None,
 ) -> Report:
     """The report on a history from elsewhere. Nothing is written beside the history; the page goes to `html`, if
     given.
 
-    With `stream` it is a stream alone, judged by the promises of that format. `command` repeats this judgement.
+    With `stream` it is a stream alone, judged by the promises of that format. `command` repeats this judgement. `tell`
+    learns what is at work.
     Raises ScenarioError if the page cannot be written.
     """
+    outlet = Outlet(tell=tell)
     with temporary_folder("check") as folder:
+        if tell is not None:
+            tell(f"reading {path.name}")
         if stream is None:
             loaded = load(path, folder)
         else:
             loaded, promised = load_stream(path, folder, stream)
         started = _started(engine, f"{command} --engine local")
-        report = judge(loaded, started, promised=promised, model=model, budget=budget, initial=initial)
+        report = judge(loaded, started, promised=promised, model=model, budget=budget, initial=initial, outlet=outlet)
         sha256, _ = history_identity(loaded.history)
         report = msgspec.structs.replace(report, history_sha256=sha256)
         if html is not None:

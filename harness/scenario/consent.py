@@ -74,17 +74,6 @@ def consented(named: str, by: Path, given: str | None) -> Code:
     return installed(named)
 
 
-def same_again(named: str, by: Path, given: str | None) -> Code:
-    """The code that repeats the run `by` exactly, whose cluster is `named`: as `consented`, and of the same kind.
-
-    The file's path may differ, as the file may have been renamed since; its hash shows that it is the same.
-    """
-    code = consented(named, by, given)
-    if (code.place is None) != (place_of(named) is None) or (code.place is None and code.name != named):
-        raise ScenarioError(f"{by}: is a run of {named}, and another cluster cannot repeat it: leave out --cluster")
-    return code
-
-
 def code_in_file(run_file: RunFile) -> str | None:
     """The place of a run's cluster according to the run, "/path/to/file.py:Name"; None if it is not in a file."""
     named = run_file.options.get("cluster")

@@ -94,8 +94,8 @@ def _module(path: Path, code_sha256: str | None = None) -> ModuleType:
     content = _content(path)
     if code_sha256 not in (None, sha256(content).hexdigest()):
         raise ScenarioError(
-            f"{path}: has changed since that run, which cannot be repeated exactly; to run its plan with what the file "
-            f"is now: {seamark('run', 'RUN/run.json', '--cluster', f'{path}:NAME')}"
+            f"{path}: has changed since that run, which cannot be repeated exactly; to carry out its operations "
+            f"and faults with what the file is now: {seamark('replay', 'RUN', '--cluster', f'{path}:NAME')}"
         )
     loader = _Text(path, content)
     spec = spec_from_loader(f"{OWN_MODULE}{path.stem}", loader, origin=str(path))

@@ -19,6 +19,7 @@ from harness.campaign.calibration.document import CALIBRATION
 from harness.campaign.document import SWEEPS
 from harness.core.errors import HistoryError
 from harness.core.verdict import Verdict
+from harness.hunt.search import HUNTS
 from harness.record.store import DOCUMENT_MAX, JOURNAL, RUN_FILE, began_utc
 from harness.report.model import REPORT_FILE
 from harness.run.batch import BATCHES
@@ -30,7 +31,7 @@ STATES: Final = {each.value: each.word for each in Verdict} | {
     UNJUDGED: "NOT JUDGED",
     UNREADABLE: "UNREADABLE",
 }
-NO_RUNS: Final = (BATCHES, SWEEPS, CALIBRATION)  # Folders of a store that hold no runs.
+NO_RUNS: Final = (BATCHES, SWEEPS, CALIBRATION, HUNTS)  # Folders of a store that hold no runs.
 STALE_S: Final = 15.0  # A journal that has not grown for so long belongs to a run that died.
 REASON_MAX: Final = 400  # Characters that are kept of a reason: the list has a line for each.
 FINDINGS_MAX: Final = 200  # Kept of one run.

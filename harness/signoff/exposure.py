@@ -6,6 +6,7 @@ from typing import Final
 from harness.campaign.document import Sweep, SweepCell, SweepFault
 from harness.core.verdict import Verdict
 from harness.signoff.document import ExposureRow
+from harness.signoff.statistics import number
 
 LEAST_SHARE: Final = 0.5  # Of the baseline's exposure: with less, the candidate was not tested as the baseline was.
 RUNS: Final = "runs that were not vacuous"
@@ -60,7 +61,7 @@ def _rows(baseline: Sweep, candidate: Sweep, cluster: str) -> Iterator[ExposureR
 
 def _row(cluster: str, what: str, before: float, after: float, why: str | None) -> ExposureRow:
     if why is None and after < LEAST_SHARE * before:
-        why = f"{what}: {after:,.4g} in the candidate, less than half of the baseline's {before:,.4g}"
+        why = f"{what}: {number(after)} in the candidate, less than half of the baseline's {number(before)}"
     if why is None and not before:
         why = f"{what}: none in the baseline"
     return ExposureRow(cluster=cluster, what=what, baseline=before, candidate=after, why=why)

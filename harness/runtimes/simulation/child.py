@@ -12,10 +12,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from hashlib import blake2b
 from pathlib import Path
+from typing import Protocol
 
 import msgspec
 
 from harness.core.draw import Draw
+from harness.core.machine import NodeId
 from harness.core.record import SCHEMA, Evidence, Footer, Header, Mark, StreamEvent
 from harness.core.seams import MachineCluster
 from harness.core.trace import window
@@ -33,18 +35,35 @@ from harness.scenario.scenario import Decided, Scenario, decide, scenario_of
 MS = 1_000_000
 
 
+class Onlooker(Protocol):
+    """Who follows a run from inside, and changes nothing in it."""
+
+    def observe(self, evidence: Evidence) -> None:
+        """A record was written."""
+
+    def reached(self, time_ns: int, node: NodeId, goal: str) -> None:
+        """A node reached a goal or, as point:NAME, a failpoint."""
+
+
 def simulate(
     scenario: Scenario,
     cluster: MachineCluster,
     decided: Decided,
     record: Callable[[Evidence], None],
     tracer: Tracer | None = None,
+    onlooker: Onlooker | None = None,
 ) -> tuple[str, World]:
     """Carry out the scenario in a new world; returns why it ended, and the world in its final state."""
     interpreter: Interpreter | None = None
 
+    def reached(node: NodeId, goal: str) -> None:
+        if onlooker is not None:
+            onlooker.reached(world.clock.now_ns(), node, goal)
+
     def observe(evidence: Evidence) -> None:
         record(evidence)
+        if onlooker is not None:
+            onlooker.observe(evidence)
         if tracer is not None:
             tracer.observe(evidence)
         if isinstance(evidence, StreamEvent) and interpreter is not None:
@@ -56,7 +75,8 @@ def simulate(
     async def dump() -> None:
         world.dump()
 
-    world = World(cluster, decided.settings, Draw(scenario.seed), observe, tracer)
+    reports = None if onlooker is None else reached
+    world = World(cluster, decided.settings, Draw(scenario.seed), observe, tracer, reports)
     runtime = Runtime(
         clock=world.clock,
         open_client=clients_of_machines(cluster, world.network, decided.settings),
@@ -93,7 +113,9 @@ def main() -> int:
     return 0
 
 
-def record_run(run_json: Path, journal: Path, code: Code, tracer: Tracer | None = None) -> None:
+def record_run(
+    run_json: Path, journal: Path, code: Code, tracer: Tracer | None = None, onlooker: Onlooker | None = None
+) -> None:
     """Simulate that run with the cluster of `code`, in this process, and write its journal."""
     run = read_run_file(run_json)
     scenario = scenario_of(run, run_json)
@@ -107,7 +129,7 @@ def record_run(run_json: Path, journal: Path, code: Code, tracer: Tracer | None 
             history_hash.add(evidence)
 
         writer.append(Header(SCHEMA, time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())))
-        reason, world = simulate(scenario, cluster, decided, record, tracer)
+        reason, world = simulate(scenario, cluster, decided, record, tracer, onlooker)
         writer.append(Footer(world.clock.now_ns(), reason, unseed(history_hash.hexdigest(), world)))
         writer.sync()
 

@@ -66,6 +66,7 @@ class Surroundings:
     make_machine: Callable[[NodeId], Machine]
     record: Callable[[Evidence], None]
     tracer: Tracer | None = None
+    reached: Callable[[NodeId, str], None] | None = None  # Learns each goal and failpoint as it is reached.
 
 
 class Host:
@@ -359,6 +360,8 @@ class Host:
 
     def reach_goal(self, goal: str, _: None) -> None:
         self.goals[goal] = self.goals.get(goal, 0) + 1
+        if self._around.reached is not None:
+            self._around.reached(self.node, goal)
 
     def reach_point(self, name: str, _: None) -> None:
         self.reach_goal(f"point:{name}", None)

@@ -47,8 +47,11 @@ class World:
         draw: Draw,
         record: Callable[[Evidence], None],
         tracer: Tracer | None = None,
+        reached: Callable[[NodeId, str], None] | None = None,
     ) -> None:
-        """Build the world. Raises ScenarioError if the cluster declares a link that is neither fifo nor datagram."""
+        """Build the world; `reached` learns each goal as a node reaches it, and as point:NAME each failpoint.
+
+        Raises ScenarioError if the cluster declares a link that is neither fifo nor datagram."""
         self.loop = VirtualLoop()
         if tracer is not None:
             tracer.watch(self.loop)
@@ -63,6 +66,7 @@ class World:
             make_machine=cluster.machine if tracer is None else tracer.machine(cluster.machine),
             record=record,
             tracer=tracer,
+            reached=reached,
         )
         self._draw = draw
         self._hosts: dict[NodeId, Host] = {node.id: Host(node.id, around) for node in cluster.nodes}

@@ -6,18 +6,18 @@ from pathlib import Path
 
 import pytest
 
-from harness.campaign.rows import RowsFile, class_of, read_rows, row_of
+from harness.campaign.rows import Row, RowsFile, class_of, read_rows, row_of
 from harness.core.errors import HistoryError, ScenarioError
 from tests.unit.campaign.reports import finding, report
 
 
 def test_what_a_kill_left_of_a_line_is_cut_off_and_the_rest_is_read(tmp_path: Path) -> None:
-    with RowsFile(tmp_path) as rows:
+    with RowsFile(tmp_path, Row) as rows:
         rows.append(row_of(report(), cell=0, seed=1, attempt=1))
     whole = (tmp_path / "rows.jsonl").read_bytes()
     (tmp_path / "rows.jsonl").write_bytes(whole + whole[:100])
     assert [row.seed for row in read_rows(tmp_path)] == [1]
-    with RowsFile(tmp_path) as rows:
+    with RowsFile(tmp_path, Row) as rows:
         assert [row.seed for row in rows.recovered()] == [1]
         rows.append(row_of(report(), cell=0, seed=2, attempt=1))
     assert [row.seed for row in read_rows(tmp_path)] == [1, 2]
@@ -38,7 +38,7 @@ def test_a_full_disk_keeps_every_whole_row(tmp_path: Path, monkeypatch: pytest.M
             raise OSError(errno.ENOSPC, "No space left")
         return write(descriptor, content[:50])
 
-    with RowsFile(tmp_path) as rows:
+    with RowsFile(tmp_path, Row) as rows:
         rows.append(row_of(report(), cell=0, seed=1, attempt=1))
         monkeypatch.setattr(os, "write", refused)
         with pytest.raises(OSError, match="No space left"):
@@ -49,8 +49,8 @@ def test_a_full_disk_keeps_every_whole_row(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_two_processes_cannot_carry_out_one_sweep(tmp_path: Path) -> None:
-    with RowsFile(tmp_path), pytest.raises(ScenarioError, match="another process carries out this sweep"):
-        RowsFile(tmp_path).__enter__()
+    with RowsFile(tmp_path, Row), pytest.raises(ScenarioError, match="another process carries out this sweep"):
+        RowsFile(tmp_path, Row).__enter__()
 
 
 def test_a_class_knows_the_shape_of_a_cycle_and_not_where_it_begins() -> None:

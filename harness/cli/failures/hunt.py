@@ -1,0 +1,205 @@
+"""`seamark hunt`: looks for a new finding, by what no run before had reached, and shrinks it."""
+
+import os
+import secrets
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+import typer
+from rich.console import Console
+
+from harness.campaign.document import SWEEP_FILE, read_sweep
+from harness.cli.options import run_options
+from harness.cli.output import print_json, standard_error, watched
+from harness.cli.run import FAULTS_HELP, SEED_MAX
+from harness.core.errors import ScenarioError
+from harness.core.verdict import Verdict
+from harness.core.wording import counted
+from harness.hunt.document import Hunt, Trophy, file_of, hunt_of, hunt_to_json
+from harness.hunt.page import PAGE_FILE, hunt_page
+from harness.hunt.search import Begun, Limits, Result, begin, carry_out, resumed
+from harness.hunt.trophy import brought_home, made_small
+from harness.judging.engines import EngineStart
+from harness.record.store import STORE, write_atomically
+from harness.report.screen import STYLES, plain
+from harness.run.live import Watcher
+from harness.run.single import encoded
+from harness.shrink.case import Size
+from harness.shrink.regression import into_bank
+from harness.shrink.shrink import SCRIPT_FILE
+
+SECONDS = 8.0  # Of load in each run: many short runs reach more than few long ones.
+RECENT = 20  # Runs of which the progress line tells how much was new.
+
+
+def hunt(  # noqa: PLR0913, PLR0917  Each argument is an option of the command.
+    scenario: Annotated[
+        Path | None, typer.Argument(help="A scenario file (TOML or JSON): see seamark run. Faults and seeds vary.")
+    ] = None,
+    cluster: Annotated[str | None, typer.Option(help="The system under test: see seamark clusters.")] = None,
+    workload: Annotated[str | None, typer.Option(help="What to ask of it.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Decides what is tried. Default: a new one.")] = None,
+    time: Annotated[float | None, typer.Option(help="Seconds of load in each run. Default: 8.")] = None,
+    rate: Annotated[float | None, typer.Option(help="Operations a second, at least. Default: 100.")] = None,
+    nemesis: Annotated[str | None, typer.Option(help=FAULTS_HELP)] = None,
+    bug: Annotated[list[str] | None, typer.Option(help="Plant this bug; may be repeated.")] = None,
+    option: Annotated[list[str] | None, typer.Option(metavar="NAME=VALUE", help="An option of the cluster.")] = None,
+    known: Annotated[list[str] | None, typer.Option(help="A known anomaly, symptom or fingerprint.")] = None,
+    baseline: Annotated[Path | None, typer.Option(metavar="SWEEP", help="Its findings are known.")] = None,
+    count: Annotated[int, typer.Option(min=1, help="Give up after this many runs.")] = 1000,
+    time_budget: Annotated[float | None, typer.Option(min=1, help="Begin no run after this many seconds.")] = None,
+    jobs: Annotated[int | None, typer.Option(min=1, help="Runs at once. Default: all cores.")] = None,
+    is_shrinking: Annotated[bool, typer.Option("--shrink/--no-shrink", help="Make what is found small.")] = True,
+    bank: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Copy the test into this folder, which pytest collects.")
+    ] = None,
+    resume: Annotated[
+        Path | None, typer.Option(metavar="HUNT", help="Go on with the hunt in that folder, or with the latest.")
+    ] = None,
+    store: Annotated[Path, typer.Option(help="The folder in which runs and hunts are kept.")] = STORE,
+    as_json: Annotated[bool, typer.Option("--json", help="Print hunt.json and nothing else.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print the verdict and how to go on.")] = False,
+) -> int:
+    """Search seeds, parameters and fault plans for a finding that is not known, and shrink it.
+
+    The exit code is 1 if there is one. Killed and called again with --resume, it goes on where it was.
+    """
+    jobs = jobs or len(os.sched_getaffinity(0))
+    given: dict[str, Any] = {"workload": workload, "seed": seed, "time": time, "rate": rate, "nemesis": nemesis}
+    given |= {"bug": bug, "option": option}
+    if resume is None:
+        begun = _begun(scenario, {"cluster": cluster} | given, (*(known or ()), *_fingerprints(baseline)), jobs, store)
+    else:
+        begun = _resumed(resume, store, cluster, [scenario, known, baseline, *given.values()])
+    limits = Limits(runs=count, seconds=time_budget)
+    if not quiet:
+        _announce(begun, limits, standard_error() if as_json else Console(highlight=False))
+    try:
+        with watched(is_shown=not quiet) as watcher:
+            outcome = _carried_out(begun, limits, jobs, watcher, is_shrinking=is_shrinking, bank=bank)
+    except KeyboardInterrupt:
+        standard_error().print(plain(f"  go on with: {begun.resumption}"), soft_wrap=True)
+        raise
+    return _print(begun, outcome, as_json=as_json, is_quiet=quiet)
+
+
+def _carried_out(
+    begun: Begun, limits: Limits, jobs: int, watcher: Watcher | None, *, is_shrinking: bool, bank: Path | None
+) -> Hunt:
+    """The outcome of the hunt, which its folder has as well."""
+    with EngineStart("local") as start:
+        result = carry_out(begun, limits, jobs, lambda so_far: _tell(watcher, limits, so_far))
+        found = None if result.found is None else brought_home(begun, result.found, start.engine)
+        if found is not None and is_shrinking:
+            _store(begun, hunt_of(begun, limits, result, found), result)  # As shrinking takes its time.
+            found = made_small(begun, found, start.engine, jobs=jobs, tell=lambda *at: _tell_size(watcher, *at))
+            if bank is not None and found.test is not None:
+                found = msgspec.structs.replace(found, test=str(into_bank(Path(found.test), bank)))
+        outcome = hunt_of(begun, limits, result, found)
+        _store(begun, outcome, result)
+        return outcome
+
+
+def _begun(path: Path | None, given: dict[str, Any], known: tuple[str, ...], jobs: int, store: Path) -> Begun:
+    """A new hunt with those options. Raises ScenarioError if it prescribes what a hunt is to find."""
+    if path is None and given["time"] is None:
+        given["time"] = SECONDS
+    options, code, plan = run_options(path, given)
+    if plan is not None or options.script is not None:
+        raise ScenarioError(f"{path}: has a fault plan or operations of its own, and a hunt draws them: leave them out")
+    seed = secrets.randbelow(SEED_MAX) if options.seed is None else options.seed
+    return begin(options.scenario(0), code, store, seed=seed, jobs=jobs, known=known)
+
+
+def _resumed(path: Path, store: Path, cluster: str | None, described: Sequence[object]) -> Begun:
+    """The hunt to go on with. Raises ScenarioError if it is described as well: its folder says what it is."""
+    if any(each is not None for each in described):
+        raise ScenarioError("--resume goes on with what its folder says: leave out what describes a hunt")
+    return resumed(path, store, cluster)
+
+
+def _announce(begun: Begun, limits: Limits, screen: Console) -> None:
+    order = begun.order
+    about = f"{order.scenario.time_s:g} s each  at most {limits.runs:,} runs  seed {order.seed}  {begun.folder}"
+    screen.print(plain(f"seamark  hunt {begun.code.name}  {about}"), soft_wrap=True)
+
+
+def _fingerprints(baseline: Path | None) -> tuple[str, ...]:
+    """The findings of a sweep."""
+    if baseline is None:
+        return ()
+    path = baseline / SWEEP_FILE if baseline.is_dir() else baseline
+    return tuple(each.fingerprint for each in read_sweep(path).findings)
+
+
+def _tell(watcher: Watcher | None, limits: Limits, so_far: Result) -> None:
+    """Show the progress after a run."""
+    if watcher is not None:
+        rows = so_far.rows
+        recent = rows[-RECENT:]
+        new = sum(len(row.new) for row in recent) / len(recent)
+        watcher.line(
+            f"  {rows[-1].elapsed_s:.0f} s  {len(rows):,} of {limits.runs:,} runs  {len(so_far.corpus.counts):,} "
+            f"features  {counted(len(so_far.corpus.entries), 'run')} in the corpus  lately {new:.1f} new in a run"
+        )
+
+
+def _tell_size(watcher: Watcher | None, size: Size, count: int) -> None:
+    if watcher is not None:
+        left = f"{counted(size.steps, 'fault step')}, {counted(size.operations, 'operation')}, {size.seconds:g} s"
+        watcher.line(f"  shrinking: {count:,} tries  left: {left}")
+
+
+def _store(begun: Begun, outcome: Hunt, result: Result) -> None:
+    write_atomically(begun.folder / PAGE_FILE, encoded(hunt_page(outcome, result.rows)))
+    write_atomically(file_of(begun.folder), hunt_to_json(outcome))
+
+
+def _print(begun: Begun, outcome: Hunt, *, as_json: bool, is_quiet: bool) -> int:
+    if as_json:
+        print_json(outcome)
+        return outcome.exit_code
+    console = Console(highlight=False)
+    for line in _lines(outcome, is_quiet=is_quiet):
+        console.print(plain(line), soft_wrap=True)
+    word = plain(Verdict(outcome.verdict).word, STYLES[outcome.verdict])
+    console.print(word + plain(f"  {outcome.reason} (exit {outcome.exit_code})"), soft_wrap=True)
+    console.print(plain(f"  open    {begun.folder / PAGE_FILE}"), soft_wrap=True)
+    if outcome.found is not None:
+        for line in _how_to_repeat(outcome.found):
+            console.print(plain(line), soft_wrap=True)
+    elif outcome.runs < outcome.planned:
+        console.print(plain(f"  go on   {begun.resumption}"), soft_wrap=True)
+    return outcome.exit_code
+
+
+def _lines(outcome: Hunt, *, is_quiet: bool) -> list[str]:
+    """What was reached."""
+    if is_quiet:
+        return []
+    never = [goal.name for goal in outcome.goals if not goal.runs]
+    lines = [
+        f"  {outcome.features:,} features in {outcome.runs:,} runs, of them new in each hundred runs: "
+        + ", ".join(f"{count:,}" for count in outcome.new),
+        f"  {len(outcome.goals) - len(never)} of {len(outcome.goals)} goals and failpoints reached"
+        + (f"; never: {', '.join(never)}" if never else ""),
+    ]
+    lines += [f"  known   {symptom}  in {count:,} runs" for symptom, count in outcome.known.items()]
+    lines += [f"  failed  {reason}" for reason in outcome.trouble]
+    if outcome.found is not None:
+        lines.append(f"  NEW     {outcome.found.symptom}  {outcome.found.sentence}")
+    return lines
+
+
+def _how_to_repeat(found: Trophy) -> list[str]:
+    lines = [f"  run     {found.run}"]
+    if found.small is not None and found.before is not None and found.after is not None:
+        small = f"{found.before.steps} to {found.after.steps} fault steps"
+        lines += [
+            f"  small   {found.small}  {small}, {found.before.operations:,} to {found.after.operations:,} operations",
+            f"  read    {Path(found.small) / SCRIPT_FILE}",
+            f"  test    {found.test}",
+        ]
+    return [*lines, f"  again   {found.command}"]

@@ -1,0 +1,150 @@
+"""Runs drawn from nothing: their seed, parameters and load, and plans of three forms.
+
+1. *Apart*: nodes that stop and links that are parted, one after the other, each narrow, with time to recover in
+   between; what slows others is laid over some of them. What a narrow strike breaks stays broken until the end of the
+   run only if nothing starts everything anew, as wide strikes do and, while a node is still joining, the next one: so
+   such a run shows faults of recovery that a dense one hides.
+2. *Long*: faults that divide a cluster for long enough.
+3. *Short*: mostly in pairs.
+
+Source: Groce et al., "Swarm testing", ISSTA 2012: what a run leaves out matters as much as what it has.
+"""
+
+from typing import Final
+
+import msgspec
+
+from harness.core.draw import Stream
+from harness.hunt.menu import Menu
+from harness.hunt.space import LEAST_NS, SEEDS, Space, any_value, step_of
+from harness.shrink.case import Case
+from nemesis.fault import Package
+from nemesis.faults import partition
+from nemesis.plan import Plan, Step
+from nemesis.topology import Strike
+
+MS: Final = 1_000_000
+SHORT_NS: Final = (150 * MS, 600 * MS)
+LONG_NS: Final = (700 * MS, 2_000 * MS)
+TOTAL_NS: Final = 800 * MS  # As nothing else is tested while nobody can answer.
+PAUSES_NS: Final = (100 * MS, 300 * MS, 900 * MS)  # Their mean between two faults.
+SELDOM, OFTEN = (1, 4), (3, 4)  # In so many cases a second fault begins while one is in force.
+CLIENTS, RATES = (3, 5, 8), (1, 2, 3)  # Numbers of clients; the given rate times these.
+RATE_MAX: Final = 10_000.0  # That of a scenario.
+
+APART: Final = (1, 2)  # So many plans are of the first form.
+DOWN_NS, PARTED_NS = (300 * MS, 900 * MS), (700 * MS, 1_500 * MS)  # Longer than a system's time-outs, mostly.
+RECOVERY_NS: Final = (600 * MS, 1_200 * MS)  # From the end of one strike to the next.
+FIRST_NS: Final = (200 * MS, 1_000 * MS)
+DIVIDED: Final = (2, 3)  # So many partitions are whole divisions.
+SLOWED: Final = (1, 2)  # At so many strikes something is slow.
+BEFORE_NS, AFTER_NS = 600 * MS, 500 * MS  # So long before and after the beginning of the strike, at most.
+DRAWS: Final = 20  # Of a strike that is narrow.
+
+
+def fresh(space: Space, menu: Menu, stream: Stream, *, is_apart: bool | None = None) -> Case:
+    """A run drawn from nothing. `is_apart`: with a plan of the first form, or not; None: at random."""
+    seed = stream.below(SEEDS)
+    scenario = msgspec.structs.replace(
+        space.scenario,
+        seed=seed,
+        clients=stream.choice(CLIENTS),
+        rate=min(RATE_MAX, space.scenario.rate * stream.choice(RATES)),
+        parameters={each.name: any_value(each, stream) for each in space.parameters} | space.scenario.parameters,
+    )
+    if is_apart is None:
+        is_apart = stream.chance(*APART)
+    draw = _strikes_apart if is_apart else _dense
+    return Case(scenario=scenario, plan=draw(space, menu, stream))
+
+
+def _strikes_apart(space: Space, menu: Menu, stream: Stream) -> Plan:
+    """One narrow strike after the other, each package in turn; the first may be a wide one, as nothing was before."""
+    stopping = [package for package in space.packages if _stops(package)] or list(space.packages)
+    slowing = [package for package in space.packages if package not in stopping]
+    strikes: list[Step] = []
+    slow: list[Step] = []
+    at_ns = stream.between(*FIRST_NS)
+    turns: list[Package] = []
+    while at_ns <= space.end_ns - PARTED_NS[0]:  # A strike that is cut off at the end has no effect.
+        turns = turns or stream.shuffled(stopping)
+        package = turns.pop()
+        strike = _strike(space, menu, stream, package, is_any=not strikes)
+        if strike is not None:
+            if slowing and stream.chance(*SLOWED):
+                slow += _slowed(menu, stream, stream.choice(slowing), at_ns=at_ns, beside=strike)
+            until_ns = at_ns + _length_ns(strike, stream)
+            strikes.append(step_of(package, strike, at_ns=at_ns, until_ns=until_ns))
+            at_ns = until_ns
+        at_ns += stream.between(*RECOVERY_NS)
+    return space.settled((*strikes, *slow))
+
+
+def _stops(package: Package) -> bool:
+    return any(fault.is_silencing for fault in package.faults)
+
+
+def _strike(space: Space, menu: Menu, stream: Stream, package: Package, *, is_any: bool) -> Strike | None:
+    """A narrow strike of that package, or any of it; None if no draw of its exists here."""
+    if package is partition.PACKAGE and stream.chance(*DIVIDED):
+        division = partition.draw_division(space.topology, stream)
+        if division is not None:
+            return division
+    for _ in range(DRAWS):
+        chosen = menu.strike((package,), stream)
+        if chosen is not None and (is_any or _is_narrow(chosen[1])):
+            return chosen[1]
+    return None
+
+
+def _is_narrow(strike: Strike) -> bool:
+    """True if it strikes one node, or links only, and leaves somebody who can answer."""
+    return not strike.is_total and ("point" in strike.args or len(strike.targets) == 1 or _is_of_links(strike))
+
+
+def _is_of_links(strike: Strike) -> bool:
+    return any(">" in target for target in strike.targets)
+
+
+def _length_ns(strike: Strike, stream: Stream) -> int:
+    length_ns = stream.between(*(PARTED_NS if _is_of_links(strike) else DOWN_NS))
+    return min(length_ns, TOTAL_NS) if strike.is_total else length_ns
+
+
+def _slowed(menu: Menu, stream: Stream, package: Package, *, at_ns: int, beside: Strike) -> list[Step]:
+    """A step of that package while the other strike begins, or none."""
+    chosen = menu.strike((package,), stream, beside)
+    if chosen is None or chosen[1].is_total:
+        return []
+    begin_ns = max(0, at_ns - stream.below(BEFORE_NS))
+    return [step_of(*chosen, at_ns=begin_ns, until_ns=at_ns + stream.between(MS, AFTER_NS))]
+
+
+def _dense(space: Space, menu: Menu, stream: Stream) -> Plan:
+    """One fault after another, of at least three packages, at times with a second one beside them.
+
+    Every second run has long ones, which divide a cluster for long enough; the others have short ones, mostly in pairs,
+    each package as often as the others.
+    """
+    packages = stream.sample(space.packages, stream.between(min(3, len(space.packages)), len(space.packages)))
+    is_long, pause_ns = stream.chance(1, 2), stream.choice(PAUSES_NS)
+    lengths_ns, together = (LONG_NS, SELDOM) if is_long else (SHORT_NS, OFTEN)
+    steps: list[Step] = []
+
+    def struck(begin_ns: int, beside: Step | None = None) -> int:
+        """Add a step that begins then; returns its end."""
+        chosen = menu.strike(packages if is_long else (stream.choice(packages),), stream, beside)
+        if chosen is None:
+            return begin_ns
+        length_ns = stream.between(*lengths_ns)
+        length_ns = min(length_ns, TOTAL_NS) if chosen[1].is_total else length_ns
+        steps.append(step_of(*chosen, at_ns=begin_ns, until_ns=begin_ns + length_ns))
+        return begin_ns + length_ns
+
+    at_ns = stream.between(LEAST_NS, pause_ns)
+    while at_ns < space.end_ns:
+        begin_ns, at_ns = at_ns, struck(at_ns)
+        if steps and stream.chance(*together):
+            at_ns = max(at_ns, struck(stream.between(begin_ns, at_ns), steps[-1]))
+        at_ns += stream.exponential(pause_ns)
+    return space.settled(steps)

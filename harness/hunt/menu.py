@@ -1,0 +1,94 @@
+"""Strikes by what was struck least: of several drawn ones the one whose like was used least often so far.
+
+So a few runs strike in all the manners that there are, and soon in all pairs of them, where independent draws would
+repeat the common ones. Sources: Chen, Leung and Mak, "Adaptive random testing", ASIAN 2004, for a fixed number of
+candidates for each choice; Kuhn, Wallace and Gallo, "Software fault interactions", TSE 2004, for pairs.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from harness.core.draw import Stream
+from nemesis.fault import Package
+from nemesis.plan import Step
+from nemesis.topology import CLIENT, Strike, Topology, ends
+
+OFFERS = 8  # Candidates for each choice.
+AT_POINT = " at a failpoint"
+MANY = 5  # Strikes at failpoints for each of another form.
+
+
+class Menu:
+    """The strikes of a hunt, counted by their manner."""
+
+    def __init__(self, topology: Topology) -> None:
+        self._topology = topology
+        self._used: Counter[str] = Counter()
+        self._together: Counter[tuple[str, str]] = Counter()
+
+    def strike(
+        self, packages: Sequence[Package], stream: Stream, beside: Strike | Step | None = None
+    ) -> tuple[Package, Strike] | None:
+        """A strike of one of the packages, for the time of the one `beside`; None if no draw of theirs exists here."""
+        other = None if beside is None else self.manner(beside)[1]
+        offers = []
+        for _ in range(OFFERS):
+            package = stream.choice(packages)
+            strike = package.draw(self._topology, stream)
+            if strike is not None and strike.targets:
+                offers.append((package, strike, self.manner(strike)))
+        if not offers:
+            return None
+        package, strike, (form, manner) = min(offers, key=lambda offer: self._use(offer[2], other))
+        self._used.update((form, manner))
+        if other is not None:
+            self._together[_pair(manner, other)] += 1
+        return package, strike
+
+    def _use(self, how: tuple[str, str], other: str | None) -> tuple[int, int, int]:
+        """How often the manner was used beside that other one, its form, and the manner itself.
+
+        There are many failpoints, and often many nodes of a role, so those forms may be used more often.
+        """
+        form, manner = how
+        together = 0 if other is None else self._together[_pair(manner, other)]
+        return together, self._used[form] // self._shares(form), self._used[manner]
+
+    def _shares(self, form: str) -> int:
+        """How many shares a form has: one for each node of the role of which it strikes one, MANY at failpoints."""
+        return MANY if AT_POINT in form else max(1, len(self._topology.of_role(form.partition(" ")[2])))
+
+    def manner(self, strike: Strike | Step) -> tuple[str, str]:
+        """What it does, by what protocols can tell apart, roughly and in full: nodes of a role are all alike.
+
+        At a failpoint the full manner has the point. Of nodes, how many of which role. Of links, how they divide the
+        servers' largest role: by how many others each node no longer hears, and is heard by; if they leave that whole,
+        which roles they part, and whether wholly. Delays and rates do not matter.
+        """
+        point = strike.args.get("point")
+        if point is not None:
+            return strike.fault + AT_POINT, f"{strike.fault} at {point}"
+        form, share = self._form(strike.fault, strike.targets)
+        return form, form + share
+
+    def _form(self, fault: str, targets: tuple[str, ...]) -> tuple[str, str]:
+        roles = dict(self._topology.nodes) | {CLIENT: CLIENT}
+        if not any(">" in target for target in targets):
+            return f"{fault} {' '.join(sorted(roles[target] for target in targets))}", ""
+        members = self._topology.largest_role()
+        inside = [ends(link) for link in targets if set(ends(link)) <= set(members)]
+        if inside:
+            heard, hears = Counter(source for source, _ in inside), Counter(target for _, target in inside)
+            return f"{fault} {sorted((heard[node], hears[node]) for node in members)}", ""
+        parted = Counter((roles[ends(link)[0]], roles[ends(link)[1]]) for link in targets)
+        share = ", ".join(self._share(source, target, n) for (source, target), n in sorted(parted.items()))
+        return f"{fault} {' '.join(sorted(f'{source}>{target}' for source, target in parted))}", f": {share}"
+
+    def _share(self, source: str, target: str, count: int) -> str:
+        """Which part of the links between two roles that many are."""
+        whole = len(self._topology.of_role(source)) * len(self._topology.of_role(target))
+        return "all" if count == whole else "one" if count == 1 else "some"
+
+
+def _pair(one: str, other: str) -> tuple[str, str]:
+    return (one, other) if one < other else (other, one)

@@ -1,0 +1,231 @@
+"""Changes of a run, each small: the same run but for one thing, as what it reached may be next to something new."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final
+
+import msgspec
+
+from harness.core.draw import Stream
+from harness.hunt.menu import Menu
+from harness.hunt.space import LEAST_NS, SEEDS, Space, any_value, step_of
+from harness.shrink.case import Case
+from nemesis.fault import Package
+from nemesis.plan import Step
+from nemesis.registry import PACKAGES
+
+MS: Final = 1_000_000
+LENGTHS_NS: Final = (50 * MS, 2_000 * MS)  # Of faults that are added.
+NEAR_NS: Final = (1 * MS, 10 * MS, 100 * MS)  # How near a fault comes to the moment that it is aimed at.
+AROUND_NS: Final = 500 * MS  # A fault at a failpoint waits that long before and after the moment.
+
+
+class Setting(msgspec.Struct, frozen=True, kw_only=True):
+    """A run to change, and all that a change may use.
+
+    `moments` are the times at which the run reached what is rare; `other` is a run whose faults may be taken over.
+    """
+
+    case: Case
+    moments: tuple[int, ...]
+    other: Case
+    space: Space
+    menu: Menu
+    stream: Stream
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """The faults of the run."""
+        return self.case.plan.steps
+
+    def any_step(self) -> int | None:
+        """The number of one of its steps; None if it has none."""
+        return self.stream.below(len(self.steps)) if self.steps else None
+
+    def with_steps(self, steps: Iterable[Step]) -> Case:
+        """The run under those faults, the most important first."""
+        return Case(scenario=self.case.scenario, plan=self.space.settled(steps))
+
+    def instead(self, number: int, step: Step) -> Case:
+        """The run with another step in place of that one."""
+        return self.with_steps((step, *self.steps[:number], *self.steps[number + 1 :]))
+
+
+Mutation = Callable[[Setting], Case | None]
+
+
+def mutated(at: Setting) -> tuple[Case, tuple[str, ...]]:
+    """The run after one to three changes, and their names."""
+    names = []
+    for _ in range(at.stream.choice((1, 1, 2, 3))):
+        name = at.stream.choice(NAMES)
+        changed = MUTATIONS[name](at)
+        if changed is not None and changed != at.case:
+            names.append(name)
+            at = msgspec.structs.replace(at, case=changed)
+    return at.case, tuple(names)
+
+
+def _moved(at: Setting) -> Case | None:
+    """One step earlier or later: a little, or anywhere."""
+    number = at.any_step()
+    if number is None:
+        return None
+    step = at.steps[number]
+    length_ns = step.until_ns - step.at_ns
+    if at.stream.chance(1, 4):
+        at_ns = at.stream.below(at.space.end_ns)
+    else:
+        at_ns = step.at_ns + at.stream.between(-length_ns, length_ns)
+    at_ns = max(0, at_ns)
+    return at.instead(number, msgspec.structs.replace(step, at_ns=at_ns, until_ns=at_ns + length_ns))
+
+
+def _retargeted(at: Setting) -> Case | None:
+    """One step against other targets, or otherwise: a new draw of its package."""
+    number = at.any_step()
+    if number is None:
+        return None
+    return _redrawn(at, number, (PACKAGES[at.steps[number].package],))
+
+
+def _of_another_kind(at: Setting) -> Case | None:
+    """One step of another package, at the same time."""
+    number = at.any_step()
+    return None if number is None else _redrawn(at, number, at.space.packages)
+
+
+def _stretched(at: Setting) -> Case | None:
+    """One step for another time: much shorter, or longer."""
+    number = at.any_step()
+    if number is None:
+        return None
+    step = at.steps[number]
+    length_ns = max(LEAST_NS, (step.until_ns - step.at_ns) * at.stream.choice((1, 2, 8, 16)) // 4)
+    return at.instead(number, msgspec.structs.replace(step, until_ns=step.at_ns + length_ns))
+
+
+def _added(at: Setting) -> Case | None:
+    """One step more, anywhere."""
+    return _with_new(at, at.stream.below(at.space.end_ns))
+
+
+def _dropped(at: Setting) -> Case | None:
+    """One step less."""
+    number = at.any_step()
+    steps = at.steps
+    return None if number is None else at.with_steps((*steps[:number], *steps[number + 1 :]))
+
+
+def _spliced(at: Setting) -> Case | None:
+    """The faults of this run up to a time, and those of another from then on; or both together."""
+    own, theirs = at.steps, at.other.plan.steps
+    if at.stream.chance(1, 3):
+        return at.with_steps((*own, *theirs))
+    at_ns = at.stream.below(at.space.end_ns)
+    return at.with_steps((*(s for s in own if s.at_ns < at_ns), *(s for s in theirs if s.at_ns >= at_ns)))
+
+
+def _reparametrized(at: Setting) -> Case | None:
+    """Another value of one parameter."""
+    free = [each for each in at.space.parameters if each.name not in at.space.scenario.parameters]
+    if not free:
+        return None
+    parameter = at.stream.choice(free)
+    parameters = at.case.scenario.parameters | {parameter.name: any_value(parameter, at.stream)}
+    return _with_scenario(at, parameters=parameters)
+
+
+def _reseeded(at: Setting) -> Case | None:
+    """The same faults with other operations, delays and choices."""
+    return _with_scenario(at, seed=at.stream.below(SEEDS))
+
+
+def _at_a_failpoint(at: Setting) -> Case | None:
+    """A crash or pause of whichever server first reaches some failpoint around a moment that matters."""
+    able = [each for each in at.space.packages if any("point" in fault.optional for fault in each.faults)]
+    if not able or not at.space.topology.points or not at.moments:
+        return None
+    chosen = at.menu.strike(able, at.stream)
+    if chosen is None:
+        return None
+    package, strike = chosen
+    at_ns = at.stream.choice(at.moments)
+    args = strike.args | {"point": at.stream.choice(at.space.topology.points)}
+    step = Step(
+        fault=strike.fault,
+        package=package.name,
+        at_ns=max(0, at_ns - at.stream.below(AROUND_NS)),
+        until_ns=at_ns + at.stream.between(LEAST_NS, AROUND_NS),
+        targets=tuple(at.stream.shuffled(at.space.topology.servers())),
+        args=args,
+    )
+    return at.with_steps((*at.steps, step))
+
+
+def _at_a_moment(at: Setting) -> Case | None:
+    """One step more that begins just when the run reached something rare, or an existing one moved there."""
+    if not at.moments:
+        return None
+    near_ns = at.stream.choice(NEAR_NS)
+    at_ns = max(0, at.stream.choice(at.moments) + at.stream.between(-near_ns, near_ns // 4))
+    number = at.any_step()
+    if number is None or at.stream.chance(1, 2):
+        return _with_new(at, at_ns)
+    step = at.steps[number]
+    moved = msgspec.structs.replace(step, at_ns=at_ns, until_ns=at_ns + step.until_ns - step.at_ns)
+    return at.instead(number, moved)
+
+
+def _cut_short(at: Setting) -> Case | None:
+    """No fault that begins after a moment that matters, so that what began there is not ended by another fault."""
+    if not at.moments:
+        return None
+    until_ns = at.stream.choice(at.moments) + at.stream.choice(NEAR_NS)
+    return at.with_steps(step for step in at.steps if step.at_ns <= until_ns)
+
+
+def _beside_another(at: Setting) -> Case | None:
+    """One step more that begins while another is in force."""
+    number = at.any_step()
+    if number is None:
+        return None
+    step = at.steps[number]
+    return _with_new(at, at.stream.between(step.at_ns, step.until_ns), beside=step)
+
+
+def _with_new(at: Setting, at_ns: int, beside: Step | None = None) -> Case | None:
+    chosen = at.menu.strike(at.space.packages, at.stream, beside)
+    if chosen is None:
+        return None
+    step = step_of(*chosen, at_ns=at_ns, until_ns=at_ns + at.stream.between(*LENGTHS_NS))
+    return at.with_steps((step, *at.steps))
+
+
+def _redrawn(at: Setting, number: int, packages: Sequence[Package]) -> Case | None:
+    chosen = at.menu.strike(packages, at.stream)
+    if chosen is None:
+        return None
+    step = at.steps[number]
+    return at.instead(number, step_of(*chosen, at_ns=step.at_ns, until_ns=step.until_ns))
+
+
+def _with_scenario(at: Setting, **changes: object) -> Case:
+    return Case(scenario=msgspec.structs.replace(at.case.scenario, **changes), plan=at.case.plan)
+
+
+MUTATIONS: Final[dict[str, Mutation]] = {
+    "move": _moved,
+    "retarget": _retargeted,
+    "change kind": _of_another_kind,
+    "stretch": _stretched,
+    "add": _added,
+    "drop": _dropped,
+    "splice": _spliced,
+    "parameter": _reparametrized,
+    "seed": _reseeded,
+    "aim at failpoint": _at_a_failpoint,
+    "aim at moment": _at_a_moment,
+    "cut short": _cut_short,
+    "aim beside": _beside_another,
+}
+NAMES: Final = tuple(MUTATIONS)

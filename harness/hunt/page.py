@@ -1,0 +1,96 @@
+"""The page of a hunt: what it found, what it reached and by which run, and whether anything new still comes."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from checkers.words.titles import title as title_of
+from harness.campaign.page import TITLES
+from harness.core.verdict import Verdict
+from harness.hunt.document import EVERY, Hunt
+from harness.hunt.rows import Row
+from harness.report.page import rendered
+
+PAGE_FILE: Final = "page.html"
+MEMBERS_MAX: Final = 60
+BAR, GAP, HEIGHT = 14, 4, 64  # Of the chart, in pixels.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bar:
+    """The features that one hundred of runs reached first."""
+
+    x: int
+    y: float
+    height: float
+    label: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chart:
+    """One bar for each hundred."""
+
+    width: int
+    height: int
+    bar: int
+    bars: tuple[Bar, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ancestor:
+    """A run from which another came about."""
+
+    number: int
+    origin: str
+    seed: int
+    steps: int
+
+
+def hunt_page(hunt: Hunt, rows: Sequence[Row]) -> str:
+    """The page."""
+    return rendered(
+        "hunt.html",
+        (),
+        {"hover": {}},
+        hunt=hunt,
+        word=Verdict(hunt.verdict).word,
+        title=TITLES[hunt.verdict],
+        name=title_of(hunt.found.anomaly) if hunt.found else "",
+        versions=", ".join(f"{name} {version}" for name, version in hunt.versions.items()),
+        chart=_chart(hunt.new),
+        lineage=_lineage(rows, hunt.found.number) if hunt.found else [],
+        members=hunt.corpus[:MEMBERS_MAX],
+        left_out=max(0, len(hunt.corpus) - MEMBERS_MAX),
+        duration=_duration,
+    )
+
+
+def _chart(new: Sequence[int]) -> Chart:
+    highest = max((count.bit_length() for count in new), default=0) or 1
+    bars = []
+    for place, count in enumerate(new):
+        height = round(HEIGHT * count.bit_length() / highest, 1)
+        label = f"runs {place * EVERY + 1} to {(place + 1) * EVERY}: {count:,} new"
+        bars.append(Bar(x=place * (BAR + GAP), y=round(HEIGHT - height, 1), height=height, label=label))
+    return Chart(width=max(1, len(bars) * (BAR + GAP)), height=HEIGHT, bar=BAR, bars=tuple(bars))
+
+
+def _lineage(rows: Sequence[Row], number: int) -> list[Ancestor]:
+    """The run, the run that it was changed from, and so on to one that was drawn."""
+    by_number = {row.number: row for row in rows}
+    found: list[Ancestor] = []
+    while (row := by_number.get(number)) is not None and row.case is not None:
+        steps = len(row.case.plan.steps)
+        found.append(Ancestor(number=number, origin=row.origin, seed=row.case.scenario.seed, steps=steps))
+        if not row.parents:
+            break
+        number = row.parents[0]
+    return found
+
+
+def _duration(seconds: float) -> str:
+    """A time for people: hours and minutes, or minutes and seconds."""
+    whole = round(seconds)
+    if whole >= 3600:
+        return f"{whole // 3600} h {whole % 3600 // 60} min"
+    return f"{whole // 60} min {whole % 60} s" if whole >= 60 else f"{whole} s"

@@ -1,0 +1,68 @@
+"""What comes back of one run of a hunt, and the row that is kept of it."""
+
+from pathlib import Path
+
+import msgspec
+
+from harness.campaign.rows import row_of
+from harness.core.errors import SeamarkError
+from harness.core.verdict import Verdict
+from harness.hunt.reach import Reach
+from harness.report.model import FindingRow, Report, error_report
+from harness.report.trouble import in_one_line
+from harness.scenario.consent import Code
+from harness.shrink.case import Case
+from harness.shrink.trial import carried_out
+
+
+class Tried(msgspec.Struct, frozen=True, kw_only=True):
+    """A run that was carried out: `report` without its evidence, the features that it reached, each with its time."""
+
+    report: Report
+    classes: tuple[str, ...]
+    features: dict[str, int]
+
+
+class Row(msgspec.Struct, frozen=True, kw_only=True):
+    """Run `number` of a hunt. `origin`: how it came about, from the runs `parents`. `key` is the digest of its case.
+
+    Features have numbers, in order of first sight: `reached` are those of the run, `new` the texts of those that no
+    run before had reached, each with its time since the start of the load in nanoseconds. `case` is kept if there are
+    any, or if the run found something. `elapsed_s` is the real time since the hunt began, sessions added up.
+    """
+
+    number: int
+    origin: str
+    parents: tuple[int, ...]
+    key: str
+    report: Report
+    classes: tuple[str, ...]
+    reached: tuple[int, ...]
+    new: dict[str, int] = {}
+    case: Case | None = None
+    elapsed_s: float = 0.0
+
+    def findings(self, known: frozenset[str]) -> list[FindingRow]:
+        """The findings that break a promise and are not known, by anomaly, symptom or fingerprint."""
+        return [
+            finding
+            for finding, fingerprint in zip(self.report.findings, self.classes, strict=True)
+            if finding.promise is not None and known.isdisjoint({finding.anomaly, finding.symptom, fingerprint})
+        ]
+
+
+def tried(code: Code, place: Path, case: Case) -> Tried:
+    """Carry the case out in a folder beside `place`, judge all its promises, and keep nothing but what it reached."""
+    reach = Reach()
+    try:
+        report = carried_out(case, code, place, None, reach)
+    except (SeamarkError, ExceptionGroup) as error:
+        report = error_report(in_one_line(error), cluster=code.name, runtime=case.scenario.runtime)
+    reach.conclude(report)
+    row = row_of(report, cell=0, seed=case.scenario.seed, attempt=1)
+    return Tried(report=row.report, classes=row.classes, features=reach.features)
+
+
+def is_trouble(report: Report) -> bool:
+    """Did the run fail, by the harness or by a machine of the cluster that raised an exception?"""
+    return report.verdict == Verdict.ERROR.value

@@ -1,0 +1,247 @@
+"""Carries out a hunt: makes candidates, has them tried on all cores, and counts what each reached, in order.
+
+Theory of operation. Candidate n depends on the hunt's seed, on n, and on the results of the candidates before n - `lag`
+only. So as many as `lag` can be tried at once, results may come in any order, and the same hunt makes the same runs
+however fast each is.
+1. A result counts when all before it have counted; its row is durable then.
+2. To go on after a kill, the candidates are made again in order, and those that have a row take their result from it.
+"""
+
+import shutil
+import time
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import BrokenExecutor, Future
+from functools import partial
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import msgspec
+
+from harness.campaign.orders import ORDER_FILE, Kind, read_order, require_same_versions, write_order
+from harness.campaign.outcome import utc_now
+from harness.campaign.rows import RowsFile
+from harness.campaign.sweep import SPARE_BYTES, StoreFull
+from harness.core.command import seamark
+from harness.core.draw import Draw
+from harness.core.errors import HistoryError, ScenarioError
+from harness.hunt.corpus import Corpus
+from harness.hunt.fresh import fresh
+from harness.hunt.menu import Menu
+from harness.hunt.mutation import Setting, mutated
+from harness.hunt.rows import Row, Tried, is_trouble, tried
+from harness.hunt.space import Space, is_sound, space_of
+from harness.record.ownership import temporary_folder
+from harness.record.store import create_run
+from harness.report.model import error_report
+from harness.run.pool import LocalPool
+from harness.run.running import versions
+from harness.scenario.consent import Code, consented
+from harness.scenario.registry import code_sha256_of, load_cluster
+from harness.scenario.scenario import Scenario
+from harness.shrink.case import Case
+
+HUNTS: Final = "hunts"  # Their folder in a store: hunts/CLUSTER/UTC-SEED/rows.jsonl.
+KIND: Final = Kind("hunt", HUNTS, "seamark hunt --cluster tutorial")
+LAG: Final = 4
+FIRST: Final = 8  # So many are drawn from nothing, with strikes apart: nothing is known yet that is worth changing.
+FRESH: Final = (1, 2)  # So many of the others are drawn from nothing.
+TRIES: Final = 8  # At a change that gives another run, and a sound one.
+
+
+class Order(msgspec.Struct, frozen=True, kw_only=True):
+    """The order as a hunt's folder keeps it. `scenario` is varied; `known` names findings that end nothing."""
+
+    schema: int = 1
+    scenario: Scenario
+    seed: int
+    lag: int
+    known: tuple[str, ...]
+    code_sha256: str | None
+    versions: dict[str, str]
+    started_utc: str
+
+
+class Begun(msgspec.Struct, frozen=True, kw_only=True):
+    """A hunt with its folder: a new one, or one to go on with."""
+
+    order: Order
+    code: Code
+    folder: Path
+    store: Path
+
+    @property
+    def resumption(self) -> str:
+        """The command that goes on with it."""
+        return seamark("hunt", "--resume", self.folder)
+
+
+class Limits(msgspec.Struct, frozen=True, kw_only=True):
+    """When to give up: after `runs` runs, or when `seconds` of real time have passed, those of earlier calls too."""
+
+    runs: int
+    seconds: float | None = None
+
+
+class Result(msgspec.Struct, frozen=True, kw_only=True):
+    """The rows of a hunt, what they reached, and the row that ended it; `stopped`: why it ended before its runs."""
+
+    rows: list[Row]
+    corpus: Corpus
+    found: Row | None = None
+    stopped: str | None = None
+
+
+class _Candidate(NamedTuple):
+    """A run to make: how it came about, and from which runs."""
+
+    case: Case
+    origin: str
+    parents: tuple[int, ...]
+
+
+def begin(scenario: Scenario, code: Code, store: Path, *, seed: int, jobs: int, known: tuple[str, ...]) -> Begun:
+    """A new folder for a hunt. Raises ScenarioError if it cannot be made, or the scenario cannot be varied."""
+    code_sha256 = code_sha256_of(code)
+    cluster = load_cluster(code, code_sha256)
+    space_of(scenario, cluster)
+    order = Order(
+        scenario=msgspec.structs.replace(scenario, cluster=code.name),
+        seed=seed,
+        lag=max(LAG, jobs),
+        known=known,
+        code_sha256=code_sha256,
+        versions=dict(versions()),
+        started_utc=utc_now(),
+    )
+    folder = create_run(store / HUNTS, cluster.name, seed)
+    write_order(folder, order)
+    return Begun(order=order, code=code, folder=folder, store=store)
+
+
+def resumed(path: Path, store: Path, given: str | None) -> Begun:
+    """The hunt in that folder, or the latest of the store, to go on with; `given` is the cluster's code, if in a file.
+
+    Raises ScenarioError if it is none, or if what it runs has changed since.
+    """
+    folder, order = read_order(path, store, KIND, Order)
+    code = consented(order.scenario.cluster, folder / ORDER_FILE, given)
+    if code_sha256_of(code) != order.code_sha256:
+        raise ScenarioError(f"{folder}: the code of its cluster has changed since: begin a new hunt")
+    require_same_versions(folder, order.versions, KIND)
+    return Begun(order=order, code=code, folder=folder, store=folder.parent.parent.parent)
+
+
+def carry_out(begun: Begun, limits: Limits, jobs: int, tell: Callable[[Result], None]) -> Result:
+    """Do what is left of the hunt, up to its limits or to the first new finding. `tell` learns of every row.
+
+    Raises ScenarioError if another process carries it out, HistoryError if its rows are not those of this code,
+    StoreFull if the disk takes no more.
+    """
+    cluster = load_cluster(begun.code, begun.order.code_sha256)
+    space = space_of(begun.order.scenario, cluster)
+    begun.store.mkdir(parents=True, exist_ok=True)
+    with (
+        RowsFile(begun.folder, Row, "hunt") as file,
+        temporary_folder("hunt", beside=begun.store) as place,
+        LocalPool(partial(tried, begun.code, place), jobs) as pool,
+    ):
+        return _Hunt(begun, space, file, pool, limits).result(tell)
+
+
+class _Hunt:
+    """A hunt in progress."""
+
+    def __init__(
+        self, begun: Begun, space: Space, file: RowsFile[Row], pool: LocalPool[Case, Tried], limits: Limits
+    ) -> None:
+        self._begun, self._space, self._file, self._pool, self._limits = begun, space, file, pool, limits
+        self._corpus, self._menu = Corpus(), Menu(space.topology)
+        self._kept = deque(file.recovered())
+        self._offset_s = self._kept[-1].elapsed_s if self._kept else 0.0
+        self._started = time.monotonic()
+
+    def result(self, tell: Callable[[Result], None]) -> Result:
+        """Make all runs."""
+        rows: list[Row] = []
+        known = frozenset(self._begun.order.known)
+        ahead: deque[tuple[_Candidate, Future[Tried] | Row]] = deque()
+        number = 0
+        while True:
+            while len(ahead) < self._begun.order.lag and number < self._limits.runs and not self._is_late():
+                candidate = self._candidate(number)
+                kept = self._kept.popleft() if self._kept else None
+                ahead.append((candidate, kept or self._pool.submitted(candidate.case)))
+                number += 1
+            if not ahead:
+                stopped = f"the time budget of {self._limits.seconds:g} s is used up" if self._is_late() else None
+                return Result(rows=rows, corpus=self._corpus, stopped=stopped)
+            row = self._counted(*ahead.popleft())
+            rows.append(row)
+            found = row if row.findings(known) else None
+            so_far = Result(rows=rows, corpus=self._corpus, found=found)
+            tell(so_far)
+            if found is not None:
+                return so_far
+
+    @property
+    def _elapsed_s(self) -> float:
+        return self._offset_s + time.monotonic() - self._started
+
+    def _is_late(self) -> bool:
+        """True if the time is up. Kept rows cost none."""
+        return self._limits.seconds is not None and not self._kept and self._elapsed_s > self._limits.seconds
+
+    def _counted(self, candidate: _Candidate, result: "Future[Tried] | Row") -> Row:
+        """The row of a candidate; a new one is durable when this returns."""
+        key = candidate.case.key()
+        if isinstance(result, Row):
+            if result.key != key:
+                raise HistoryError(f"{self._begun.folder}: run {result.number} is not the one that this Seamark makes")
+            self._corpus.restored(result)
+            return result
+        tried = self._tried(candidate.case, result)
+        if is_trouble(tried.report) and shutil.disk_usage(self._begun.store).free < SPARE_BYTES:
+            raise self._full("no space left on the device")  # That is no fault of the run, and is not recorded as such.
+        about = {"origin": candidate.origin, "parents": candidate.parents, "key": key}
+        row = self._corpus.noted(candidate.case, tried, **about, elapsed_s=round(self._elapsed_s, 3))
+        try:
+            self._file.append(row)
+        except OSError as error:
+            raise self._full(error.strerror or "it failed") from None
+        return row
+
+    def _full(self, why: str) -> StoreFull:
+        then = f"what was recorded is kept; make room, then {self._begun.resumption}"
+        return StoreFull(f"{self._begun.store}: takes no more ({why}); {then}")
+
+    def _tried(self, case: Case, future: "Future[Tried]") -> Tried:
+        try:
+            return future.result()
+        except BrokenExecutor:
+            reason = "its process died before it was judged: killed, or out of memory"
+            report = error_report(reason, cluster=self._begun.code.name, runtime="sim", seed=case.scenario.seed)
+            return Tried(report=report, classes=(), features={})
+
+    def _candidate(self, number: int) -> _Candidate:
+        stream = Draw(self._begun.order.seed).stream(f"candidate/{number}")
+        corpus = self._corpus
+        if number < FIRST:
+            return _Candidate(fresh(self._space, self._menu, stream, is_apart=True), "drawn", ())
+        if not corpus.entries or stream.chance(*FRESH):
+            return _Candidate(fresh(self._space, self._menu, stream), "drawn", ())
+        entry, other = corpus.parent(stream), stream.choice(corpus.entries)
+        setting = Setting(
+            case=entry.case,
+            moments=corpus.moments(entry),
+            other=other.case,
+            space=self._space,
+            menu=self._menu,
+            stream=stream,
+        )
+        for _ in range(TRIES):
+            case, changes = mutated(setting)
+            if case != entry.case and is_sound(self._space, case):
+                parents = (entry.number, other.number) if "splice" in changes else (entry.number,)
+                return _Candidate(case, ", ".join(changes), parents)
+        return _Candidate(fresh(self._space, self._menu, stream), "drawn", ())

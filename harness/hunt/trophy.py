@@ -1,0 +1,64 @@
+"""What a hunt brings home: the run with the new finding in the store, and the smallest one that shows the same."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from checkers.engine.datasets import Engine
+from harness.core.errors import SeamarkError
+from harness.hunt.document import Trophy
+from harness.hunt.rows import Row
+from harness.hunt.search import Begun
+from harness.report.model import Report, repetition
+from harness.run.running import prepare
+from harness.run.single import carry_out
+from harness.shrink.case import Size
+from harness.shrink.shrink import Orders, shrunk
+
+
+class NotRepeated(SeamarkError):
+    """A run, made again, did not show what it had shown."""
+
+
+def brought_home(begun: Begun, row: Row, engine: Callable[[], Engine]) -> Trophy:
+    """The row's run, made again as a run of the store. Raises NotRepeated if it shows something else then."""
+    assert row.case is not None
+    new = row.findings(frozenset(begun.order.known))[0]
+    run, _ = prepare(row.case.scenario, begun.code, begun.store, row.case.plan)
+    report = carry_out(run, begun.code, engine)
+    finding = next((each for each in report.findings if each.symptom == new.symptom), None)
+    if finding is None:
+        raise NotRepeated(f"{run}: run {row.number} of {begun.folder} showed {new.symptom}, and shows it no more")
+    return Trophy(
+        symptom=finding.symptom,
+        anomaly=finding.anomaly,
+        promise=finding.promise,
+        sentence=finding.sentence,
+        fingerprint=row.classes[row.report.findings.index(new)],
+        number=row.number,
+        run=str(run),
+        command=_command(report),
+    )
+
+
+def made_small(
+    begun: Begun, trophy: Trophy, engine: Callable[[], Engine], *, jobs: int, tell: Callable[[Size, int], None]
+) -> Trophy:
+    """The trophy with the smallest run that shows its symptom, and a test of it."""
+    orders = Orders(run=Path(trophy.run), code=begun.code, symptom=trophy.symptom, jobs=jobs)
+    done = shrunk(orders, engine, tell)
+    return msgspec.structs.replace(
+        trophy,
+        small=done.report.run,
+        test=done.test,
+        before=done.before,
+        after=done.after,
+        command=_command(done.report),
+    )
+
+
+def _command(report: Report) -> str:
+    command = repetition(report)
+    assert command is not None
+    return command

@@ -1,0 +1,55 @@
+"""Simulated runs of a pool: each in a process of its own, forked from one that has imported the simulator already."""
+
+import json
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+from harness.record.store import JOURNAL, RUN_FILE
+from harness.run.running import RunFailed, ended_with, fresh_log
+from harness.scenario.consent import Code
+
+COMMAND = ("-P", "-m", "harness.runtimes.simulation.nursery")
+
+
+class Nursery:
+    """One such process, which ends with this one."""
+
+    def __init__(self) -> None:
+        command = [sys.executable, *COMMAND]
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)  # noqa: S603  Our own interpreter and module.
+
+    @property
+    def pid(self) -> int:
+        """The number of that process."""
+        return self._process.pid
+
+    def execute(self, run: Path, code: Code) -> None:
+        """Carry out the simulated run `run`/run.json with the cluster of `code`, and write its journal.
+
+        Raises RunFailed if its process fails.
+        """
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        log = fresh_log(run)
+        try:
+            self._process.stdin.write(f"{json.dumps([str(log), str(run / RUN_FILE), str(run / JOURNAL), code.name])}\n")
+            self._process.stdin.flush()
+            exit_code = self._process.stdout.readline()
+        except BrokenPipeError:
+            exit_code = ""
+        if not exit_code:
+            nursery.cache_clear()
+            raise RunFailed(run, "the process that begins simulations has ended")
+        ended_with(run, int(exit_code))
+
+    def close(self) -> None:
+        """End the process, which has nothing left to do."""
+        self._process.communicate()
+
+
+@cache
+def nursery() -> Nursery:
+    """That of this process."""
+    return Nursery()

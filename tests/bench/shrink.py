@@ -1,0 +1,119 @@
+"""How small failing runs of the planted bugs get, and what it costs: `python -m tests.bench.shrink FOLDER [BUG...]`.
+
+For each bug the first drawn seed whose plan has at least 15 steps, and whose run of at least 1,000 operations shows
+the bug, is shrunk. Rows go to FOLDER/rows.jsonl; a bug that is there already is not measured again. On a busy machine
+CPU seconds, over both cores, say more than seconds.
+"""
+
+import resource
+import sys
+import time
+from itertools import count
+from pathlib import Path
+from statistics import median
+
+import msgspec
+
+from checkers.engine.datasets import LocalEngine
+from clusters.ndb import planted
+from harness.report.model import Report
+from harness.run.running import prepare
+from harness.run.single import carry_out
+from harness.scenario.consent import installed
+from harness.scenario.registry import load_cluster
+from harness.scenario.scenario import Scenario, decide
+from harness.shrink.case import Size
+from harness.shrink.shrink import Orders, shrunk
+
+CODE = installed("ndb")
+TIME_S, RATE = 40.0, 40.0
+STEPS, OPERATIONS, SEEDS = 15, 1_000, 200
+
+
+class Row(msgspec.Struct, frozen=True, kw_only=True):
+    """What came of one bug; `symptom` is None if no drawn seed showed it."""
+
+    bug: str
+    seed: int | None
+    drawn: int
+    symptom: str | None = None
+    before: Size | None = None
+    after: Size | None = None
+    tries: int = 0
+    seconds: float = 0
+    cpu_s: float = 0
+
+
+def red_run(bug: str, store: Path) -> tuple[Report | None, int]:
+    """The first run with enough steps and operations that shows the bug, and how many runs were made."""
+    cluster, drawn = load_cluster(CODE), 0
+    for seed in count():
+        scenario = Scenario(cluster="ndb", seed=seed, time_s=TIME_S, rate=RATE, bugs=(bug,))
+        if len(decide(scenario, cluster).plan.steps) < STEPS:
+            continue
+        if drawn == SEEDS:
+            return None, drawn
+        drawn += 1
+        run, _ = prepare(scenario, CODE, store)
+        report = carry_out(run, CODE, LocalEngine, is_traced=False)
+        if report.findings and sum(report.operations.values()) >= OPERATIONS:
+            return report, drawn
+    raise AssertionError("seeds do not end")
+
+
+def measured(bug: str, store: Path) -> Row:
+    """Find that bug, and shrink the run."""
+    report, drawn = red_run(bug, store)
+    if report is None or report.run is None:
+        return Row(bug=bug, seed=None, drawn=drawn)
+    started, used = time.monotonic(), _cpu_s()
+    done = shrunk(Orders(run=Path(report.run), code=CODE), LocalEngine, lambda *_: None)
+    return Row(
+        bug=bug,
+        seed=report.seed,
+        drawn=drawn,
+        symptom=done.symptom,
+        before=done.before,
+        after=done.after,
+        tries=done.tries,
+        seconds=round(time.monotonic() - started, 1),
+        cpu_s=round(_cpu_s() - used, 1),
+    )
+
+
+def _cpu_s() -> float:
+    both = (resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN))
+    return sum(each.ru_utime + each.ru_stime for each in both)
+
+
+def _line(row: Row) -> str:
+    if row.before is None or row.after is None:
+        return f"{row.bug:<26} not shown by {row.drawn} drawn runs"
+    before, after = row.before, row.after
+    sizes = f"{before.steps:>3} to {after.steps:<3} steps {before.operations:>5,} to {after.operations:<4} operations"
+    return f"{row.bug:<26} seed {row.seed:<4} {sizes} {row.tries:>5} tries {row.seconds:>6} s {row.cpu_s:>6} CPU s"
+
+
+def main() -> None:
+    """Measure what is not there yet, and show all."""
+    folder = Path(sys.argv[1])
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / "rows.jsonl"
+    rows = [msgspec.json.decode(line, type=Row) for line in file.read_bytes().splitlines()] if file.exists() else []
+    for bug in sys.argv[2:] or planted.BUGS:
+        if bug not in {row.bug for row in rows}:
+            row = measured(bug, folder / "store")
+            rows.append(row)
+            with file.open("ab") as out:
+                out.write(msgspec.json.encode(row) + b"\n")
+            print(_line(row), flush=True)
+    print("\n".join(map(_line, rows)))
+    done = [row for row in rows if row.after is not None and row.before is not None]
+    if done:
+        steps, operations = (median(getattr(row.after, name) for row in done) for name in ("steps", "operations"))
+        seconds, cpu_s = (median(getattr(row, name) for row in done) for name in ("seconds", "cpu_s"))
+        print(f"medians: {steps:g} steps, {operations:g} operations, {seconds:g} s, {cpu_s:g} CPU s")
+
+
+if __name__ == "__main__":
+    main()

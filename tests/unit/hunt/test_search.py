@@ -1,0 +1,208 @@
+"""A hunt is the same however many runs it makes at once and whether it was interrupted, and stops at what is new."""
+
+import errno
+from collections.abc import Callable
+from concurrent.futures import BrokenExecutor, Future
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import msgspec
+import pytest
+
+from harness.campaign.orders import ORDER_FILE
+from harness.campaign.rows import ROWS_FILE, RowsFile
+from harness.campaign.sweep import StoreFull
+from harness.core.errors import HistoryError, ScenarioError, SeamarkError
+from harness.core.verdict import Verdict
+from harness.hunt import search
+from harness.hunt.document import hunt_of
+from harness.hunt.page import hunt_page
+from harness.hunt.rows import Row, Tried
+from harness.hunt.search import Begun, Limits, Result, begin, carry_out, resumed
+from harness.report.model import FindingRow, Report
+from harness.scenario.consent import installed
+from harness.scenario.scenario import Scenario
+from harness.shrink.case import Case
+
+CODE = installed("tutorial")
+
+
+def finding(anomaly: str) -> FindingRow:
+    return FindingRow(anomaly=anomaly, fingerprint="f", checker="c", count=1, sentence=f"{anomaly}.", promise="P")
+
+
+def tried(case: Case) -> Tried:
+    """A made-up run: what it reaches depends on its faults, and some of it is wrong."""
+    features = {f"{step.fault} {step.at_ns // 500_000_000}": step.at_ns for step in case.plan.steps}
+    together = {step.package for step in case.plan.steps}
+    found: tuple[FindingRow, ...] = (finding("split-brain"),) if case.scenario.seed % 7 == 0 else ()
+    found += (finding("stall"),) if len(together) > 2 and len(case.plan.steps) > 9 else ()
+    verdict = Verdict.INVALID if found else Verdict.VALID
+    report = Report(verdict=verdict.value, exit_code=verdict.exit_code, reason="made up", findings=found)
+    return Tried(report=report, classes=tuple(f"class-{each.anomaly}" for each in found), features=features)
+
+
+class Inline:
+    """A pool that does the work at once."""
+
+    slots = 1
+    tried: list[str]
+
+    def __init__(self, work: Callable[[Case], Tried], jobs: int) -> None:
+        self.work = tried
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, _: BaseException | None, __: TracebackType | None) -> None:
+        pass
+
+    def submitted(self, case: Case) -> "Future[Tried]":
+        Inline.tried.append(case.key())
+        done: Future[Tried] = Future()
+        done.set_result(self.work(case))
+        return done
+
+
+@pytest.fixture(autouse=True)
+def made_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    Inline.tried = []
+    monkeypatch.setattr(search, "LocalPool", Inline)
+
+
+def begun(store: Path, *known: str, seed: int = 1) -> Begun:
+    scenario = Scenario(cluster="tutorial", time_s=6.0)
+    return begin(scenario, CODE, store, seed=seed, jobs=2, known=known)
+
+
+def hunted(hunt: Begun, runs: int) -> Result:
+    return carry_out(hunt, Limits(runs=runs), 2, lambda result: None)
+
+
+def keys(rows: list[Row]) -> list[str]:
+    return [row.key for row in rows]
+
+
+def test_the_same_seed_makes_the_same_runs_and_another_seed_others(tmp_path: Path) -> None:
+    one, same, other = (begun(tmp_path, "split-brain", "stall", seed=seed) for seed in (1, 1, 2))
+    runs = [keys(hunted(each, 30).rows) for each in (one, same, other)]
+    assert runs[0] == runs[1] != runs[2]
+    assert len(set(runs[0])) > 25
+
+
+def test_a_hunt_that_was_killed_goes_on_where_it_was(tmp_path: Path) -> None:
+    whole, cut = (begun(tmp_path, "split-brain", "stall") for _ in range(2))
+    rows = hunted(whole, 40).rows
+    hunted(cut, 17)
+    with (cut.folder / ROWS_FILE).open("ab") as file:
+        file.write(b'{"number": 17, "orig')  # What a kill in the middle of a line leaves.
+    Inline.tried = []
+    again = resumed(cut.folder, tmp_path, None)
+    result = hunted(again, 40)
+    assert keys(result.rows) == keys(rows)
+    assert len(Inline.tried) == 40 - 17
+    assert result.corpus.counts == hunted(resumed(whole.folder, tmp_path, None), 40).corpus.counts
+
+
+def test_most_runs_come_from_those_that_reached_something_first(tmp_path: Path) -> None:
+    rows = hunted(begun(tmp_path, "split-brain", "stall"), 80).rows
+    first = {row.number for row in rows if row.new}
+    changed = [row for row in rows if row.parents]
+    assert len(changed) > 30
+    assert all(parent in first and parent < row.number for row in changed for parent in row.parents)
+    assert {row.origin for row in rows if not row.parents} == {"drawn"}
+
+
+def test_the_first_runs_are_all_drawn(tmp_path: Path) -> None:
+    rows = hunted(begun(tmp_path, "split-brain", "stall"), search.FIRST + 30).rows
+    assert {row.origin for row in rows[: search.FIRST]} == {"drawn"}
+    assert any(row.parents for row in rows)
+
+
+def test_it_stops_at_a_finding_that_is_not_known(tmp_path: Path) -> None:
+    result = hunted(begun(tmp_path, "class-split-brain"), 400)
+    assert result.found is not None
+    assert result.found == result.rows[-1]
+    assert [each.anomaly for each in result.found.findings(frozenset({"class-split-brain"}))] == ["stall"]
+    assert not any(row.findings(frozenset({"split-brain", "stall"})) for row in result.rows)
+
+
+def test_a_known_finding_ends_nothing_and_is_named(tmp_path: Path) -> None:
+    hunt = begun(tmp_path, "split-brain P", "stall")
+    limits, result = Limits(runs=40), hunted(hunt, 40)
+    assert result.found is None
+    assert len(result.rows) == 40
+    document = hunt_of(hunt, limits, result, None)
+    assert document.known["split-brain P"] == sum("split-brain" in str(row.report.findings) for row in result.rows)
+    assert document.verdict == "vacuous"  # Made-up runs have no exposure, which is no pass.
+    assert sum(document.new) == document.features == len(result.corpus.counts)
+    page = hunt_page(document, result.rows)
+    assert "split-brain P" in page
+    assert "<script>alert" not in page
+
+
+def test_a_run_whose_process_died_is_trouble_and_no_pass(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    hunt = begun(tmp_path, "split-brain", "stall")
+    whole = Inline.submitted
+
+    def dying(self: Inline, case: Case) -> "Future[Tried]":
+        if len(Inline.tried) != 5:
+            return whole(self, case)
+        Inline.tried.append("")
+        died: Future[Tried] = Future()
+        died.set_exception(BrokenExecutor("gone"))
+        return died
+
+    monkeypatch.setattr(Inline, "submitted", dying)
+    document = hunt_of(hunt, Limits(runs=10), hunted(hunt, 10), None)
+    assert (document.verdict, document.exit_code) == ("error", 4)
+    assert "1 of 10 runs failed; its process died" in document.reason
+
+
+def test_rows_of_other_code_are_refused(tmp_path: Path) -> None:
+    hunt = begun(tmp_path, "split-brain", "stall")
+    hunted(hunt, 3)
+    path = hunt.folder / ROWS_FILE
+    lines = path.read_bytes().splitlines()
+    row = msgspec.json.decode(lines[0], type=Row)
+    lines[0] = msgspec.json.encode(msgspec.structs.replace(row, key="0" * 32))
+    path.write_bytes(b"\n".join(lines) + b"\n")
+    with pytest.raises(HistoryError, match="is not the one that this Seamark makes"):
+        hunted(hunt, 3)
+
+
+def test_a_full_disk_loses_nothing_that_was_recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    hunt = begun(tmp_path, "split-brain", "stall")
+    append, left = RowsFile.append, iter(range(4))
+
+    def filling(self: RowsFile[Row], row: Row) -> None:
+        if next(left, None) is None:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        append(self, row)
+
+    monkeypatch.setattr(RowsFile, "append", filling)
+    with pytest.raises(StoreFull, match=r"No space left.*make room, then seamark hunt --resume"):
+        hunted(hunt, 10)
+    monkeypatch.setattr(RowsFile, "append", append)
+    Inline.tried = []
+    assert len(hunted(hunt, 10).rows) == 10
+    assert len(Inline.tried) == 6
+
+
+@pytest.mark.parametrize("damage", ["no folder", "no order", "other code"])
+def test_what_cannot_be_resumed_says_why(tmp_path: Path, damage: str) -> None:
+    hunt = begun(tmp_path)
+    order = hunt.folder / ORDER_FILE
+    kind: type[SeamarkError]
+    if damage == "other code":
+        order.write_text(order.read_text().replace('"code_sha256": null', '"code_sha256": "00"'))
+        kind, told = ScenarioError, "code of its cluster has changed"
+    elif damage == "no order":
+        order.write_text("[]")
+        kind, told = HistoryError, "not the order of a hunt"
+    else:
+        hunt = msgspec.structs.replace(hunt, folder=tmp_path / "nowhere")
+        kind, told = ScenarioError, "not a hunt's folder"
+    with pytest.raises(kind, match=told):
+        resumed(hunt.folder, tmp_path, None)

@@ -1,0 +1,118 @@
+"""Whatever is drawn or changed can be carried out, and strikes are spread over all manners that there are."""
+
+from itertools import pairwise
+
+import pytest
+
+from harness.core.draw import Draw
+from harness.core.errors import ScenarioError
+from harness.hunt.fresh import RECOVERY_NS, fresh
+from harness.hunt.menu import Menu
+from harness.hunt.mutation import MUTATIONS, Setting, mutated
+from harness.hunt.space import Space, is_sound, space_of
+from harness.scenario.consent import installed
+from harness.scenario.registry import load_cluster
+from harness.scenario.scenario import Scenario, decide
+from nemesis.overlap import conflict
+from nemesis.registry import FAULTS
+
+MS = 1_000_000
+NDB = load_cluster(installed("ndb"))
+SPACE: Space = space_of(Scenario(time_s=8.0), NDB)
+
+
+def setting(number: int, menu: Menu) -> Setting:
+    stream = Draw(3).stream(f"setting/{number}")
+    case, other = fresh(SPACE, menu, stream), fresh(SPACE, menu, stream)
+    moments = (1_000 * MS, 3_500 * MS)
+    return Setting(case=case, moments=moments, other=other, space=SPACE, menu=menu, stream=stream)
+
+
+def test_what_is_drawn_can_be_carried_out_and_comes_again() -> None:
+    for number in range(40):
+        drawn = [fresh(SPACE, Menu(SPACE.topology), Draw(1).stream(f"{number}")) for _ in range(2)]
+        assert drawn[0] == drawn[1]
+        assert is_sound(SPACE, drawn[0])
+        decide(drawn[0].scenario, NDB, drawn[0].plan)
+        assert max(step.until_ns for step in drawn[0].plan.steps) <= SPACE.end_ns
+
+
+def test_strikes_apart_are_narrow_and_leave_time_to_recover() -> None:
+    for number in range(40):
+        case = fresh(SPACE, Menu(SPACE.topology), Draw(7).stream(f"{number}"), is_apart=True)
+        assert is_sound(SPACE, case)
+        stopping = [step for step in case.plan.steps if FAULTS[step.fault].is_silencing]
+        assert len(stopping) >= 3, number
+        for before, step in pairwise(stopping):
+            assert step.at_ns - before.until_ns >= RECOVERY_NS[0], number
+        for step in stopping[1:]:
+            assert "point" in step.args or len(step.targets) == 1 or ">" in step.targets[0], (number, step)
+
+
+@pytest.mark.parametrize("name", MUTATIONS)
+def test_each_change_gives_another_run_that_can_be_carried_out(name: str) -> None:
+    menu, changed = Menu(SPACE.topology), 0
+    for number in range(20):
+        at = setting(number, menu)
+        case = MUTATIONS[name](at)
+        if case is not None and case != at.case:
+            changed += 1
+            assert is_sound(SPACE, case), (name, number)
+    assert changed >= 6
+
+
+def test_several_changes_keep_a_plan_free_of_conflicts() -> None:
+    menu = Menu(SPACE.topology)
+    for number in range(40):
+        case, names = mutated(setting(number, menu))
+        steps = case.plan.steps
+        assert set(names) <= set(MUTATIONS)
+        assert not any(conflict(one, other) for place, one in enumerate(steps) for other in steps[:place])
+
+
+def test_a_fault_aimed_at_a_moment_begins_there() -> None:
+    menu, near = Menu(SPACE.topology), 0
+    for number in range(20):
+        at = setting(number, menu)
+        case = MUTATIONS["aim at moment"](at)
+        assert case is not None
+        begun = {step.at_ns for step in case.plan.steps} - {step.at_ns for step in at.steps}
+        near += any(min(abs(each - moment) for moment in at.moments) <= 100 * MS for each in begun)
+    assert near >= 15
+
+
+def test_every_failpoint_gets_its_turn_before_any_has_had_many() -> None:
+    menu, stream = Menu(SPACE.topology), Draw(5).stream("menu")
+    points: dict[str, int] = {}
+    for _ in range(600):
+        chosen = menu.strike(SPACE.packages, stream)
+        assert chosen is not None
+        point = chosen[1].args.get("point")
+        if point is not None:
+            points[str(point)] = points.get(str(point), 0) + 1
+    assert set(points) == set(NDB.points)
+    assert max(points.values()) <= 3 * min(points.values())
+
+
+def test_nodes_of_one_role_are_as_good_as_each_other() -> None:
+    menu, stream = Menu(SPACE.topology), Draw(5).stream("alike")
+    forms: dict[str, set[tuple[str, ...]]] = {}
+    for _ in range(400):
+        chosen = menu.strike(SPACE.packages, stream)
+        assert chosen is not None
+        forms.setdefault(menu.manner(chosen[1])[1], set()).add(tuple(sorted(chosen[1].targets)))
+    assert len(forms["crash data"] & {("d1",), ("d2",), ("d3",), ("d4",)}) >= 3
+
+
+@pytest.mark.parametrize(
+    ("scenario", "told"),
+    [
+        (Scenario(runtime="docker"), "not with --runtime docker"),
+        (Scenario(nemesis=()), "must name some"),
+        (Scenario(nemesis=("partitoin",)), "did you mean partition"),
+        (Scenario(bugs=("no-such",)), "unknown bug"),
+    ],
+)
+def test_what_cannot_be_hunted_says_why(scenario: Scenario, told: str) -> None:
+    with pytest.raises(ScenarioError, match=told):
+        space_of(scenario, NDB)
