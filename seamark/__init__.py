@@ -9,15 +9,20 @@ from harness.core.errors import DeployError, HistoryError, ScenarioError, Seamar
 from harness.core.verdict import Step
 from harness.report.model import FaultRow, FindingRow, PromiseRow
 from harness.scenario.scenario import Scenario
+from nemesis.plan import Plan
 from seamark.commands import check, read, repeat, run, runs
 from seamark.report import Report
+from seamark.testing import Broken, verify
+from seamark.testing import for_each_seed as test
 
 __version__ = _version("seamark")
 __all__ = (
+    "Broken",
     "DeployError",
     "FaultRow",
     "FindingRow",
     "HistoryError",
+    "Plan",
     "PromiseRow",
     "Report",
     "Scenario",
@@ -29,4 +34,6 @@ __all__ = (
     "repeat",
     "run",
     "runs",
+    "test",
+    "verify",
 )

@@ -6,11 +6,12 @@ from typing import Annotated, Literal
 import typer
 
 from checkers.words import models
-from harness.cli.output import print_report, standard_error
+from harness.cli.output import print_report, standard_error, watched
 from harness.core.errors import ScenarioError
 from harness.judging.engines import EngineStart
 from harness.report.screen import plain
 from harness.run.checking import Question, answer, answerable
+from harness.run.live import told
 
 MODEL_HELP = (
     f"The consistency model to judge by. Default: as promised, else {models.DEFAULT}. One of "
@@ -53,11 +54,12 @@ def check(  # noqa: PLR0913, PLR0917  Each argument is an option of the command.
         )
     )
 
-    def tell(note: str) -> None:
+    def warn(note: str) -> None:
         standard_error().print(plain(f"seamark: {note}"), soft_wrap=True)
 
     with EngineStart(engine, master=master, remote=remote, is_warmed=False) as start:
-        report = answer(asked, start.engine, tell)
+        with watched(is_shown=not quiet) as watcher:
+            report = answer(asked, start.engine, warn, told(watcher))
         return print_report(report, as_json=as_json, is_quiet=quiet, page=html)
 
 

@@ -5,6 +5,7 @@ store is a scenario file as well: it includes its fault plan.
 """
 
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -137,14 +138,20 @@ def run_options(path: Path | None, given: dict[str, Any]) -> tuple[RunOptions, C
 
 def _chosen(given: dict[str, Any]) -> dict[str, str]:
     """The cluster's options chosen on the command line, removed from `given`."""
+    chosen = chosen_options(given.pop("option", None))
+    isolation = given.pop("isolation", None)
+    return chosen if isolation is None else chosen | {"isolation": isolation}
+
+
+def chosen_options(texts: Sequence[str] | None) -> dict[str, str]:
+    """The cluster's options as given on a command line, each as "NAME=VALUE"."""
     chosen: dict[str, str] = {}
-    for text in given.pop("option", None) or ():
+    for text in texts or ():
         name, equals, value = text.partition("=")
         if not (name and equals and value):
             raise ScenarioError(f"--option {text}: write NAME=VALUE, as in --option replication=sync")
         chosen[name] = value
-    isolation = given.pop("isolation", None)
-    return chosen if isolation is None else chosen | {"isolation": isolation}
+    return chosen
 
 
 def _as_written(scenario: Scenario) -> dict[str, Any]:

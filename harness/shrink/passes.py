@@ -10,7 +10,7 @@ import msgspec
 from harness.core.record import Json
 from harness.scenario.scenario import SECOND
 from harness.shrink.case import MS, Case
-from harness.shrink.recorded import Evidence
+from harness.shrink.evidence import Evidence
 from harness.shrink.search import Search
 from nemesis.plan import Step
 
@@ -19,18 +19,24 @@ SLICE_NS = 250 * MS
 PAUSE_NS = 50 * MS  # A pause between two operations that matters to nobody.
 BEFORE_NS = (300 * MS, 1_000 * MS, 3_000 * MS)  # How long before the evidence the run may begin.
 AFTER_NS = 200 * MS
+PARTS, NEAR_NS = 4, 200 * MS  # A moment without evidence is looked for in fourths, and fourths of those, down to this.
 SEEDS_AT_FIRST = 8
 SEEDS_WHEN_SHORT = 2
 SHORT_S, SHORT_OPERATIONS, FEW = 4.0, 300, 10
 SLICES = 32  # Of the load's time at first; a short load has fewer, as the pauses are left out as well.
 
 
-def shrink(search: Search, evidence: Evidence, lows: dict[str, int]) -> None:
+def shrink(search: Search, evidence: Evidence | None, lows: dict[str, int]) -> None:
     """Make the search's case as small as these passes can.
 
     `lows` are the least values of parameters. Raises Exhausted at the end of the allowed tries.
     """
-    search.adopt([search.case.with_final(())])
+    if evidence is None:
+        search.adopt([search.case.with_final(())])
+        evidence = _soonest(search)
+    else:
+        short = _until(search.case, evidence.until_ns + AFTER_NS)
+        search.adopt([short.with_final(()), short, search.case.with_final(())])
     _around(search, evidence)
     for _ in range(ROUNDS):
         before = search.case
@@ -52,17 +58,41 @@ def shrink(search: Search, evidence: Evidence, lows: dict[str, int]) -> None:
         search.adopt([search.case.with_parameter(name, low)])
 
 
+def _until(case: Case, until_ns: int) -> Case:
+    """The run until then. Up to there nothing differs, so a symptom that was there already hardly ever goes away."""
+    end_ns = int(case.scenario.time_s * SECOND)
+    return case.without([(until_ns, end_ns)]) if until_ns < end_ns else case
+
+
+def _soonest(search: Search) -> Evidence:
+    """The moment from which on the run can end and still show the symptom; the run ends there.
+
+    What never came, as in a stall, leaves no operation or event to point at. But what prevented it is in every run
+    that goes on beyond that moment, and in no shorter one.
+    """
+    case = search.case
+    low_ns, high_ns = 0, int(case.scenario.time_s * SECOND)
+    while high_ns - low_ns > NEAR_NS:
+        edges = [low_ns + (high_ns - low_ns) * part // PARTS for part in range(1, PARTS)]
+        found = search.first([_until(case, edge) for edge in edges])
+        if found is None:
+            low_ns = edges[-1]
+        else:
+            low_ns, high_ns = ([low_ns, *edges])[found], edges[found]
+    return Evidence(high_ns, high_ns)
+
+
 def _around(search: Search, evidence: Evidence) -> None:
-    """Keep little but the evidence and what happened shortly before it.
+    """Of a run that ends with the evidence, keep little but that and what happened shortly before it.
 
     A race that one seed wins by chance, another may lose; a short run costs little, so several seeds are tried.
     """
     case, search.seeds = search.case, SEEDS_AT_FIRST
     end_ns = int(case.scenario.time_s * SECOND)
     for before_ns in BEFORE_NS:
-        start_ns, until_ns = max(0, evidence.from_ns - before_ns), evidence.until_ns + AFTER_NS
-        if until_ns - start_ns < end_ns // 2:
-            near = case.without([(0, start_ns), (until_ns, max(until_ns, end_ns))])
+        start_ns = max(0, evidence.from_ns - before_ns)
+        if end_ns - start_ns < end_ns // 2:
+            near = case.without([(0, start_ns)])
             if search.adopt([near.with_steps(()), near] if near.plan.steps else [near]):
                 break
     search.seeds = 1

@@ -2,13 +2,17 @@
 
 import re
 from collections.abc import Iterable
+from hashlib import blake2b
+from pathlib import Path
 from textwrap import wrap
 
 import msgspec
 
+from harness.core.errors import ScenarioError
 from harness.core.record import MicroOp
 from harness.core.trace import SECOND
 from harness.core.wording import counted
+from harness.record.store import write_atomically
 from harness.report.model import FindingRow
 from harness.scenario.consent import Code
 from harness.scenario.scenario import Scenario
@@ -59,6 +63,21 @@ def regression_test(case: Case, finding: FindingRow, code: Code) -> str:
         symptom=finding.symptom,
         case=_escaped(_json(case)),
     )
+
+
+def into_bank(test: Path, bank: Path) -> Path:
+    """The place of a copy of that test in the bank, a folder of such tests; its name tells it from all others.
+
+    Raises ScenarioError if the folder cannot be written.
+    """
+    content = test.read_bytes()
+    place = bank / f"{test.stem}_{blake2b(content, digest_size=4).hexdigest()}.py"
+    try:
+        bank.mkdir(parents=True, exist_ok=True)
+        write_atomically(place, content)
+    except OSError as error:
+        raise ScenarioError(f"{bank}: cannot be written ({error.strerror}); choose another with --bank") from None
+    return place
 
 
 def script_text(case: Case) -> str:

@@ -66,26 +66,9 @@ class Search:
 
     def adopt(self, candidates: Iterable[Case]) -> bool:
         """Go on with the first of the candidates that shows the symptom; False if none does."""
-        return self._first(list(candidates)) is not None
+        return self.first(list(candidates)) is not None
 
-    def thin(self, items: Sequence[T], build: Callable[[tuple[T, ...]], Case]) -> tuple[T, ...]:
-        """As few of the items as `build` needs to make a case that shows the symptom: parts are left out, ever smaller.
-
-        Source: Zeller and Hildebrandt, "Simplifying and isolating failure-inducing input", TSE 2002.
-        """
-        kept, size = tuple(items), len(items)
-        while size:
-            place = 0
-            while place < len(kept):
-                options = [(start, kept[:start] + kept[start + size :]) for start in range(place, len(kept), size)]
-                found = self._first([build(left) for _, left in options])
-                if found is None:
-                    break
-                place, kept = options[found]
-            size //= 2
-        return kept
-
-    def _first(self, options: Sequence[Case]) -> int | None:
+    def first(self, options: Sequence[Case]) -> int | None:
         """The place of the first option that shows the symptom with one of the seeds; it becomes the case."""
         seed = self.case.scenario.seed
         candidates = [option.with_seed(seed + more) for option in options for more in range(self.seeds)]
@@ -105,6 +88,23 @@ class Search:
                 self.case = candidate
                 return place // self.seeds
         return None
+
+    def thin(self, items: Sequence[T], build: Callable[[tuple[T, ...]], Case]) -> tuple[T, ...]:
+        """As few of the items as `build` needs to make a case that shows the symptom: parts are left out, ever smaller.
+
+        Source: Zeller and Hildebrandt, "Simplifying and isolating failure-inducing input", TSE 2002.
+        """
+        kept, size = tuple(items), len(items)
+        while size:
+            place = 0
+            while place < len(kept):
+                options = [(start, kept[:start] + kept[start + size :]) for start in range(place, len(kept), size)]
+                found = self.first([build(left) for _, left in options])
+                if found is None:
+                    break
+                place, kept = options[found]
+            size //= 2
+        return kept
 
     def _begun(self, candidate: Case) -> "Future[bool] | bool":
         key = candidate.key()

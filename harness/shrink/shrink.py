@@ -12,6 +12,7 @@ from harness.core.errors import ScenarioError, known
 from harness.record.store import HISTORY, RUN_FILE, RunFile, one_writer, read_run_file, write_atomically
 from harness.report.findings.messages import window_of_first
 from harness.report.model import FindingRow, Report, read_report
+from harness.run.recorded import script_of
 from harness.run.replay import repeat, show_trace
 from harness.run.running import prepare, versions
 from harness.run.single import carry_out, show_again
@@ -19,8 +20,8 @@ from harness.scenario.consent import Code
 from harness.scenario.registry import load_cluster
 from harness.scenario.scenario import Scenario, scenario_of
 from harness.shrink.case import Case, Size
+from harness.shrink.evidence import evidence_of
 from harness.shrink.passes import shrink
-from harness.shrink.recorded import evidence_of, script_of
 from harness.shrink.regression import regression_test, script_text, test_name
 from harness.shrink.search import Exhausted, Search
 from harness.shrink.trial import Trials, shows

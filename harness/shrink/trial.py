@@ -12,7 +12,7 @@ from harness.record.store import JOURNAL, RUN_FILE, write_run_file
 from harness.report.model import Report
 from harness.run.running import execute, finish, prepare
 from harness.run.single import judge_run
-from harness.runtimes.simulation.child import record_run
+from harness.runtimes.simulation.child import Onlooker, record_run
 from harness.scenario.consent import Code
 from harness.shrink.case import Case
 
@@ -52,18 +52,19 @@ def symptoms(case: Case, code: Code, place: Path, promise: str | None = None) ->
         return frozenset()
 
 
-def carried_out(case: Case, code: Code, place: Path, promise: str | None) -> Report:
+def carried_out(case: Case, code: Code, place: Path, promise: str | None, onlooker: Onlooker | None = None) -> Report:
     """The report on a run of that case, of which nothing is kept. A simulation runs in this process: short ones begin
-    at once, and no interpreter has to start."""
+    at once, and no interpreter has to start. `onlooker` follows a simulation from inside."""
     with temporary_folder("shrink", place) as store:
         run, run_file = prepare(case.scenario, code, store, case.plan)
         if promise is not None:  # Checks that only others need would take most of the time.
             kept = tuple(each for each in run_file.promises if each.id == promise)
             write_run_file(run, msgspec.structs.replace(run_file, promises=kept))
         if case.scenario.runtime == "sim":
+            gc.freeze()  # The modules need not be looked through after each short run.
             gc.disable()
             try:
-                record_run(run / RUN_FILE, run / JOURNAL, code)
+                record_run(run / RUN_FILE, run / JOURNAL, code, onlooker=onlooker)
             finally:
                 gc.enable()
                 gc.collect()

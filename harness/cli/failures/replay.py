@@ -8,8 +8,8 @@ import msgspec
 import typer
 from rich.console import Console
 
-from harness.cli.options import run_options
-from harness.cli.output import print_report, standard_error
+from harness.cli.options import chosen_options, run_options
+from harness.cli.output import print_report, standard_error, watched
 from harness.cli.run import run_once
 from harness.core.command import seamark
 from harness.core.errors import HistoryError, ScenarioError
@@ -18,55 +18,72 @@ from harness.core.verdict import Verdict
 from harness.judging.engines import EngineName, EngineStart
 from harness.record.store import RUN_FILE, RunFile, find_run, read_run_file
 from harness.report.screen import plain
+from harness.run.anew import Changes, anew, is_of, outcome
+from harness.run.live import told
 from harness.run.replay import TRACE_PAGE, Difference, Repetition, repeat, show_trace
 from harness.run.single import difference, judge_run, show_again
-from harness.scenario.consent import Code, same_again
+from harness.scenario.consent import Code, consented
 from harness.scenario.scenario import scenario_of
 
+TRACE_HELP = (
+    "Seconds of the run's time, such as 12.5..13: write every message, timer, write and fault of them to trace.jsonl, "
+    "and a space-time diagram to trace.html, into the run's directory."
+)
+CLUSTER_HELP = (
+    "The file that the run's cluster is in, as a sign that it may be run. If it has changed since, or is another "
+    "cluster: the recorded operations and faults with that one, as a new run."
+)
+BUG_HELP = "Carry the operations and faults out with this planted bug; none for none."
+OPTION_HELP = "Carry them out with this option of the cluster."
+TIMES_HELP = "Of another version: how many runs, each with other delays."
+PLAN_HELP = "A file with another fault plan: the same scenario under it, as a new run in that store."
 
-def replay(
+
+def replay(  # noqa: PLR0913, PLR0917  Each argument is an option of the command.
     run: Annotated[Path, typer.Argument(help="A run's directory in the store, its run.json, or latest.")],
-    trace: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FROM..TO",
-            help="Seconds of the run's time, such as 12.5..13: write every message, timer, write and fault of them to "
-            "trace.jsonl, and a space-time diagram to trace.html, into the run's directory.",
-        ),
-    ] = None,
-    cluster: Annotated[
-        str | None, typer.Option(help="The file that the run's cluster is in, as a sign that it may be run.")
-    ] = None,
-    plan: Annotated[
-        Path | None,
-        typer.Option(help="A file with another fault plan: the same scenario under it, as a new run in that store."),
-    ] = None,
+    trace: Annotated[str | None, typer.Option(metavar="FROM..TO", help=TRACE_HELP)] = None,
+    cluster: Annotated[str | None, typer.Option(help=CLUSTER_HELP)] = None,
+    bug: Annotated[list[str] | None, typer.Option(help=BUG_HELP)] = None,
+    option: Annotated[list[str] | None, typer.Option(metavar="NAME=VALUE", help=OPTION_HELP)] = None,
+    times: Annotated[int, typer.Option(min=1, max=1000, help=TIMES_HELP)] = 1,
+    plan: Annotated[Path | None, typer.Option(help=PLAN_HELP)] = None,
     engine: Annotated[Literal["spark", "local"], typer.Option(help="What judges.")] = "spark",
     as_json: Annotated[bool, typer.Option("--json", help="Print report.json and nothing else.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print the verdict and how to go on.")] = False,
 ) -> int:
     """Repeat a simulated run, compare every record, and judge it. The exit code is the verdict's; 4 if it differs.
 
-    With --plan nothing is compared.
+    With --plan, or with another version of the cluster (--cluster, --bug, --option), new runs are made, and of these
+    no record is compared.
     """
     folder = find_run(run)
     run_file = read_run_file(folder / RUN_FILE)
+    changes = _changes(folder, run_file, cluster, bug, option, times)
+    if trace is not None and (plan is not None or changes is not None):
+        raise ScenarioError("--trace is of the run as it was: make the new run first, and trace that")
+    if times > 1 and (plan is not None or changes is None):
+        raise ScenarioError(f"--times {times}: the same run again is the same each time; name what is to be another")
     if plan is not None:
-        if trace is not None:
-            raise ScenarioError("--trace is of the run as it was: make the new run first, and trace that")
+        if bug or option:
+            raise ScenarioError("--plan draws the operations anew: not with --bug or --option")
         return _under_plan(folder, plan, cluster, engine=engine, as_json=as_json, is_quiet=quiet)
+    if changes is not None:
+        return _anew(folder, changes, engine=engine, as_json=as_json, is_quiet=quiet)
     code = _repeatable(folder, run_file, cluster)
     moments = None if trace is None else window(trace)
     screen = standard_error() if as_json else Console(highlight=False)
     with EngineStart(engine) as start:
-        repetition = repeat(folder, code, trace=moments)
+        with watched(is_shown=not quiet) as watcher:
+            told(watcher)("repeating the run")
+            repetition = repeat(folder, code, trace=moments)
         if not quiet:
             _show(screen, folder, repetition)
         if moments is not None:
             shown = show_trace(folder, run_file, moments, repetition)
             screen.print(plain(f"trace  {folder / TRACE_PAGE}  {shown}"), soft_wrap=True)
             show_again(folder)
-        report = judge_run(folder, start.engine)
+        with watched(is_shown=not quiet) as watcher:
+            report = judge_run(folder, start.engine, tell=told(watcher))
         failure = difference(repetition)
         if failure is not None:  # This outranks even a finding: the question was if the run repeats.
             error = Verdict.ERROR
@@ -78,11 +95,36 @@ def _repeatable(folder: Path, run_file: RunFile, cluster: str | None) -> Code:
     """The code that repeats the run. Raises ScenarioError, or HistoryError, if nothing can."""
     if run_file.runtime != "sim":
         raise ScenarioError(f"{folder}: a run in {run_file.runtime} cannot be repeated exactly; run its plan again")
-    code = same_again(scenario_of(run_file, folder / RUN_FILE).cluster, folder, cluster)
+    code = consented(scenario_of(run_file, folder / RUN_FILE).cluster, folder, cluster)
     if code.place is not None and run_file.code_sha256 is None:
         raise HistoryError(f"{folder}: its run.json lacks the hash of its code, which cannot be known to be the same")
     if not os.access(folder, os.W_OK):
         raise ScenarioError(f"{folder}: takes no files, and the repetition goes there: copy the run, and repeat that")
+    return code
+
+
+def _changes(
+    folder: Path, run_file: RunFile, cluster: str | None, bugs: list[str] | None, option: list[str] | None, times: int
+) -> Changes | None:
+    """What of the run is to be another; None if nothing is."""
+    named = scenario_of(run_file, folder / RUN_FILE).cluster
+    if cluster is None and bugs is None and option is None:
+        return None
+    code = consented(named, folder, cluster)
+    if bugs is None and option is None and is_of(run_file, named, code):
+        return None
+    planted = None if bugs is None else tuple(bug for bug in bugs if bug != "none")
+    return Changes(code=code, bugs=planted, options=chosen_options(option), times=times)
+
+
+def _anew(folder: Path, changes: Changes, *, engine: EngineName, as_json: bool, is_quiet: bool) -> int:
+    """Carry the run out with those changes, and say what became of its findings."""
+    screen = standard_error() if as_json else Console(highlight=False)
+    with EngineStart(engine) as start, watched(is_shown=not is_quiet) as watcher:
+        result = anew(folder, changes, start.engine, watcher)
+    code = print_report(result.shown, as_json=as_json, is_quiet=is_quiet)
+    for line in outcome(result):
+        screen.print(plain(line), soft_wrap=True)
     return code
 
 

@@ -1,20 +1,25 @@
 """`seamark shrink`: makes a failing run small, and writes a test of it."""
 
 import os
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
+import msgspec
 import typer
 from rich.console import Console
 
 from harness.cli.output import print_json, watched
 from harness.core.command import seamark
+from harness.core.wording import counted
 from harness.judging.engines import EngineStart
 from harness.record.store import RUN_FILE, find_run, read_run_file
 from harness.report.screen import plain
+from harness.run.live import Watcher
 from harness.scenario.consent import consented
 from harness.scenario.scenario import scenario_of
 from harness.shrink.case import Size
+from harness.shrink.regression import into_bank
 from harness.shrink.shrink import PLAN_FILE, SCRIPT_FILE, Orders, Shrunk, lines, shrunk
 
 
@@ -33,6 +38,9 @@ def shrink(  # noqa: PLR0913, PLR0917  Each argument is an option of the command
     rate: Annotated[
         float, typer.Option(min=0.01, max=1, help="In containers: the share of these runs that must show it.")
     ] = 0.6,
+    bank: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Copy the test into this folder, which pytest collects.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print the outcome only.")] = False,
 ) -> int:
@@ -53,18 +61,20 @@ def shrink(  # noqa: PLR0913, PLR0917  Each argument is an option of the command
         rate=1.0 if is_sim else rate,
     )
     with EngineStart("local") as start, watched(is_shown=not quiet) as watcher:
-
-        def tell(size: Size, count: int) -> None:
-            if watcher is not None:
-                left = f"{size.steps} fault steps, {size.operations:,} operations, {size.seconds:g} s"
-                watcher.line(f"  {count:,} tries  left: {left}")
-
-        done = shrunk(orders, start.engine, tell)
+        done = shrunk(orders, start.engine, partial(_tell, watcher))
+    done = done if bank is None else msgspec.structs.replace(done, test=str(into_bank(Path(done.test), bank)))
     if as_json:
         print_json(done)
     else:
         _show(Console(highlight=False), done, is_quiet=quiet)
     return 0
+
+
+def _tell(watcher: Watcher | None, size: Size, count: int) -> None:
+    """Show the progress."""
+    if watcher is not None:
+        left = f"{counted(size.steps, 'fault step')}, {counted(size.operations, 'operation')}, {size.seconds:g} s"
+        watcher.line(f"  {count:,} tries  left: {left}")
 
 
 def _show(console: Console, done: Shrunk, *, is_quiet: bool) -> None:

@@ -8,8 +8,8 @@ from harness.core.generators.scripted import Due, Script
 from harness.core.record import MicroOp
 from harness.scenario.scenario import Scenario
 from harness.shrink.case import Case, Size
+from harness.shrink.evidence import Evidence
 from harness.shrink.passes import shrink
-from harness.shrink.recorded import Evidence
 from harness.shrink.search import Exhausted, Search
 from nemesis.plan import Plan, Step
 
@@ -56,6 +56,26 @@ def test_what_the_symptom_does_not_need_is_left_out(alone: tuple[Case, int]) -> 
     assert [due.mops for due in case.script.load] == [(MicroOp("append", 1, 17),), (MicroOp("append", 2, 42),)]
     assert case.plan.steps[0].targets == ("n200",)
     assert is_red(case)
+
+
+def test_without_evidence_the_run_first_ends_where_the_symptom_comes_about(tmp_path: Path) -> None:
+    file = tmp_path / "tries.jsonl"
+    with Search(made(), is_red, file, jobs=1, tries=10, tell=lambda size, count: None) as search:
+        with pytest.raises(Exhausted):
+            shrink(search, None, {})
+        assert 420 * MS <= max(due.at_ns for due in search.case.script.load) < 500 * MS
+        assert is_red(search.case)
+
+
+def test_without_evidence_the_result_is_as_small(tmp_path: Path, alone: tuple[Case, int]) -> None:
+    results = []
+    for jobs in (1, 3):
+        file = tmp_path / f"{jobs}.jsonl"
+        with Search(made(), is_red, file, jobs=jobs, tries=10_000, tell=lambda size, count: None) as search:
+            shrink(search, None, {})
+            results.append(search.case)
+    assert results[0] == results[1]
+    assert results[0].size() == alone[0].size()
 
 
 def test_the_result_is_the_same_however_many_are_tried_at_once(tmp_path: Path, alone: tuple[Case, int]) -> None:

@@ -1,0 +1,53 @@
+"""A run as a test: green ones leave nothing behind, others are kept, and say how to repeat them."""
+
+from pathlib import Path
+from textwrap import shorten
+from typing import Literal
+
+import msgspec
+
+from checkers.engine.datasets import LocalEngine
+from harness.campaign.task import delivered
+from harness.core.command import seamark
+from harness.core.verdict import Verdict
+from harness.record.ownership import temporary_folder
+from harness.report.model import Report, repetition
+from harness.report.screen import visible
+from harness.run.running import prepare
+from harness.run.single import carried_out
+from harness.scenario.consent import Code
+from harness.scenario.scenario import Scenario
+from nemesis.plan import Plan
+
+SHOWN = 5  # Symptoms that a failure quotes,
+WIDTH = 300  # each by so much of a sentence: the page has all.
+Vacuous = Literal["fail", "skip"]
+
+
+def judged(scenario: Scenario, code: Code, store: Path, plan: Plan | None = None) -> Report:
+    """The report on one run. It is kept in the store, as `run` says, unless every promise was witnessed and held.
+
+    Raises ScenarioError if it cannot be carried out.
+    """
+    store.mkdir(parents=True, exist_ok=True)
+    with temporary_folder("test", beside=store) as folder:
+        run, _ = prepare(scenario, code, folder, plan)
+        report = carried_out(run, code, LocalEngine)
+        report = msgspec.structs.replace(report, seed=scenario.seed, run=None)
+        return report if report.verdict == Verdict.VALID.value else delivered(run, report, store)
+
+
+def failure(report: Report) -> str:
+    """Why the run is no pass, with the one command that repeats it."""
+    lines = [f"{Verdict(report.verdict).word}  {report.reason}"]
+    first = {each.symptom: each for each in reversed(report.findings) if each.promise}
+    shown = sorted(first.values(), key=report.findings.index)[:SHOWN]
+    lines += [f"  {each.anomaly} breaks {each.promise}: {shorten(each.sentence, WIDTH)}" for each in shown]
+    if report.run is not None:
+        lines.append(f"  page    {Path(report.run) / 'report.html'}")
+        if report.verdict == Verdict.INVALID.value:
+            lines.append(f"  smaller {seamark('shrink', report.run)}")
+    command = repetition(report)
+    if command is not None:
+        lines.append(f"  repeat  {command}")
+    return "\n".join(map(visible, lines))
