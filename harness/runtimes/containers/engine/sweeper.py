@@ -1,9 +1,11 @@
 """Removes leftovers of dead harnesses in an engine and on this machine, unless an owner may still need them.
 
-Two concurrent sweepers, or a harness that cleans up meanwhile, are no error: objects already gone are skipped.
+Two concurrent sweepers, or a harness that cleans up meanwhile, are no error: objects already gone are skipped, and
+those that another is removing are waited for.
 """
 
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +18,9 @@ from harness.core.errors import DeployError
 from harness.record.ownership import Fate, files_left_behind, remove_left_behind
 from harness.runtimes.containers.engine.labels import RUN, owner_of
 
-PASSED_OVER = {403, 404, 409}  # Still used by something that is being removed; gone; being removed.
+GONE = 404
+BUSY = {403, 409}  # Still used by something that is being removed; being removed.
+LOOKS, PAUSE_S = 40, 0.25  # How often, and how far apart, we look for what is busy.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,10 +70,18 @@ def _owned_by(fates: set[Fate]) -> Callable[[Mapping[str, str]], bool]:
 
 
 def _removed(client: docker.DockerClient, label: str, is_ours: Callable[[Mapping[str, str]], bool]) -> Iterator[Swept]:
+    """Remove what is ours, and look again while some of it is busy, up to 10 s."""
     try:
-        for kind, each in _found(client, label, is_ours):
-            if _is_removed(kind, client.api, each):
-                yield _swept(kind, each)
+        for _ in range(LOOKS):
+            is_any_busy = False
+            for kind, each in _found(client, label, is_ours):
+                status = _status_of_removal(kind, client.api, each)
+                is_any_busy |= status in BUSY
+                if status is None:
+                    yield _swept(kind, each)
+            if not is_any_busy:
+                return
+            time.sleep(PAUSE_S)
     except (DockerException, OSError) as error:
         raise DeployError(f"what dead runs left could not be removed: {error}") from error
 
@@ -88,14 +100,15 @@ def _swept(kind: "_Kind", each: "_Row") -> Swept:
     return Swept(kind=kind.word, name=kind.name(each), run=(each["Labels"] or {}).get(RUN))
 
 
-def _is_removed(kind: "_Kind", api: docker.APIClient, each: "_Row") -> bool:
+def _status_of_removal(kind: "_Kind", api: docker.APIClient, each: "_Row") -> int | None:
+    """None if we removed the object; else why it was not ours to remove: `GONE`, or one of `BUSY`."""
     try:
         kind.remove(api, each)
     except APIError as error:
-        if error.status_code not in PASSED_OVER:
+        if error.status_code not in {GONE, *BUSY}:
             raise
-        return False
-    return True
+        return int(error.status_code)
+    return None
 
 
 _Row = dict[str, Any]  # As listed by the engine.

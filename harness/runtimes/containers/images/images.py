@@ -23,7 +23,7 @@ from harness.core.errors import DeployError, known
 from harness.core.seams import Service
 from harness.record.ownership import LOGS_OF_BUILDS, temporary_prefix
 from harness.runtimes.containers.engine.engine import connect
-from harness.runtimes.containers.engine.sweeper import PASSED_OVER
+from harness.runtimes.containers.engine.sweeper import BUSY, GONE
 from harness.runtimes.containers.images.builders import one_builder
 from harness.runtimes.containers.images.catalogue import (
     BASES_LABEL,
@@ -147,7 +147,7 @@ def _is_removed(engine: docker.DockerClient, tag: str) -> bool:
     try:
         engine.images.remove(tag)
     except APIError as error:
-        if error.status_code not in PASSED_OVER:
+        if error.status_code not in {GONE, *BUSY}:
             raise DeployError(f"the image {tag} could not be removed: {error}") from error
         return False
     return True
