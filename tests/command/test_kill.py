@@ -19,7 +19,7 @@ DRAWN = int(os.environ.get("SEAMARK_TEST_SEED", "0"))  # Decides when the harnes
 KILLED = str(Path(__file__).with_name("killed.py"))
 RUN = ("run", "--seed", str(SEED), *SMALL, "--quiet")
 RECORDS = {"load": 1500, "healing": 1, "final": 20}  # Fewer than such a run has in that phase.
-TIMES = 2
+TIMES = int(os.environ.get("SEAMARK_TEST_TIMES", "1"))  # More kills in each phase.
 
 
 def killed(moment: str, folder: Path) -> subprocess.CompletedProcess[str]:

@@ -29,6 +29,22 @@ def test_a_log_gets_a_line_now_and_then_with_the_check_at_work(
     assert all(len(line) <= 80 and "\r" not in line for line in lines)
 
 
+def test_a_check_and_a_replay_say_what_is_at_work(
+    seamark: Seamark, monkeypatch: pytest.MonkeyPatch, run_copy: Path, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(output, "EVERY_S", 0.001)
+    edn = tmp_path / "history.edn"
+    assert seamark("export", run_copy, "--output", edn).code == 0
+    for arguments, words in (
+        (("check", run_copy), ("judging: serializability",)),
+        (("check", edn), ("reading history.edn", "judging: serializability")),
+        (("replay", run_copy), ("repeating the run", "judging: serializability")),
+    ):
+        outcome = seamark(*arguments, "--engine", "local")
+        assert all(any(line.endswith(word) for line in outcome.err.splitlines()) for word in words), outcome.err
+        assert seamark(*arguments, "--engine", "local", "--quiet").err == ""
+
+
 def test_a_dumb_terminal_counts_as_a_log(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "dumb")
     shown = io.StringIO()

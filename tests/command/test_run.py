@@ -12,7 +12,20 @@ from harness.report.model import FindingRow, Report
 from tests.command.conftest import SEED, SMALL, Outcome, Seamark
 
 RUN = ("run", "--seed", str(SEED), *SMALL)
-LOSSY = ("--cluster", "tutorial", "--bug", "lost-ack", "--nemesis", "partition", "--time", "12", "--engine", "local")
+LATE = (
+    "--cluster",
+    "tutorial",
+    "--bug",
+    "late-row",
+    "--nemesis",
+    "partition",
+    "--time",
+    "5",
+    "--rate",
+    "60",
+    "--engine",
+    "local",
+)
 # The names of reports-and-ux, section 7: other tools rely on them.
 REPORT = {
     "schema", "verdict", "exit_code", "reason", "clause", "incomplete", "started_utc", "versions", "plan_sha256", "run",
@@ -89,10 +102,10 @@ def test_a_run_repeated_within_the_command_is_compared(seamark: Seamark) -> None
 
 
 def test_a_finding_is_exit_1_in_run_check_and_replay(seamark: Seamark, tmp_path: Path) -> None:
-    ran = seamark("run", "--seed", "1", *LOSSY)
+    ran = seamark("run", "--seed", "1", *LATE)
     assert (ran.code, ran.err) == (1, "")
     assert "seed 1 " in ran.out.splitlines()[0]
-    assert "planted: lost-ack" in ran.out.splitlines()[0]
+    assert "planted: late-row" in ran.out.splitlines()[0]
     (run,) = (tmp_path / "store" / "tutorial").iterdir()
     assert seamark("check", run, "--engine", "local", "--quiet").code == 1
     replayed = seamark("replay", run, "--engine", "local")
@@ -143,23 +156,21 @@ def test_a_batch_runs_its_seeds_and_has_the_verdict_of_its_worst(seamark: Seamar
 
 
 def test_a_hunt_stops_at_the_first_anomaly(seamark: Seamark) -> None:
-    outcome = seamark("run", "--seed", "1", "--count", "20", "--until-found", *LOSSY)
+    outcome = seamark("run", "--seed", "1", "--count", "20", "--until-found", *LATE)
     assert outcome.code == 1
     assert "stopped after 1 of 20 runs: an anomaly was found" in outcome.out
-    assert "incompatible-order" in outcome.out
+    assert "late-event" in outcome.out
     assert re.search(r"^  seed 1  seamark replay store/tutorial/\S+-1$", outcome.out, re.MULTILINE)
 
 
 def test_a_batch_gives_the_command_for_every_red_seed_and_the_last_of_its_runs_is_latest(seamark: Seamark) -> None:
-    outcome = seamark("run", "--seed", "1", "--count", "5", *LOSSY, "--json")
-    runs = rows(outcome.json, "runs")
-    shown = seamark("run", "--seed", "1", "--count", "5", *LOSSY).out
-    red = [str(run["seed"]) for run in runs if run["exit_code"] == 1]
+    shown = seamark("run", "--seed", "1", "--count", "3", *LATE).out
+    red = re.findall(r"^  seed (\d+)  ANOMALY", shown, re.MULTILINE)
     assert len(red) > 1
     assert re.findall(r"^  seed (\d+)  seamark replay store/tutorial/\S+$", shown, re.MULTILINE) == red
     last = seamark("list", "--limit", "1").out
-    assert re.match(r"\w+  \d{4}-\d\d-\d\d \d\d:\d\d:\d\d  seed 5  bug lost-ack\n", last)
-    assert seamark("check", "latest", "--engine", "local", "--json").json["seed"] == 5
+    assert re.match(r"\w+  \d{4}-\d\d-\d\d \d\d:\d\d:\d\d  seed 3  bug late-row\n", last)
+    assert seamark("check", "latest", "--engine", "local", "--json").json["seed"] == 3
 
 
 def test_a_run_is_repeated_under_another_plan_beside_it(seamark: Seamark, run_copy: Path, tmp_path: Path) -> None:
@@ -202,7 +213,7 @@ def test_engines_that_disagree_are_an_error(seamark: Seamark, tmp_path: Path, mo
         lambda *_, **__: Report(verdict="invalid", exit_code=1, reason="G0", findings=(finding,)),
     )
     monkeypatch.setattr("harness.cli.run.EngineStart", NoEngine)
-    spark = [option if option != "local" else "spark" for option in LOSSY]
+    spark = [option if option != "local" else "spark" for option in LATE]
     outcome = seamark("run", "--seed", "1", "--count", "2", "--until-found", *spark)
     assert outcome.code == 4
     assert "the engines disagree" in outcome.out

@@ -20,7 +20,7 @@ from tests.worlds.epoch_cases import ENGINE
 from tests.worlds.epoch_histories import BITS, records
 
 seeds = st.integers(0, 2**48)
-often = settings(deadline=None, max_examples=count(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
+often = settings(deadline=None, max_examples=count(30), suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def acts(folder: Path, told: list[Evidence]) -> Acts:

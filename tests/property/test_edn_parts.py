@@ -15,7 +15,7 @@ from harness.record.formats.parquet import operations
 from harness.record.formats.spread import spread
 from tests.amount import FIRST_SEED, count
 
-SPOILED = count(300)
+SPOILED = count(150)
 Kernel = Callable[[Part], Digest | None]
 
 

@@ -11,7 +11,7 @@ from harness.record.formats.edn.jepsen import records_of_maps
 from harness.record.formats.edn.plain import PlainLines
 from tests.amount import FIRST_SEED, count
 
-COUNT = count(3000)
+COUNT = count(1500)
 LINES = [
     "{:type :invoke, :f :txn, :value [[:append 11 1] [:r 11 nil]], :process 10, :time 14532933, :index 0}",
     "{:type :ok, :f :txn, :value [[:append 11 1] [:r 11 [1 2 -3 40]]], :process 10, :time 14532934, :index 1}",

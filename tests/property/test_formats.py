@@ -17,7 +17,7 @@ from tests.amount import count
 from tests.worlds.format_strategies import PLAIN, histories, list_append_histories
 
 # The folder is one for all examples: each writes its files anew.
-MANY = settings(deadline=None, max_examples=count(100), suppress_health_check=[HealthCheck.function_scoped_fixture])
+MANY = settings(deadline=None, max_examples=count(50), suppress_health_check=[HealthCheck.function_scoped_fixture])
 HEADER, FOOTER = Header(SCHEMA, "2026-11-21T08:00:00Z"), Footer(9, "completed", "ab")
 
 

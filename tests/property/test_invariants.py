@@ -16,7 +16,7 @@ from tests.amount import FIRST_SEED, count
 from tests.oracles import invariants as oracle
 from tests.worlds.plain_operations import Event, Type, a, r, told, txn
 
-COUNT = count(400)
+COUNT = count(200)
 PROCESSES = range(4)
 SEEDS = range(FIRST_SEED, FIRST_SEED + COUNT)
 

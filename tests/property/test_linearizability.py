@@ -27,7 +27,7 @@ from tests.amount import FIRST_SEED, count
 from tests.oracles import linearizability as oracle
 from tests.worlds.registers.histories import INITIAL, KINDS, correct, records, spoiled
 
-COUNT = count(300)
+COUNT = count(150)
 SEEDS = range(FIRST_SEED, FIRST_SEED + COUNT)
 LIMIT = 100_000
 MODELS = tuple(KINDS)

@@ -14,7 +14,7 @@ from harness.core.record import Json
 from tests.amount import FIRST_SEED, count
 from tests.oracles.logs import Message, Step, World
 
-COUNT = count(700)
+COUNT = count(350)
 SEEDS = range(FIRST_SEED, FIRST_SEED + COUNT)
 LOGS = ("x", "y")
 PROCESSES = 3

@@ -21,7 +21,7 @@ from tests.oracles.serial_orders import has_serial_order
 from tests.worlds import histories
 from tests.worlds.registers import transactions as register_transactions
 
-COUNT = count(200)
+COUNT = count(100)
 ENGINE = LocalEngine(1)
 STRICT = "strict-serializable"
 # In these nothing was there before the history began.

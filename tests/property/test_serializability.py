@@ -57,7 +57,7 @@ def agree(operations: list[Operation], draw: Random) -> None:
     assert bool(answer.findings) == bool(set(expected) & models.prohibited((model,)))
 
 
-@settings(deadline=None, max_examples=count(500))
+@settings(deadline=None, max_examples=count(250))
 @given(seed=seeds)
 def test_spoiled_histories_have_the_anomalies_of_the_oracle(seed: int) -> None:
     draw = randomness(seed)
@@ -66,7 +66,7 @@ def test_spoiled_histories_have_the_anomalies_of_the_oracle(seed: int) -> None:
     agree(operations, draw)
 
 
-@settings(deadline=None, max_examples=count(300))
+@settings(deadline=None, max_examples=count(150))
 @given(seed=seeds)
 def test_a_correct_history_has_no_finding(seed: int) -> None:
     draw = randomness(seed)
@@ -76,7 +76,7 @@ def test_a_correct_history_has_no_finding(seed: int) -> None:
     assert judgement.unknown == {}
 
 
-@settings(deadline=None, max_examples=count(200))
+@settings(deadline=None, max_examples=count(100))
 @given(seed=seeds)
 def test_findings_do_not_depend_on_how_the_history_is_cut(seed: int) -> None:
     draw = randomness(seed)

@@ -22,7 +22,7 @@ from tests.worlds.streams.sources import KINDS
 from tests.worlds.streams.spoilers import SPOILERS, Spoiled, columns_of, journal
 from tests.worlds.streams.worlds import world
 
-COUNT = count(40)
+COUNT = count(20)
 SEEDS = range(FIRST_SEED, FIRST_SEED + COUNT)
 FAULTS = min(COUNT, 300)
 ENOUGH = 300  # From so many worlds on every legal oddity of the table must have been seen.

@@ -15,7 +15,7 @@ from nemesis.plan import Plan, Step
 from tests.scenario.simulated import SECOND, Simulated
 
 ROOT = Path(__file__).resolve().parents[2]
-SEEDS = 50
+SEEDS = 20
 FIRST = int(os.environ.get("SEAMARK_TEST_SEED", "0"))
 
 

@@ -123,7 +123,7 @@ BOMBS: Final[dict[str, Callable[[Path], Path]]] = {
 
 
 def main() -> None:
-    """Write the three of issue 19."""
+    """Write each of them into a folder of its own."""
     folder = Path(sys.argv[1])
     for number, bomb in enumerate(BOMBS.values()):
         print(bomb(folder / f"bomb{number}"))

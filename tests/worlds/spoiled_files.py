@@ -25,7 +25,7 @@ from harness.record.formats.parquet.parquet import records_of
 from harness.record.journal import history_sha256
 from tests.amount import count
 
-COUNT = count(300)
+COUNT = count(150)
 SECONDS_MAX, BYTES_MAX = 10, 1 << 30
 
 

@@ -58,7 +58,7 @@ def test_messages_with_the_subscriber_and_of_the_transaction_are_drawn(written: 
     assert picture is not None
     assert len(picture.arrows) == 2
     assert [lane.text for lane in picture.lanes] == ["d1", "d2", "s1"]
-    assert {name for _, name in picture.roles} == {"d to subscriber", "d to d"}
+    assert {name for _, name in picture.roles} == {"d* to subscriber", "d* to d*"}
 
 
 def test_of_many_messages_the_nearest_are_drawn(written: Written, tmp_path: Path) -> None:

@@ -84,7 +84,7 @@ def test_a_source_is_named_once() -> None:
     text = page(broken(finding("Q"), promises=two))
     assert text.count(SOURCE) == 1
     assert "<b>2</b> another page" in text
-    assert "No Q. <sup>2</sup>" in text
+    assert "No Q.&nbsp;<sup>2</sup>" in text
 
 
 def test_what_occurs_is_explained_on_the_page() -> None:

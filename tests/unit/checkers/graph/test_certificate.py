@@ -57,7 +57,7 @@ def graphs(draw: st.DrawFn) -> tuple[list[Node], list[tuple[int, int]]]:
     return [(at, min(end, OPEN_END)) for at, end in enumerate(ends)], pairs
 
 
-@settings(deadline=None, max_examples=1500)
+@settings(deadline=None, max_examples=300)
 @given(graph=graphs(), slice_ids=st.sampled_from((1, 2, 3, 100)))
 def test_every_cyclic_node_is_residual(graph: tuple[list[Node], list[tuple[int, int]]], slice_ids: int) -> None:
     nodes, pairs = graph
