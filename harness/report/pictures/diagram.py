@@ -263,14 +263,17 @@ def _packed(spans: Sequence[Span]) -> list[tuple[int, Span]]:
 
 
 def role(message: Message, subscribers: Sequence[str]) -> str:
-    """Between whom a message goes: "client to d", where d stands for d1, d2 and so on."""
+    """Between whom a message goes: "client to d*", where d* stands for d1, d2 and so on."""
     return f"{_part(message.source, subscribers)} to {_part(message.target, subscribers)}"
 
 
 def _part(name: str, subscribers: Sequence[str]) -> str:
     if lane(name) == CLIENTS:
         return "client"
-    return "subscriber" if name in subscribers else name.rstrip("0123456789") or name
+    if name in subscribers:
+        return "subscriber"
+    kind = name.rstrip("0123456789")
+    return f"{kind}*" if kind not in {"", name} else name
 
 
 def _types(messages: Iterable[Message]) -> list[str]:
