@@ -142,7 +142,8 @@ def test_an_interrupt_clears_up_and_keeps_the_run(
         assert (verdict, report["incomplete"]) == (3, True)
         harness.await_moment(lambda _: True)
         assert stored(harness.run) == set(harness.seen.invocations)
-        assert bool(harness.seen.invocations) is is_under_load
+        if is_under_load:
+            assert harness.seen.invocations
 
 
 def test_two_runs_at_once_do_not_disturb_each_other(engine: docker.DockerClient, tmp_path: Path) -> None:
