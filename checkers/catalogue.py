@@ -1,4 +1,4 @@
-"""The one list of anomaly names, each with its meaning in a line: what promises may forbid, and checks may find."""
+"""The list of all anomaly names that promises may forbid and checks may report, each with a one-line meaning."""
 
 from collections.abc import Mapping
 from types import MappingProxyType

@@ -1,6 +1,6 @@
-"""Columns of Arrow as arrays of NumPy, without pandas.
+"""Arrow columns as NumPy arrays, without pandas.
 
-Arrow's own `to_numpy` and `array` load pandas before they do anything: half a second in each process of an engine.
+Arrow's own `to_numpy` and `array` import pandas first: half a second in each process of an engine.
 """
 
 import numpy as np
@@ -36,7 +36,10 @@ def validity(column: pa.Array | pa.ChunkedArray) -> Bools:
 
 
 def lists(column: pa.Array | pa.ChunkedArray) -> tuple[Int64s, Int64s, Bools]:
-    """The start of each row's elements, then the last end; the elements; and True for rows that are not null."""
+    """Offsets of the rows' elements, shape (n + 1,); all elements; and True for rows that are not null.
+
+    Row i has elements[offsets[i]:offsets[i + 1]]; a null row has none.
+    """
     whole = _one(column)
     is_known = validity(whole)
     if not len(whole):
@@ -47,7 +50,7 @@ def lists(column: pa.Array | pa.ChunkedArray) -> tuple[Int64s, Int64s, Bools]:
     elements = integers(whole.values)
     if starts[-1] == offsets[-1] - offsets[0]:
         return starts, elements[offsets[0] : offsets[-1]], is_known
-    return starts, elements[expand(offsets[:-1], length)], is_known  # A null has elements below it.
+    return starts, elements[expand(offsets[:-1], length)], is_known  # Arrow may store elements for a null row.
 
 
 def _one(column: pa.Array | pa.ChunkedArray) -> pa.Array:
@@ -55,7 +58,7 @@ def _one(column: pa.Array | pa.ChunkedArray) -> pa.Array:
 
 
 def _raw(whole: pa.Array) -> NDArray[np.signedinteger]:
-    """The values; undefined where there is a null."""
+    """The values; those of null rows are undefined."""
     width = whole.type.bit_width // 8
     data = whole.buffers()[1]
     if data is None or not len(whole):

@@ -1,7 +1,7 @@
-"""A long log cut by keys: the events of some keys beside all events without a key, and the writes of these keys.
+"""Blocks of a long log: the events and writes of some keys, together with all events that have no key.
 
-Rules about one key at a time can be judged block by block: each has all watermarks and markers, in the same order.
-That bounds the memory, lets several threads work, and keeps sorts and searches in the cache.
+Rules about single keys can be judged one block at a time: each block has all watermarks and markers, in order. This
+bounds the memory, lets several threads work, and keeps sorts and searches in the cache.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -30,7 +30,7 @@ _SPARSITY: Final = 4  # A table with this many slots for each key is still faste
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """The rows of the log, and of the source, in one block, both ascending."""
+    """Rows of the log (`events`) and of the source (`writes`) that belong to one block, both ascending."""
 
     events: Int64s
     writes: Int64s
@@ -39,9 +39,9 @@ class Block:
 def blocks(
     deliveries: Deliveries, writes: SourceWrites, block_rows: int | None = None, *, also: Int64s | None = None
 ) -> list[Block]:
-    """The blocks of a log, with the rows `also` in each. O(n).
+    """The blocks of a log. Each of them also has the rows `also` of the log. O(n).
 
-    Each has writes, if there are any: events of a key that the source does not have join those of the nearest key.
+    If there are writes, every block has some: events of a key that the source lacks join those of the nearest key.
     """
     is_event = is_kind(deliveries.kind, (ROW, BACKFILL)) & (deliveries.key != NEVER)
     count = (int(np.count_nonzero(is_event)) + len(writes.op)) // (block_rows or BLOCK_ROWS) + 1
@@ -59,9 +59,11 @@ def blocks(
 
 
 class _Numbers:
-    """The block of each key: several keys with all their rows make one; close ids often were written together.
+    """A map from keys to `count` blocks.
 
-    A key that is none of `keys` (k,), ascending, joins its neighbour.
+    A block has neighbouring keys: those with close ids were often written together.
+
+    `keys` (k,) ascend. Any other key goes to the block of a neighbour.
     """
 
     def __init__(self, keys: Int64s, count: int) -> None:
@@ -73,14 +75,14 @@ class _Numbers:
             self._table = numbers.astype(np.min_scalar_type(count))
 
     def of(self, key: Int64s) -> NDArray[np.integer[Any]]:
-        """The number of each key's block."""
+        """The block number of each key."""
         if self._table is None:
             return np.searchsorted(self._firsts, key, side="right")
         return self._table[np.clip(key, self._low, self._high) - self._low]
 
 
 def _parted(key: Int64s, numbers: _Numbers, count: int, is_meant: Bools | None = None) -> list[Int64s]:
-    """The rows of each block, ascending. Temporary arrays cover one piece at a time, to save memory."""
+    """The rows of each block, ascending. Works piece by piece, so that temporary arrays stay small."""
     parts: list[list[Int64s]] = [[np.empty(0, np.int64)] for _ in range(count)]
     for piece in pieces(len(key)):
         if is_meant is None:
@@ -107,7 +109,7 @@ def writes_of(writes: SourceWrites, rows: Int64s) -> SourceWrites:
 
 @contextmanager
 def in_threads(count: int) -> Iterator[None]:
-    """Inside, `by_part` works in so many threads: whoever runs a task decides, and no rule needs to know."""
+    """Let `by_part` use `count` threads inside the `with` block: a task's runner decides, and rules need not know."""
     before = _THREADS.set(count)
     try:
         yield
@@ -116,9 +118,10 @@ def in_threads(count: int) -> Iterator[None]:
 
 
 def by_part(work: Callable[[P], R], parts: Sequence[P], *, threads: int | None = None) -> Iterator[R]:
-    """The results of the work on each part, in their order, in `threads` threads; without them, as `in_threads` says.
+    """The results of `work` on each part, in the order of the parts, computed in `threads` threads.
 
-    In one of these threads, or in any other that the task starts, there are no more.
+    `threads` None: as many as `in_threads` sets. That setting does not reach the new threads: a nested call runs in
+    one.
     """
     threads = _THREADS.get() if threads is None else threads
     if threads == 1 or len(parts) == 1:
@@ -129,17 +132,17 @@ def by_part(work: Callable[[P], R], parts: Sequence[P], *, threads: int | None =
 
 
 def part_count(rows: int) -> int:
-    """The number of parts, of `BLOCK_ROWS` rows each, that so many rows need; at least one."""
+    """The number of parts of about `BLOCK_ROWS` rows into which `rows` rows are cut; at least one."""
     return rows // BLOCK_ROWS + 1
 
 
 def pieces(count: int, block_rows: int | None = None) -> Iterator[slice]:
-    """The rows from 0 to `count` - 1, a block at a time: temporary arrays need less memory than a whole log."""
+    """Slices of `block_rows` rows that cover rows 0 to `count` - 1: temporary arrays need not cover a whole log."""
     size = block_rows or BLOCK_ROWS
     for begin in range(0, count, size):
         yield slice(begin, min(begin + size, count))
 
 
 def piece_from(begin: int, count: int, *, least: int) -> slice:
-    """The next of `count` rows from `begin` on: a block, or `least` rows if these are more."""
+    """The next slice of `count` rows, from `begin` on: a block, or `least` rows if that is more."""
     return slice(begin, min(begin + max(BLOCK_ROWS, least), count))

@@ -1,9 +1,9 @@
-"""Facts of a subject, such as a view: each is computed once, by the first who needs it, and then kept with the subject.
+"""Facts about a subject, such as a view: each is computed once, at first use, and then kept with the subject.
 
     @fact
     def closings(view: StreamView) -> Closings: ...
 
-A fact may need other facts, but never itself. Threads that need one which another thread computes wait for it.
+A fact may need other facts, but never itself. A thread that needs a fact which another thread computes waits for it.
 """
 
 from collections.abc import Callable
@@ -23,7 +23,7 @@ class Facts:
     def of(self, make: Callable[["S"], F], subject: "S") -> F:
         """The result of `make` for the subject."""
         mine: Future[F] = Future()
-        known: Future[F] = self._known.setdefault(make, mine)  # One step for all threads.
+        known: Future[F] = self._known.setdefault(make, mine)  # Atomic between threads.
         if known is mine:
             try:
                 mine.set_result(make(subject))
@@ -33,7 +33,7 @@ class Facts:
         return known.result()
 
     def put(self, make: Callable[["S"], F], value: F) -> None:
-        """Make the result of `make` known, so that it is not computed."""
+        """Store `value` as the result of `make`, so that it is not computed."""
         self._known[make] = known = Future[F]()
         known.set_result(value)
 

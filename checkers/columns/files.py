@@ -1,4 +1,4 @@
-"""Parquet files of a history: each reader compares checksums, and damage is one HistoryError that names the file."""
+"""Parquet files of a history. Readers compare checksums; damage raises a HistoryError that names the file."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -15,14 +15,17 @@ DAMAGE: Final = (OSError, KeyError, pa.ArrowException)
 
 
 def damaged(path: Path | str, problem: Exception) -> HistoryError:
-    """The error to raise if a file of a history cannot be read."""
+    """A HistoryError that says that `path` cannot be read, and why."""
     line = (str(problem).splitlines() or [type(problem).__name__])[0]
     return HistoryError(f"{path}: cannot be read ({line}); if its run has a journal, remove it and check again")
 
 
 @contextmanager
 def reading(path: Path | str, *also: type[Exception]) -> Iterator[None]:
-    """Turn damage of that file or folder into a HistoryError; `also` are errors that its values can cause."""
+    """Turn errors from a damaged file or folder into a HistoryError.
+
+    `also` are further errors that its values can cause.
+    """
     try:
         yield
     except (*DAMAGE, *also) as problem:
@@ -55,7 +58,7 @@ def footer(path: Path) -> pq.FileMetaData:
 
 
 def read_columns(path: Path, columns: Sequence[str], **chosen: Sequence[str | int]) -> pa.Table:
-    """Those columns of the rows in which each column in `chosen` has one of the given values.
+    """Those columns of a file; with `chosen`, only rows in which each named column has one of the given values.
 
     Raises HistoryError if the file is damaged. `pyarrow.parquet.read_table` would import pandas.
     """

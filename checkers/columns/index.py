@@ -1,7 +1,8 @@
-"""Arrays of a stream, grouped and searched without a loop over rows: dense codes, first rows, and one index.
+"""Columns of a stream, grouped and searched without a loop over rows: dense codes, first rows, and an index by group.
 
-Rows are sorted by packed int64 that hold all columns and the row's place: NumPy sorts these in a tenth of the time of a
-sort by several columns. Searches are made in ascending order, because one that misses the cache costs as much as ten.
+Rows are sorted by packed int64 values that hold all columns and the row number: NumPy sorts these in a tenth of the
+time of a sort by several columns. Searches are made in ascending order: one that misses the cache costs as much as ten
+that do not.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,7 +22,7 @@ _SPARSITY = 4  # A table with this many slots for each value is still faster tha
 
 
 def ascending(*columns: Int64s) -> Int64s:
-    """The rows of `columns`, each (n,), in their lexical order, equal ones as they came. O(n log n)."""
+    """Row numbers of `columns`, each (n,), in lexical order; equal rows keep their order. O(n log n)."""
     order: Int64s | None = None
     for packed in _packed_columns(columns):
         order = runs.ordered(packed)[0] if order is None else order[runs.ordered(packed[order])[0]]
@@ -50,7 +51,7 @@ def codes(*columns: Int64s) -> Int64s:
 
 
 def is_kind(kind: Int8s, kinds: Sequence[int]) -> Bools:
-    """True for events of one of those kinds. NumPy's `isin` takes ten times as long for a few of them."""
+    """True for events of one of those kinds. NumPy's `isin` takes ten times as long when there are only a few kinds."""
     result: Bools = reduce(or_, (kind == each for each in kinds))
     return result
 
@@ -64,15 +65,15 @@ def first_rows(*columns: Int64s) -> Int64s:
 
 
 def earliest_of_each(group: Int64s, time: Int64s) -> Int64s:
-    """The row of the earliest time of each group; these rows are sorted by time."""
+    """The row of the earliest time of each group, in order of that time."""
     order = ascending(time, group)
     return order[first_rows(group[order])]
 
 
 def _packed_columns(columns: tuple[Int64s, ...]) -> Iterator[Int64s]:
-    """Packed int64 columns, as few as possible, that sort rows like `columns`; least significant first.
+    """As few int64 columns as possible that sort rows like `columns`, the least significant first.
 
-    Numbers are from 0 up. There are none if all rows are equal.
+    Their numbers are 0 or more. There are no columns if all rows are equal.
     """
     room = 63 - len(columns[0]).bit_length()
     packed: Int64s | None = None
@@ -91,9 +92,9 @@ def _packed_columns(columns: tuple[Int64s, ...]) -> Iterator[Int64s]:
 
 
 def _from_zero(column: Int64s, room: int) -> tuple[Int64s, int]:
-    """The column as numbers from 0 in the same order, and the number of bits that they need.
+    """The column as numbers from 0 on, in the same order, and the number of bits that they need.
 
-    NEVER, which would make them wide, becomes a number above all others.
+    NEVER, which would need all bits, becomes the next number above all others.
     """
     low, high = int(column.min()), int(column.max())
     if low == high:
@@ -111,14 +112,17 @@ def _from_zero(column: Int64s, room: int) -> tuple[Int64s, int]:
 
 
 def count_so_far(group: Int64s, flag: Bools) -> Int64s:
-    """For each row the number of flags in its group (from 0) up to it, its own included; rows are in order of time."""
+    """For each row the number of flags in its group up to and including the row.
+
+    Rows are in order of time, groups from 0.
+    """
     if not flag.any():
         return np.zeros(len(group), np.int64)
     if is_ascending(group):
         total = np.cumsum(flag)
         return total - _at_begin(group, total - flag)
     rows = np.flatnonzero(flag)
-    if len(rows) < _CACHED:  # Searching a few costs less than sorting all.
+    if len(rows) < _CACHED:  # Searching a few flags costs less than sorting all rows.
         flags = np.sort(group[rows] * len(group) + rows)
         begin = group * len(group)
         return searched(flags, begin + np.arange(len(group)), above=True) - searched(flags, begin)
@@ -130,9 +134,11 @@ def count_so_far(group: Int64s, flag: Bools) -> Int64s:
 
 
 def segments(group: Int64s, flag: Bools, rows: Int64s | None = None) -> Int64s:
-    """For each of `rows` (None: all) a number that ascends by group, then by the flags so far, as in `count_so_far`.
+    """For each of `rows` (None: all) its segment: a new one begins at each flag and each group.
 
-    There are few groups.
+    Numbers ascend by group.
+
+    Rows are in order of time, as for `count_so_far`. Meant for few groups: memory grows with their number.
     """
     flags, count = np.flatnonzero(flag), len(group)
     rows = np.arange(count) if rows is None else rows
@@ -141,13 +147,13 @@ def segments(group: Int64s, flag: Bools, rows: Int64s | None = None) -> Int64s:
 
 
 def _at_begin(group: Int64s, column: Int64s) -> Int64s:
-    """For each row of ascending groups the column's value where its group begins."""
+    """For each row the value of `column` in the first row of its group; `group` ascends."""
     begins = np.flatnonzero(first_of_each(group))
     return np.repeat(column[begins], np.diff(begins, append=len(group)))
 
 
 def max_so_far(group: Int64s, height: Int64s) -> Int64s:
-    """For each row the greatest height in its group up to it, its own included; rows are in order of time."""
+    """For each row the greatest height in its group up to and including the row. Rows are in order of time."""
     if len(group) == 0:
         return np.empty(0, np.int64)
     if group[0] == group[-1] and not np.any(group != group[0]):
@@ -172,11 +178,11 @@ def max_so_far(group: Int64s, height: Int64s) -> Int64s:
 
 
 class GroupIndex:
-    """Rows by group, and by height inside each group, for binary searches of many (group, height) at once.
+    """Rows sorted by group and height, for many binary searches at once.
 
-    `group` and `height` are (n,); a group is not negative, and a search for a negative one finds nothing. Rows of equal
-    height keep their order. `rows[place]` is the row at that place of the order. Building costs O(n log n), a search of
-    m queries O(m log n). Raises HistoryError if groups times heights overflow int64.
+    `group` and `height` are (n,). Groups are 0 or more, and a search for a negative group finds nothing. Rows of equal
+    height keep their order. `rows[place]` is the row at that place in the sorted order. Building costs O(n log n), m
+    searches O(m log n). Raises HistoryError if groups times heights overflow int64.
     """
 
     def __init__(self, group: Int64s, height: Int64s, rows: Int64s | None = None) -> None:
@@ -203,19 +209,22 @@ class GroupIndex:
         return inside
 
     def place(self, group: Int64s, height: Int64s, *, above: bool = False) -> Int64s:
-        """The first place of that group with at least that height (`above`: with more); its end if there is none."""
+        """The first place in the group with at least that height (`above`: with more).
+
+        If there is none, the group's end.
+        """
         # Higher groups are empty, and their numbers might be too large.
         known = np.minimum(group, self._groups - 1)
         return searched(self._key, known * self._span + self._rank(height, above=above))
 
     def first(self, group: Int64s, height: Int64s, *, above: bool = False) -> Int64s:
-        """The row at that place; -1 if there is none."""
+        """The row of the group with the least height that is at least `height` (`above`: greater); -1 for none."""
         if len(self.rows) == 0:
             return np.full(len(group), -1, np.int64)
         return self._row(self.place(group, height, above=above), group)
 
     def last_before(self, group: Int64s, height: Int64s, *, or_equal: bool = False) -> Int64s:
-        """The last row of that group with less than that height (`or_equal`: or equal to it); -1 if there is none."""
+        """The last row of the group with a height below `height` (`or_equal`: at most that); -1 if there is none."""
         if len(self.rows) == 0:
             return np.full(len(group), -1, np.int64)
         return self._row(self.place(group, height, above=or_equal) - 1, group)
@@ -227,7 +236,7 @@ class GroupIndex:
 
 
 def searched(values: Int64s, wanted: Int64s, *, above: bool = False) -> Int64s:
-    """The place of each wanted number among ascending values, or where it would be (`above`: after its equals)."""
+    """The insertion point of each wanted number in ascending `values`: before equal ones, or with `above` after."""
     side: Literal["left", "right"] = "right" if above else "left"
     if len(values) < _CACHED or len(wanted) < _CACHED or is_ascending(wanted):
         return np.searchsorted(values, wanted, side)
@@ -238,7 +247,7 @@ def searched(values: Int64s, wanted: Int64s, *, above: bool = False) -> Int64s:
 
 
 class Places:
-    """The places of numbers among ascending, distinct values (k,). If the values are close, by a table."""
+    """A search for numbers among ascending, distinct values (k,); by a table if the values are close together."""
 
     def __init__(self, values: Int64s) -> None:
         self._values = values
@@ -251,7 +260,7 @@ class Places:
             self._table[values - self._low] = np.arange(len(values))
 
     def of(self, wanted: Int64s) -> Int64s:
-        """The place of each wanted number; -1 for one that is not there."""
+        """The place of each wanted number; -1 for a number that is not among the values."""
         if self._table is None:
             place = np.minimum(searched(self._values, wanted), len(self._values) - 1)
             return np.where(self._values[place] == wanted, place, -1)
@@ -263,7 +272,7 @@ class Places:
 
 
 class FirstTimes:
-    """The first time of each group. `group` and `time` are (n,), by time."""
+    """The first time of each group. `group` and `time` are (n,), in order of time."""
 
     def __init__(self, group: Int64s, time: Int64s) -> None:
         order, inside = runs.ordered(group)

@@ -1,4 +1,4 @@
-"""Columns of one table that are filled in by parts, in any order, and by several threads at once."""
+"""Columns of one table that are filled part by part, in any order, and by several threads at once."""
 
 from collections.abc import Iterable, Mapping
 from threading import Lock
@@ -11,23 +11,23 @@ from harness.core.columns import Int8s, Int64s
 
 
 def constant(number: int, count: int) -> Int64s:
-    """A column of one number, which takes no memory and cannot be written to."""
+    """A column with one number in all rows. It takes no memory and is read-only."""
     return np.broadcast_to(np.int64(number), count)
 
 
 class Columns:
-    """Columns of those names with `count` rows. A column takes no memory while all its parts are of one number."""
+    """Columns with those names and `count` rows. A column takes no memory while all its parts hold the same number."""
 
     def __init__(self, names: Iterable[str], count: int) -> None:
         self._columns = {name: _Column(count) for name in names}
 
     def put(self, begin: int, parts: Mapping[str, Int64s | Int8s]) -> None:
-        """Fill in the rows of each column from `begin` on. They are copied at once, so that no part is held."""
+        """Fill the rows of each column from `begin` on. The parts are copied at once and not kept."""
         for name, part in parts.items():
             self._columns[name].put(begin, part)
 
     def whole(self) -> dict[str, NDArray[Any]]:
-        """All columns, once all parts are there."""
+        """All columns by name, once all parts have been put."""
         return {name: column.whole() for name, column in self._columns.items()}
 
 
@@ -55,7 +55,7 @@ class _Column:
         return self._filled(np.dtype(np.int64))
 
     def _filled(self, dtype: np.dtype[Any]) -> NDArray[Any]:
-        """The rows, allocated when the first part needs them."""
+        """The array of the column, allocated at the first part that needs it."""
         with self._lock:
             if self._rows is None:
                 self._rows = np.empty(self._count, dtype)

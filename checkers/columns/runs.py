@@ -1,4 +1,4 @@
-"""Runs of different lengths in flat arrays: the basic steps of all kernels."""
+"""Basic operations on flat arrays: runs of different lengths, distinct values, groups, intervals."""
 
 from itertools import pairwise
 from typing import Any, TypeVar
@@ -24,9 +24,9 @@ def expand(start: Int64s, length: Int64s) -> Int64s:
 
 
 def common_prefix(left: Int64s, right: Int64s, *, left_start: Int64s, right_start: Int64s, length: Int64s) -> Int64s:
-    """The length of the common prefix of each run i on both sides, at most length[i].
+    """The length of the common prefix of run i on both sides, at most length[i].
 
-    Runs begin at left_start[i] of `left` and right_start[i] of `right`. Cost: one pass over all elements compared.
+    The runs begin at left_start[i] of `left` and right_start[i] of `right`. Cost: one pass over all compared elements.
     """
     result = length.copy()
     ends = np.cumsum(length)
@@ -65,7 +65,7 @@ def codes(values: Int64s) -> tuple[Int64s, Int64s]:
 
 
 def distinct(values: NDArray[Scalar]) -> NDArray[Scalar]:
-    """The distinct values, ascending. NumPy sorts a hundred times as fast as its `unique` fills a table."""
+    """The distinct values, ascending. Sorting is a hundred times as fast as the hash table of NumPy's `unique`."""
     ascending = values if is_ascending(values) else np.sort(values)
     return ascending[first_of_each(ascending)]
 
@@ -76,9 +76,9 @@ def is_ascending(values: NDArray[Scalar]) -> bool:
 
 
 def ordered(values: Int64s) -> tuple[Int64s, Int64s]:
-    """The places of the values in ascending order, equal ones in their original order; and the values in that order.
+    """The rows of the values in ascending order, equal ones in their original order; and the sorted values.
 
-    A value and its place in one packed int64 are sorted in a tenth of the time of a stable sort of places. Values that
+    Each value and its row are packed into one int64 and sorted, in a tenth of the time of a stable argsort. Values that
     are already in order are not sorted.
     """
     if is_ascending(values):
@@ -92,14 +92,14 @@ def ordered(values: Int64s) -> tuple[Int64s, Int64s]:
 
 
 def first_of_each(group: NDArray[Scalar]) -> Bools:
-    """True where a run of equal neighbours begins."""
+    """True for the first row of each run of equal neighbours."""
     is_first = np.ones(group.size, np.bool_)
     is_first[1:] = group[1:] != group[:-1]
     return is_first
 
 
 def groups(place: NDArray[np.integer[Any]], count: int) -> list[Int64s]:
-    """The rows at each place from 0 to count - 1, ascending. O(n) for any number of places."""
+    """For each place from 0 to `count` - 1, its rows, ascending. O(n), whatever the number of places."""
     # Numbers of one byte are sorted in one pass.
     order = (
         np.argsort(place.astype(np.uint8), kind="stable")
@@ -126,7 +126,7 @@ def merged(start: Int64s, stop: Int64s) -> tuple[Int64s, Int64s]:
 
 
 def meets(start: Int64s, stop: Int64s, *, of_start: Int64s, of_stop: Int64s) -> Bools:
-    """True for half-open intervals start:stop that have a point in common with the merged ones of_start:of_stop."""
+    """True for half-open intervals start:stop that share a point with any of of_start:of_stop, which are merged."""
     nearest = np.searchsorted(of_stop, start, side="right")
     exists = nearest < of_stop.size
     result = np.zeros(start.size, np.bool_)

@@ -1,7 +1,7 @@
-"""Tables: dataclasses whose fields are columns, arrays of one length. A row has the same place in all of them.
+"""Tables: dataclasses whose fields are columns, arrays of one length. Row i is element i of every column.
 
-Every function works on any such class, and returns the class that it was given. A column of one number that takes no
-memory (`constant`) stays one. Rows are joined by keys; a key is one or more columns of integers.
+All functions accept any such class, and return the class that they were given. A constant column that takes no memory
+(`constant`) stays one. Rows are joined by keys; a key is one or more columns of integers.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from harness.core.columns import Bools, Int64s
 
 
 class Columns(Protocol):
-    """A dataclass, each field of which is a column."""
+    """A dataclass whose fields are all columns."""
 
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
 
@@ -27,7 +27,7 @@ T = TypeVar("T", bound=Columns)
 
 
 def row_count(table: Columns) -> int:
-    """The number of rows. Raises ValueError if two columns differ in length, or there is none."""
+    """The number of rows. Raises ValueError if columns differ in length, or if there are none."""
     counts = {len(column) for column in _columns(table).values()}
     if len(counts) != 1:
         raise ValueError(f"the columns of {type(table).__name__} have {sorted(counts)} rows")
@@ -35,7 +35,7 @@ def row_count(table: Columns) -> int:
 
 
 def take(table: T, rows: Bools | Int64s | slice) -> T:
-    """Those rows, in that order; with a mask or a slice, in their own."""
+    """A table of those rows: in the order of the row numbers, or for a mask or slice in their original order."""
     return type(table)(**{name: taken(column, rows) for name, column in _columns(table).items()})
 
 
@@ -58,13 +58,13 @@ def ordered_by(table: T, *names: str) -> T:
 
 
 def distinct_by(table: T, *names: str) -> T:
-    """The first of all rows that are equal in those columns (without names: in all), in their own order."""
+    """The first row of each distinct value of those columns (without names: of all columns), in the original order."""
     columns = _columns(table)
     return take(table, first_rows(*(columns[name] for name in names or columns)))
 
 
 def taken(column: NDArray[Scalar], rows: Bools | Int64s | slice) -> NDArray[Scalar]:
-    """Those rows of one column. A column of one number takes no memory, and neither does the result."""
+    """Those rows of one column. The rows of a constant column are a constant column, without memory."""
     if column.strides != (0,) or not len(column):
         return column[rows]
     if isinstance(rows, slice):
@@ -75,10 +75,11 @@ def taken(column: NDArray[Scalar], rows: Bools | Int64s | slice) -> NDArray[Scal
 
 
 class Join:
-    """The rows of `right` that have the key of each row of `left`, as row numbers of `right`.
+    """For each row of `left` the rows of `right` with the same key.
 
-    Both are the l and r rows of one key: as many columns on both sides, in one order. All results are (l,); -1 stands
-    for no row. O(n log n), or O(n) if the keys are close together.
+    Each side is a sequence of key columns, as many on both sides and in the same order: l rows left, r rows right.
+    Results are row numbers of `right`, shape (l,), with -1 for none. O(n log n), or O(n) if the keys are close
+    together.
     """
 
     def __init__(self, left: Sequence[Int64s], right: Sequence[Int64s]) -> None:
@@ -89,27 +90,27 @@ class Join:
 
     @cached_property
     def count(self) -> Int64s:
-        """The number of rows with that key."""
+        """The number of right rows with the key."""
         result: Int64s = np.bincount(self._right, minlength=self._keys)[self._left]
         return result
 
     @cached_property
     def first(self) -> Int64s:
-        """The first row with that key."""
+        """The first right row with the key."""
         row = np.full(self._keys, -1, np.int64)
         row[self._right[::-1]] = np.arange(len(self._right))[::-1]  # The last write remains.
         return row[self._left]
 
     @cached_property
     def last(self) -> Int64s:
-        """The last row with that key."""
+        """The last right row with the key."""
         row = np.full(self._keys, -1, np.int64)
         row[self._right] = np.arange(len(self._right))
         return row[self._left]
 
     @cached_property
     def only(self) -> Int64s:
-        """The row with that key, if there is exactly one."""
+        """The right row with the key, if there is exactly one."""
         return np.where(self.count == 1, self.last, -1)
 
 
@@ -118,7 +119,7 @@ def _columns(table: Columns) -> dict[str, NDArray[Any]]:
 
 
 def _joined(parts: Sequence[NDArray[Scalar]]) -> NDArray[Scalar]:
-    """One column after the other. Constant columns of one number stay a constant column."""
+    """The columns, one after the other. Equal constant columns give a constant column."""
     filled = [part for part in parts if len(part)]
     if len(filled) == 1:
         return filled[0]
@@ -128,6 +129,6 @@ def _joined(parts: Sequence[NDArray[Scalar]]) -> NDArray[Scalar]:
 
 
 def _dtype(hint: Any) -> np.dtype[Any]:
-    """The dtype of a field that is annotated as an array, such as Int64s: NDArray[np.int64]."""
+    """The dtype of a field annotated as an array: int64 for Int64s, which is NDArray[np.int64]."""
     dtype: np.dtype[Any] = np.dtype(hint.__args__[1].__args__[0])
     return dtype

@@ -1,6 +1,6 @@
-"""Names of anomalies, each with its meaning in a line. Reports, JSON and code spell them the same.
+"""Names of anomalies, each with a one-line meaning. Reports, JSON and code spell them the same.
 
-Those of stream rules stand with the rules; `checkers.catalogue` has all names.
+The anomalies of stream rules are defined with the rules; `checkers.catalogue` has all names.
 
 Transactional names are Adya's and Elle's. A cycle is named by its edges: ww (one transaction's write follows the
 other's), wr (one reads what the other wrote), rw (one does not see what the other writes next). The suffix -process or

@@ -1,6 +1,6 @@
-"""One verdict from many checkers: the state of each promise, the vacuity of the run, and the reason.
+"""One verdict from many checkers: the state of each promise, whether the run was vacuous, and the reason.
 
-Pure: the promises, the judgements, and facts about the run go in; nothing is read or measured here.
+Pure: takes the promises, the judgements, and facts about the run; nothing is read or measured here.
 
 A run is *vacuous* if it tested too little. There are five clauses; these four concern one run, and d a campaign.
 a) Too few ok operations of some type of the workload, or a fault of a second or more with too few completions.
@@ -65,7 +65,7 @@ class PlannedFault:
 
     name: str
     has_begun: bool
-    effect: int | None  # What was measured; None: nothing was.
+    effect: int | None  # The measured effect; None if it was not measured.
     duration_ns: int
     overlapping: int  # Client operations that were open at some moment of it.
     completed: int  # Client operations that completed in it, as ok, fail or info.
@@ -76,7 +76,7 @@ class RunFacts:
     """The facts about a run besides its judgements. The defaults are those of a foreign history."""
 
     is_foreign: bool = False
-    error: str | None = None  # What the harness, a checker or its infrastructure failed with.
+    error: str | None = None  # The error of the harness, a checker or its infrastructure; None without one.
     ok_by_type: Mapping[str, int] = field(default_factory=dict)  # Every type of the workload, with 0 where none was ok.
     faults: tuple[PlannedFault, ...] = ()
     has_final_reads: bool = True
@@ -109,7 +109,7 @@ class Vacuity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Composition:
-    """The verdict of a run, with all that it rests on. `observations` are findings that no promise forbids."""
+    """The verdict of a run with everything on which it rests. `observations` are findings that no promise forbids."""
 
     verdict: Verdict
     reason: str
@@ -120,7 +120,7 @@ class Composition:
 
     @property
     def clause(self) -> str | None:
-        """The clause that made the run vacuous; None for another verdict."""
+        """The first clause that made the run vacuous; None for another verdict."""
         return self.vacuities[0].clause if self.verdict is Verdict.VACUOUS else None
 
 
@@ -136,9 +136,8 @@ def compose(
     """One verdict, by precedence: violated, error, vacuous, unknown, valid.
 
     `of_harness` are promises that every run must keep. They can be violated, but a run that exercised only them is
-    vacuous: nothing that the system promised was tested.
-    `models` gives the anomalies of each consistency model that a promise names in `forbids`. Without `thresholds` those
-    of `Thresholds` hold, or of `FOREIGN` for a foreign history.
+    vacuous: nothing that the system promised was tested. `models` gives the anomalies of each consistency model that a
+    promise names in `forbids`. Without `thresholds` those of `Thresholds` hold, or of `FOREIGN` for a foreign history.
     """
     limits = thresholds or (FOREIGN if facts.is_foreign else Thresholds())
     own = tuple(_promise_verdict(promise, judgements, limits, models) for promise in promises)
@@ -165,7 +164,7 @@ def compose(
 def shortfalls(
     states: Sequence[PromiseVerdict], facts: RunFacts, thresholds: Thresholds | None = None
 ) -> tuple[Vacuity, ...]:
-    """The clauses by which many runs tested too little, from what their promises and facts add up to.
+    """The clauses by which many runs together tested too little, from the sums over their promises and facts.
 
     A fault stands for its kind in all runs, and none is excused: a kind that never had an effect was never tested.
     """
@@ -297,7 +296,7 @@ def _verdict(states: Sequence[PromiseVerdict], facts: RunFacts, vacuities: Seque
 
 
 def _unforbidden(observations: Sequence[Finding]) -> str:
-    """The addition to the reason that names unforbidden anomalies, so that no passing verdict hides them."""
+    """The part of the reason that names anomalies seen but not forbidden, so that no passing verdict hides them."""
     names = sorted({finding.anomaly for finding in observations})
     what = "anomaly" if len(names) == 1 else "anomalies"
     return f"; {len(names)} {what} seen that nothing forbids: {', '.join(names)}" if names else ""

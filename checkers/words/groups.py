@@ -1,8 +1,8 @@
-"""Findings that show one event, together: the root first, what follows from it after it.
+"""Findings grouped by what they have in common: the root cause first, its consequences after it.
 
 A bug that loses one row breaks five promises. Findings share a group if they name an operation or an event in common.
-In a group, and among groups, a cause comes before its consequences: who acts and what is kept explains what a stream
-lacks, a missing row explains a torn unit and two views that differ, and any of them a cycle.
+In a group, and among groups, a cause precedes its consequences: a wrong owner or lost data explains a gap in a stream,
+a missing row explains a torn unit and two views that differ, and any of them a cycle.
 """
 
 from collections.abc import Iterator, Sequence
@@ -12,12 +12,12 @@ from typing import Final, Protocol, TypeVar
 from checkers.words.anomalies import CYCLES, INVARIANT, ORDERS, SYSTEM, TRANSACTIONAL, WATERMARK
 
 _CAUSES: Final = (
-    # Who acts, and what an epoch is.
+    # Ownership and epochs.
     *("split-brain", "epoch-fork", "zombie", "epoch-shape", "double-epoch", "double-status"),
-    # What is kept.
+    # Durability.
     *("lost-acknowledged", "resurrected", "loss-beyond-bound", "fractured-restore", "fractured-transaction"),
     *("phantom-write", "diverged-replicas", "stale-acknowledged"),
-    # What a stream says, from its session to what it lacks.
+    # Streams, from wrong sessions to missing events.
     *("outside-filter", "resume-hole", "hand-over-hole", "moved-key", "event-after-end", "rewritten-offset"),
     *("phantom-event", "wrong-value", "divergent-duplicate", "false-gap"),
     *("watermark-from-future", "watermark-regress", "watermark-above-partitions"),
@@ -62,12 +62,12 @@ F = TypeVar("F", bound=Shown)
 
 
 def rank(anomaly: str) -> int:
-    """The place of an anomaly between causes and consequences: the lower explains the higher."""
+    """The place of an anomaly between causes and consequences: lower ones explain higher ones."""
     return _PLACES.get(anomaly, len(_PLACES))
 
 
 def groups(findings: Sequence[F]) -> list[list[F]]:
-    """The findings by what they show, each group from its root on; the group of the first cause comes first."""
+    """The findings, grouped by the operations and events they name. Root causes come first, in and among groups."""
     leaders = list(range(len(findings)))
 
     def leader(place: int) -> int:

@@ -4,9 +4,10 @@ Sources: Adya, Weak Consistency, MIT 1999; Cerone, Bernardi and Gotsman, CONCUR 
 and Enea, OOPSLA 2019; and the tables of Elle (jepsen-io/elle, consistency_model.clj at ccdee6f), restated. Where that
 table forbids too little, the axioms decide: read atomic, causal consistency, prefix and parallel snapshot isolation.
 
-Two schools give read committed two meanings. `read-committed` is Adya's PL-2. What Biswas and Enea call read committed,
-where a transaction that saw a write of another later misses none, is `strong-session-monotonic-atomic-view` here.
-Likewise their read atomic and causal consistency are the strong-session ones: they include the order of sessions.
+Two schools give read committed two meanings. `read-committed` is Adya's PL-2. Biswas and Enea's read committed, where a
+transaction that saw one write of another misses none of that one's writes in later reads, is
+`strong-session-monotonic-atomic-view` here. Likewise their read atomic and causal consistency are the strong-session
+ones: they include the order of sessions.
 
 In the literature the short names G-single and G-nonadjacent mean cycles whose rw may be about predicates. No checker
 here derives an edge from a predicate: every rw is about an item, so each short name and its -item name imply each
@@ -182,7 +183,7 @@ ALIASES: Final[Mapping[str, str]] = MappingProxyType(
 
 
 def canonical(model: str) -> str:
-    """The name of that model in this module, however its letters and spaces are written.
+    """The name of that model in this module; letter case, spaces and hyphens of the argument do not matter.
 
     Raises ScenarioError, with the nearest names, if there is none.
     """

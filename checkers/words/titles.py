@@ -33,7 +33,7 @@ _WATERMARK: Final = "-watermark"
 
 
 def title(anomaly: str) -> str:
-    """The name for people, with the literature's name in brackets where the two differ."""
+    """The name for people, followed by the literature's name in brackets where the two differ."""
     order = next((order for order in _ORDERS if anomaly.endswith(order)), "")
     name = anomaly.removesuffix(order)
     base = name.removesuffix(_WATERMARK) if name.removesuffix(_WATERMARK) in CYCLES else name
