@@ -20,7 +20,7 @@ N = TypeVar("N")
 
 @dataclass(frozen=True, slots=True)
 class Noted(Generic[T, N]):
-    """An item, and a note with what the driver needs of it, so that a large item need not travel for that."""
+    """An item with a note: the facts that the driver needs, so that a large item need not travel to it."""
 
     item: T
     note: N
@@ -39,16 +39,17 @@ class Dataset(Protocol[T]):
         *,
         partitions: int | None = None,
     ) -> "Dataset[R]":
-        """Send messages to numbers, then compute one result for each number that got any, from all its messages.
+        """Send messages to numbered receivers, then compute a result for each receiver from all its messages.
 
-        The messages to a number come in any order. `partitions`: the count of numbers, if that is known.
+        `route` gives the (receiver, message) pairs of an item. The messages of a receiver come in any order; a receiver
+        without messages has no result. `partitions`: the number of receivers, if it is known.
         """
 
     def keep(self) -> "Dataset[T]":
-        """The same items, held so that two uses cost one computation."""
+        """The same items, cached: using them twice computes them once."""
 
     def beside(self, other: "Dataset[M]") -> "Dataset[T | M]":
-        """The items of both datasets, which must be of one engine."""
+        """The items of both datasets, which must belong to one engine."""
 
     def items(self: "Dataset[Noted[R, N]]") -> "Dataset[R]":
         """The items without their notes."""
@@ -57,11 +58,11 @@ class Dataset(Protocol[T]):
         """All notes, in the caller's process."""
 
     def collect(self) -> list[T]:
-        """All items, in the caller's process; for noted ones use `notes`, or `items` first."""
+        """All items, in the caller's process. For `Noted` items use `notes`, or call `items` first."""
 
 
 class Engine(Protocol):
-    """Maker of datasets. Kernels must be importable functions, or `functools.partial` of such, of plain values."""
+    """A maker of datasets. Kernels must be importable functions, or `functools.partial` of such with plain values."""
 
     name: str
     parallelism: int  # The number of kernels that run at once.
@@ -108,7 +109,7 @@ class _LocalDataset(Dataset[T]):
 
 
 class LocalEngine:
-    """Kernels in threads: NumPy releases the interpreter's lock in all long calls."""
+    """An engine that runs kernels in threads: NumPy releases the interpreter's lock in all long calls."""
 
     name = "local"
 
@@ -118,7 +119,7 @@ class LocalEngine:
         self._pool = ThreadPoolExecutor(self.parallelism)
 
     def __reduce__(self) -> tuple[type["LocalEngine"], tuple[int]]:
-        return LocalEngine, (self.parallelism,)  # In another process it has threads of its own.
+        return LocalEngine, (self.parallelism,)  # An unpickled engine starts a thread pool of its own.
 
     def over(self, items: Sequence[T]) -> Dataset[T]:
         """The items as a dataset in memory."""

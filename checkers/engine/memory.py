@@ -1,7 +1,7 @@
-"""glibc keeps freed memory in one heap for the next column: set once, where a process of an engine starts.
+"""One glibc heap that keeps freed memory for the next column. Set once, where a process of an engine starts.
 
-C's allocator returns a large piece at once, and every page of the next one comes anew, zeroed. It would raise its
-limits by itself, but for each thread's heap alone, and only after it has lost that time.
+By default malloc returns a large block to the kernel at once, and every page of the next block is zeroed anew. glibc
+would raise its limits by itself, but for each thread's heap alone, and only after it has lost that time.
 """
 
 import ctypes
@@ -16,9 +16,10 @@ _MB: Final = 1 << 20
 
 
 def one_heap() -> None:
-    """Use one heap for Arrow, and for all threads that start from now on; it keeps what is freed, up to 64 MB.
+    """Use one heap for Arrow and for all threads that start from now on. It keeps up to 64 MB of freed memory.
 
-    Other heaps hold it where no other thread can use it. Pieces above 32 MB, glibc's highest limit, are returned.
+    Heaps per thread would keep freed memory where no other thread can use it. Blocks above 32 MB, glibc's highest
+    limit, are returned to the kernel.
     """
     _set(_ARENA_MAX, 1)
     _set(_MMAP_THRESHOLD, 32 * _MB)

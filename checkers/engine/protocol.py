@@ -1,7 +1,7 @@
-"""The protocol of checks: `check(history, context) -> Judgement`, and a row of the table of checks.
+"""The protocol of checks, `check(history, context) -> Judgement`, and `Check`, a row of the table of checks.
 
-A module of checks exports its rows as `CHECKS`. `harness/judging/checks.py` names the module; all else follows from the
-row: which histories get the check, which of its anomalies a promise can forbid, and how a history is cut for it.
+A module of checks exports its rows as `CHECKS`, and `harness/judging/checks.py` names the module. All else follows from
+the row: which histories get the check, which of its anomalies a promise can forbid, and how a history is cut for it.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -19,11 +19,11 @@ from harness.core.verdict import Judgement
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
-    """What a check may need besides the history: the engine for its kernels, and what is declared.
+    """Everything a check may need besides the history: the engine for its kernels, and the declarations.
 
     `prohibited` holds the anomalies that count, for each check whose promises name models. `whole` is the folder of the
-    whole history if a check judges a part: only that has the streams and the dictionary. With `stretches` the history
-    has several generations at once: a cycle in it is no finding, but leaves the check undecided.
+    whole history if a check judges a part: only that folder has the streams and the dictionary. With `stretches` the
+    history has several generations at once: a cycle in it is no finding, but leaves the check undecided.
     """
 
     engine: Engine
@@ -34,18 +34,18 @@ class Context:
     contract: StreamContract | None = None
     register: Register = Register()  # noqa: RUF009  It is immutable.
     order: Order = ORDER  # The sources of the version order of registers in transactions.
-    initial: Initial = EMPTY  # What registers in transactions held at first.
+    initial: Initial = EMPTY  # The initial state of registers in transactions.
     excuses: Excuses = field(default_factory=dict)
     whole: Path | None = None
     stretches: Stretches | None = None
 
     def home(self, history: Path) -> Path:
-        """The folder of the whole history to which that one belongs."""
+        """The folder of the whole history that `history` is, or is a part of."""
         return self.whole or history
 
 
 class AtOnce(Enum):
-    """The ways to judge all generations but the last at once, as one history of stretches."""
+    """Whether, and how, a check can judge all generations but the last at once, as one history of stretches."""
 
     NO = "each by itself"
     BY_KEY = "findings need a key's operations or a cycle, and each witness belongs to a key"
@@ -64,10 +64,10 @@ class When(Enum):
 class Check:
     """A check as data.
 
-    `needs_contract`: it is only made of a history with the contract of a stream. `by_generation`: it judges the
-    operations between two restarts of the whole cluster by themselves, and with `is_locked` only their reads under a
-    lock; `at_once` says how it may do so for many generations. `has_kernels`: it runs on the engine, so for a small
-    history it is one task.
+    `needs_contract`: only histories with a stream contract get it. `by_generation`: it judges the operations between
+    two restarts of the whole cluster by themselves; with `is_locked` it sees only their reads under a lock; `at_once`
+    says whether it can judge many generations together. `has_kernels`: it runs on the engine, so for a small history it
+    is one task.
     """
 
     name: str

@@ -1,7 +1,7 @@
-"""The kernels on Spark: the same functions, one message at a time. The only user of pyspark among the checkers.
+"""The engine on Spark: the same kernels, one message at a time. The only user of pyspark among the checkers.
 
-A message between tasks is a number and a blob: a kernel's message, pickled by its sender and read only by its receiver,
-as Spark does with the rows of Python. The JVM moves blobs and never looks into them.
+A message between tasks is a number and a blob: pickled by the task that sends it and read only by the one that receives
+it, as Spark does with Python rows. The JVM moves blobs and never looks into them.
 """
 
 import gc
@@ -39,7 +39,7 @@ N = TypeVar("N")
 _SCHEMA: Final = "number int, blob binary"
 _ARROW: Final = pa.schema([("number", pa.int32()), ("blob", pa.binary())])
 _SPREAD: Final = "spark.sql.shuffle.partitions"
-_LOADED: Final = "SEAMARK_LOADED"  # In the environment of the process that forks workers: modules, separated by blanks.
+_LOADED: Final = "SEAMARK_LOADED"  # Environment variable of the process that forks workers: the modules to import.
 _POPEN: Final[Any] = java_gateway.Popen
 _JAVAS: Final[list[Any]] = []  # Processes started here.
 _CONTEXT_SETTINGS: Final = {
@@ -65,14 +65,14 @@ def start_session(
     java_options: str | None = None,
     package: Path | None = None,
 ) -> SparkSession:
-    """A session of Spark with our code on its workers; it writes below `work_dir`.
+    """A Spark session with our code on its workers. Spark's own files go below `work_dir`.
 
-    `package` is the archive of that code, by default of the checks. `loaded` are the modules of the kernels to come:
-    workers that run here are forked from a process that has imported them.
+    `package` is the archive of that code, by default that of the checkers. `loaded` are the modules of the kernels to
+    come: local workers are forked from a process that has imported them.
 
-    Without `master` (spark://...) and `remote` (sc://...) it runs here on all cores, on the loopback interface, and
-    uses no installation or configuration of the user's; `java_options` replace those for the archive of classes. Java's
-    output goes to spark.log. Raises whatever Spark raises if it cannot start.
+    Without `master` (spark://...) and `remote` (sc://...) Spark runs here on all cores, on the loopback interface, and
+    ignores any installation or configuration of the user's. `java_options` replace the options for the class archive.
+    Java's output goes to spark.log. Raises whatever Spark raises if it cannot start.
     """
     work_dir.mkdir(parents=True, exist_ok=True)
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
@@ -80,7 +80,7 @@ def start_session(
         for name in ("SPARK_HOME", "SPARK_CONF_DIR", "SPARK_LOCAL_DIRS", "SPARK_REMOTE", "PYSPARK_SUBMIT_ARGS"):
             os.environ.pop(name, None)
         os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
-        # For the Java that only computes the command line of the other one.
+        # For the first Java process, which only computes the command line of the second.
         os.environ["SPARK_LAUNCHER_OPTS"] = _JAVA_OPTIONS
     package = package or packed(work_dir)
     if remote is not None:
@@ -108,10 +108,10 @@ def start_session(
 
 
 def give_up() -> None:
-    """Kill every Java that was started here, with its helpers: one that is starting would go on without us."""
+    """Kill every Java process started here, and its children: one that is still starting would go on without us."""
     while _JAVAS:
         java = _JAVAS.pop()
-        if java.poll() is None:  # Or its number may be another's by now.
+        if java.poll() is None:  # The process id of one that has ended may belong to another process by now.
             with suppress(ProcessLookupError):
                 os.killpg(java.pid, signal.SIGKILL)
             java.wait()
@@ -121,7 +121,10 @@ def give_up() -> None:
 
 
 def _launched(*arguments: Any, **named: Any) -> Any:
-    """Popen, as pyspark calls it. pyspark itself keeps the process to itself until Java answers."""
+    """A `Popen` that pyspark calls in place of its own.
+
+    It keeps the process, which pyspark hides until Java answers.
+    """
     # A group of its own: until the script becomes Java, it has children.
     java = _POPEN(*arguments, **named, process_group=0)
     _JAVAS.append(java)
@@ -140,12 +143,12 @@ def _connected(remote: str, package: Path) -> SparkSession:
 
 
 def _task_count(session: SparkSession) -> int:
-    """The number of tasks that a cluster runs at once, as far as it knows yet: it cuts a range into that many."""
+    """The number of tasks that the cluster is known to run at once: it cuts a range into that many partitions."""
     return 1 + max(int(row[0]) for row in session.range(1 << 12).selectExpr("spark_partition_id()").collect())
 
 
 def stop_java(session: SparkSession, timeout_s: float) -> None:
-    """Stop a session that runs here, and its Java, which would otherwise live as long as this process."""
+    """Stop a local session and its Java process, which would otherwise live as long as this process."""
     java = session.sparkContext._gateway.proc
     session.stop()
     java.stdin.close()
@@ -154,20 +157,20 @@ def stop_java(session: SparkSession, timeout_s: float) -> None:
 
 
 def stop(session: SparkSession) -> None:
-    """Stop a session that runs here; its Java ends with this process, which ends soon."""
-    # Stopping the thread for its accumulators, of which we have none, takes up to a second: it is left running.
+    """Stop a local session. Its Java process ends with this process, which ends soon."""
+    # Stopping the thread of accumulators, which we do not use, takes up to a second: it is left running.
     session.sparkContext._accumulatorServer = None
     session.stop()
 
 
 def warm_up(session: SparkSession) -> None:
-    """Run a job that needs everything a check needs, so that the first check does not wait for it."""
+    """Run a job that loads everything a check needs, so that the first check does not wait for it."""
     engine = SparkEngine(session)
     engine.over(range(engine.parallelism)).shuffle(_echo, _count, partitions=engine.parallelism).collect()
 
 
 def packed(folder: Path) -> Path:
-    """A zip file of harness/core, and checkers, named by its content: the same name means the same code."""
+    """A zip file of harness/core and checkers, named by its content: the same name means the same code."""
     files = [file for module in (harness.core, checkers) for file in _files(module)]
     files.append(("harness/__init__.py", b""))
     digest = sha256(b"".join(name.encode() + b"\0" + content for name, content in files)).hexdigest()[:16]
@@ -179,7 +182,7 @@ def packed(folder: Path) -> Path:
 
 
 def _files(module: ModuleType) -> Iterator[tuple[str, bytes]]:
-    """The files of a package, or of a module, with their names below a folder of packages."""
+    """The files of a package or module: each one's name in an archive that Python can import from, and its bytes."""
     source = Path(module.__file__ or "")
     is_package = source.name == "__init__.py"
     depth = module.__name__.count(".") + is_package
@@ -198,7 +201,7 @@ class SparkEngine:
         self.parallelism = int(str(session.conf.get(_SPREAD)))  # Connect has no context that knows it.
 
     def over(self, items: Sequence[T]) -> Dataset[T]:
-        """The items as a dataset with a partition for each."""
+        """The items as a dataset with one partition per item."""
         table = pa.Table.from_batches([_batch(number, item) for number, item in enumerate(items)], _ARROW)
         frame = self._session.createDataFrame(table, schema=_SCHEMA)
         return _SparkDataset(frame.repartitionById(max(1, len(items)), "number"), self.parallelism)
@@ -276,7 +279,7 @@ def _batch(number: int, item: object) -> pa.RecordBatch:
 
 
 def _results(number: int, result: object) -> Iterator[pa.RecordBatch]:
-    """The result of a kernel for that number. A note has a number below 0, by which Spark finds it."""
+    """Records of a kernel's result for that receiver. A note has a number below 0, by which Spark finds it."""
     if isinstance(result, Noted):
         yield _batch(number, result.item)
         yield _batch(~number, result.note)

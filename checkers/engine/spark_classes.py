@@ -1,8 +1,8 @@
-"""An archive of Java's classes as Spark needs them, with which Spark starts in half of the time.
+"""An archive of the Java classes that Spark needs, with which Spark starts in half of the time.
 
-`python -m harness.judging.spark_archive` makes it. Java writes the archive when it ends, and takes 160 MB for it. It
-belongs to one Java and one PySpark, and is stored in the environment of this Python. Java itself compares it with its
-classes, and ignores it if it does not fit.
+`python -m harness.judging.spark_archive` makes it. Java writes the archive, 160 MB, when it ends. It belongs to one
+version of Java and of PySpark, and is stored in the environment of this Python. Java compares it with its classes, and
+ignores it if it does not fit.
 """
 
 import os
@@ -17,7 +17,7 @@ from typing import Final
 
 from checkers.engine.datasets import Engine
 
-_QUIET: Final = "-Xlog:disable -Xlog:all=error:stderr"  # Nobody needs the list of classes that it leaves out.
+_QUIET: Final = "-Xlog:disable -Xlog:all=error:stderr"  # Do not print the classes that Java leaves out.
 _DUMP_S: Final = 300
 
 
@@ -42,7 +42,7 @@ def java_options() -> str:
 
 
 def write_archive(check: Callable[[Engine], object]) -> Path | None:
-    """The path of a new archive, after starting Spark and running a check on it; None if it cannot be written."""
+    """Start Spark, run a check on it, and return the path of the new archive; None if it cannot be written."""
     from checkers.engine import spark  # noqa: PLC0415  It imports this module.
 
     file = archive()

@@ -1,4 +1,4 @@
-"""Small histories as one task each: kernels run in its threads, as over many runs at once, and Spark jobs stay few.
+"""Small histories as one task each: their kernels run in the task's threads, so that Spark jobs stay few.
 
 Cut into tasks of its own, a history of some thousand operations takes Spark a dozen jobs for a check, and each of them
 takes longer than all its kernels.
@@ -14,7 +14,7 @@ from checkers.engine.datasets import LocalEngine
 from checkers.engine.protocol import Context
 from harness.core.verdict import Judgement
 
-VALUES_OF_A_TASK: Final = 100_000  # A second of one core, and some tens of megabytes.
+VALUES_OF_A_TASK: Final = 100_000  # This many take a second of one core, and some tens of megabytes.
 _FILES: Final = ("ops.parquet", "mops.parquet", "events.parquet")
 
 
@@ -31,7 +31,7 @@ def judged(judge: Judge, parts: Sequence[Path], context: Context) -> list[Judgem
 
 
 def is_small(history: Path) -> bool:
-    """True if that history's folder is work for one task. Raises HistoryError if a file cannot be read."""
+    """True if that history's folder is small enough for one task. Raises HistoryError if a file cannot be read."""
     return sum(map(_values, (history / name for name in _FILES))) <= VALUES_OF_A_TASK
 
 

@@ -1,7 +1,7 @@
-"""Messages of kernels as bytes, as few as their numbers need: everything between tasks is copied ten times.
+"""Messages of kernels as few bytes: everything that travels between tasks is copied ten times.
 
-Pickle, with compact forms for the classes that make up most of the bytes: each class has its form beside it, registered
-by `carry`. The receiver of a message gets identical columns.
+Pickle, with compact forms for the classes that make up most of the bytes. The module of a class registers its form with
+`carry`. The receiver of a message gets identical columns.
 """
 
 import pickle
@@ -40,7 +40,7 @@ def blob_of(message: object) -> memoryview:
 
 
 def narrow(values: Int64s | Int32s | Int8s) -> Ints:
-    """The same numbers in the smallest type that holds them all."""
+    """The same numbers in the smallest integer type that holds them all."""
     low, high = int(values.min(initial=0)), int(values.max(initial=0))
     for kind in _NARROWER:
         if np.iinfo(kind).min <= low and high <= np.iinfo(kind).max:
@@ -49,7 +49,7 @@ def narrow(values: Int64s | Int32s | Int8s) -> Ints:
 
 
 def steps(values: Int64s | Int32s) -> Ints:
-    """The differences between neighbours, the first one from 0: small numbers if a column ascends."""
+    """The differences between neighbours, the first from 0: these are small numbers if a column ascends."""
     differences = values.astype(np.int64)
     differences[1:] -= values[:-1]
     return narrow(differences)
@@ -61,7 +61,7 @@ def sums(steps_: Ints) -> Int64s:
 
 
 def lives(op: Int32s, after: Int32s) -> Lives:
-    """The length of each operation from its index to its end, and the number that marks one without an end."""
+    """The duration of each operation, from its index to its end, and the number that stands for "no end"."""
     is_open = after == OPEN_END
     length = after - op
     none = int(length.min(initial=0, where=~is_open)) - 1
@@ -70,7 +70,7 @@ def lives(op: Int32s, after: Int32s) -> Lives:
 
 
 def ends(op: Int32s, of_op: Lives) -> Int32s:
-    """The ends of those operations, restored from `lives`."""
+    """The ends of those operations, restored from the result of `lives`."""
     length, none = of_op
     after = op + length.astype(np.int32)
     after[length == none] = OPEN_END
@@ -78,7 +78,7 @@ def ends(op: Int32s, of_op: Lives) -> Int32s:
 
 
 def bits(flags: Bools) -> Bits:
-    """Flags packed eight to a byte, and their count."""
+    """Flags packed eight to a byte, and the number of flags."""
     return np.packbits(flags), len(flags)
 
 
