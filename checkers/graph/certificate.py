@@ -18,7 +18,7 @@ and real time are sought.
    the part of the cycle from there to x closes with real time; if not, all of it overlaps x. In both cases the nodes
    that overlap x, with x or with two nodes around it, contain a shortest cycle, whose window touches x.) So the
    residual graph is that of all nodes which touch a window, with all their edges, the implied ones too.
-6. An operation without certain end must still precede what follows it: it ends by the least end of its successors. One
+6. An operation without a certain end must still precede its successors: its end is the least end of theirs. One
    without successors is in no cycle.
 """
 
@@ -43,7 +43,7 @@ _SHIFT: Final = 20
 class Ends:
     """Operations without a certain end that have successors, ascending, and their ends by rule 6.
 
-    `last` is the greatest index of all: later moments do not matter, whatever the end of an operation.
+    `last` is the greatest index of all operations: moments after it do not matter.
     """
 
     op: Int64s
@@ -80,13 +80,13 @@ def last_index(inference: Inference) -> int:
 
 
 def ends(parts: Sequence[Edges], *, last: int) -> Ends:
-    """The ends of operations without a certain end by rule 6, given all edges that lead away from them."""
+    """The ends of operations without a certain end by rule 6; `parts` hold all edges that start at such operations."""
     edges = all_edges(parts)
     edges = _leading_on(ordered_by(edges, "source"))
     begins = np.flatnonzero(first_of_each(edges.source))
     op, end = edges.source[begins].astype(np.int64), np.full(len(begins), OPEN_END, np.int64)
     pending = np.flatnonzero(edges.target_after == OPEN_END)
-    place, _ = _found(op, edges.target[pending])  # All of them, as they lead on.
+    place, _ = _found(op, edges.target[pending])  # All are found: each has an edge of its own.
     target_end = edges.target_after.astype(np.int64)
     while True:
         target_end[pending] = end[place]
@@ -97,9 +97,9 @@ def ends(parts: Sequence[Edges], *, last: int) -> Ends:
 
 
 def _leading_on(edges: Edges) -> Edges:
-    """The edges, by source, without those to open-ended operations that lead nowhere, repeated until none is left.
+    """The edges by source, without those to open-ended operations that have no edge of their own.
 
-    No cycle passes there.
+    Removing edges can make more of these, so this repeats until none is left. No cycle passes through a removed edge.
     """
     while True:
         pending = np.flatnonzero(edges.target_after == OPEN_END)
@@ -110,7 +110,10 @@ def _leading_on(edges: Edges) -> Edges:
 
 
 def route(inference: Inference, *, known: Ends, slice_ids: int) -> Iterator[tuple[int, SliceShare]]:
-    """The edges of one partition for each slice, by rules 2 and 6. Windows that are already known go to slice 0."""
+    """Pairs of a slice and its edges from one partition, by rules 2 and 6.
+
+    Windows that are already known go to slice 0.
+    """
     stored, (backward, stale) = inference.edges, _backward(_ended(inference.implicit, known))
     (certain, pending), (more_certain, more_pending) = (_undecided(edges, known) for edges in (stored, backward))
     windows = union([stale, certain, more_certain])
@@ -149,7 +152,7 @@ def certify(shares: Sequence[SliceShare]) -> Windows:
 
 
 def union(parts: Sequence[Windows]) -> Windows:
-    """All windows as one set."""
+    """The union of all windows."""
     every = concat([empty(Windows), *parts])
     return Windows(*merged(every.start, every.stop))
 
@@ -169,7 +172,7 @@ def inside(inference: Inference, *, windows: Windows, known: Ends) -> Edges:
 
 
 def inside_count(inference: Inference, *, windows: Windows, known: Ends) -> int:
-    """An upper bound of the number of edges that `inside` returns, without making them."""
+    """An upper bound on the number of edges that `inside` returns, without building them."""
     first, stop = _implicit_inside(inference.implicit, windows, known).writer_spans()
     return int(np.count_nonzero(_is_inside(inference.edges, windows, known))) + int((stop - first).sum())
 
@@ -201,12 +204,12 @@ def _hulls(edges: Edges) -> Windows:
 
 
 def _stop(op: Int32s | Int64s, end: Int32s | Int64s) -> Int64s:
-    """The ends of lifetimes: an operation lives at its own index, even if by rule 6 it must end before it begins."""
+    """The ends of lifetimes, which include the operation's own index even if rule 6 gives it an earlier end."""
     return np.maximum(end.astype(np.int64), op.astype(np.int64) + 1)
 
 
 def _end(op: Int32s, after: Int32s, known: Ends) -> Int32s:
-    """The ends of operations by rule 6; OPEN_END for those that lead to nothing with an end."""
+    """The ends of operations by rule 6; OPEN_END for those from which no path leads to an operation with an end."""
     result = after.copy()
     rows = np.flatnonzero(after == OPEN_END)
     place, is_known = _found(known.op, op[rows])
@@ -215,7 +218,7 @@ def _end(op: Int32s, after: Int32s, known: Ends) -> Int32s:
 
 
 def _found(ascending: Int32s | Int64s, op: Int32s) -> tuple[Int64s, Bools]:
-    """The places of operations among ascending ones, and True for those that are there."""
+    """The places of operations in an ascending array, and True for those that are in it."""
     place = np.searchsorted(ascending, op)
     is_there: Bools = np.append(ascending, -1)[place] == op
     return place, is_there
@@ -224,8 +227,8 @@ def _found(ascending: Int32s | Int64s, op: Int32s) -> tuple[Int64s, Bools]:
 def _undecided(edges: Edges, known: Ends) -> tuple[Windows, Edges]:
     """Windows of edges that are cycles by themselves; and the edges that slices decide, with the ends of rule 6.
 
-    An operation that leads to nothing with an end is in no cycle with an operation that has an end, and in no cycle at
-    all if it has no successor.
+    An operation from which no path leads to one with an end shares no cycle with an operation that has an end; without
+    any successor it is in no cycle at all.
     """
     source_after = _end(edges.source, edges.source_after, known)
     target_after = _end(edges.target, edges.target_after, known)

@@ -33,9 +33,10 @@ MISSES: Final[Mapping[int, int]] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CycleClass:
-    """A class of cycles as data: the kinds of their dependencies, and the order of time that may close them.
+    """A class of cycles as data: the kinds of its dependencies, and the order of time that may close it.
 
-    A cycle has an edge of `required`. No two of `apart` follow each other; `is_single`: there is only one.
+    Every cycle of the class has an edge of a kind in `required`, and no two neighbouring edges of kinds in `apart`.
+    With `is_single` it has exactly one edge of a kind in `required`.
     """
 
     name: str
@@ -66,14 +67,14 @@ _WITH_REALTIME: Final = REALTIME | WW_BY_REALTIME | RW_BY_REALTIME
 
 @dataclass(frozen=True, slots=True, order=True)
 class Cycle:
-    """Operations, each of which must precede the next and the last the first, and the reasons (WW, WR, RW, ...)."""
+    """Operations, each of which must precede the next and the last one the first; kinds[i] (WW, WR, ...) says why."""
 
     ops: tuple[int, ...]
     kinds: tuple[int, ...]
 
 
 def kinds_of(names: Container[str]) -> tuple[int, bool]:
-    """The kinds of dependencies that cycles of those classes are made of; True if an order of time may close one."""
+    """The kinds of dependencies that cycles of those classes consist of; and True if an order of time may close one."""
     chosen = [each for each in CLASSES if each.name in names]
     return reduce(or_, (each.kinds | each.required for each in chosen), 0), any(each.order for each in chosen)
 

@@ -1,7 +1,7 @@
-"""Dependencies between transactions as arrays: the one form in which all later steps take them.
+"""Dependencies between transactions as arrays: the form that all later steps take.
 
 A node is an operation with its index and its end (`after` of harness/core/columns.py in four bytes): u precedes v in
-real time iff after[u] <= index[v]. Watermarks, when they join the graph, are nodes of the same two numbers.
+real time iff after[u] <= index[v]. Watermarks in the graph are nodes with the same two numbers.
 """
 
 from collections.abc import Sequence
@@ -39,7 +39,7 @@ class Edges:
 
 
 def all_edges(parts: Sequence[Edges]) -> Edges:
-    """The edges of all parts, one after the other; there may be none."""
+    """The edges of all parts, one after the other; `parts` may be empty."""
     return concat([empty(Edges), *parts])
 
 
@@ -56,16 +56,16 @@ class Members:
 class ImplicitRw:
     """Implicit rw edges: every reader of a group precedes every other writer of it.
 
-    A group is a version of a key. Its readers saw it; its writers made later versions (for a list, elements that nobody
-    saw). Stored one by one the edges would be readers times writers. Writers are sorted by group and index, readers by
-    group.
+    A group is a version of a key. Its readers saw it; its writers made later versions (for a list: appended elements
+    that no read shows). As single edges they would be readers times writers. Writers are sorted by group and index,
+    readers by group.
     """
 
     readers: Members
     writers: Members
 
     def pairs(self, *, first: Int64s, count: Int64s) -> Edges:
-        """Edges from each reader to `count` writers from row `first` on, but not to itself."""
+        """Edges from each reader to `count` writers from row `first` on, without edges from an operation to itself."""
         readers, writers = self.readers, self.writers
         source, target = np.repeat(np.arange(len(first)), count), expand(first, count)
         is_other = readers.op[source] != writers.op[target]
@@ -78,7 +78,7 @@ class ImplicitRw:
         return spans(self.writers.group.astype(np.int64), self.readers.group.astype(np.int64))
 
     def beside(self, other: "ImplicitRw") -> "ImplicitRw":
-        """These and others, whose groups are numbered after those of these."""
+        """These groups and those of `other`, which are renumbered to follow these."""
         base = np.int32(max(self.readers.group.max(initial=-1), self.writers.group.max(initial=-1)) + 1)
         readers, writers = (replace(each, group=each.group + base) for each in (other.readers, other.writers))
         return ImplicitRw(concat([self.readers, readers]), concat([self.writers, writers]))
@@ -89,7 +89,7 @@ NO_IMPLICIT: Final = ImplicitRw(empty(Members), empty(Members))
 
 @dataclass(frozen=True, slots=True)
 class Inference:
-    """The edges that follow for the keys of one partition. `left_out` counts, by reason, keys without edges."""
+    """The edges that follow from the keys of one partition. `left_out` counts, by reason, keys that give no edges."""
 
     edges: Edges
     implicit: ImplicitRw

@@ -1,8 +1,8 @@
-"""The one search for cycles: steps that lie on closed paths, and shortest paths by a rule. The only user of networkx.
+"""The one search for cycles: steps on closed paths, and shortest paths under a rule. The only user of networkx.
 
 A *step* leads from one node to another for a reason, its kind. Nodes 0 to n - 1 ascend by index. Real time adds n
-*moments*, nodes from n on: an operation leads to the moment of the first index after its end, moments lead on, and
-each leads to the operation that begins there. So an order of n operations needs 3 n steps.
+*moments*, the nodes from n on: an operation leads to the moment of the first index after its end, a moment leads to the
+next one, and to the operation that begins there. So the order of n operations takes 3 n steps.
 """
 
 from collections.abc import Iterator, Sequence
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 MOMENT: Final = 0  # The kind of a step from a moment.
 UNORDERED: Final = np.iinfo(np.int64).min  # The process of a node outside every process order.
 _PATH_EDGES: Final = 30_000  # A larger graph is searched in growing ranges of time.
-_STEP: Final = 1_000_000  # The weight of a step, so that no chain or line of moments outweighs one.
+_STEP: Final = 1_000_000  # The weight of a step: more than that of any chain of moments.
 State = tuple[bool, tuple[int, ...]]  # True after a step of `apart`; the number of steps of each of `least`.
 
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """Steps of a graph, in the order in which a path tries them."""
+    """Steps of a graph. A path search tries them in this order."""
 
     source: Int64s
     target: Int64s
@@ -42,11 +42,11 @@ class Steps:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """The closed paths that count: bits of kinds. Without limits, all do."""
+    """Limits on closed paths, by bits of kinds. Without limits, every closed path counts."""
 
     apart: int = 0  # No two steps of these kinds follow each other, the last and the first included.
-    least: tuple[tuple[int, int], ...] = ()  # So many steps of these kinds, or more;
-    once: int = 0  # of these, no more than one.
+    least: tuple[tuple[int, int], ...] = ()  # (kinds, number): at least that many steps of these kinds.
+    once: int = 0  # At most one step of these kinds.
 
 
 ANY: Final = Rule()
@@ -77,7 +77,7 @@ def process_steps(index: Int64s, end: Int64s, process: Int64s) -> Steps:
 
 
 def time_steps(index: Int64s, end: Int64s, is_mark: Bools | None = None) -> Steps:
-    """Steps over real time. None leads to watermarks (`is_mark`), whose index is not that of an invocation."""
+    """Steps for real time. None leads to a watermark (`is_mark`): its index is not that of an invocation."""
     size = len(index)
     nodes, due = np.arange(size), np.searchsorted(index, end)
     ended = np.flatnonzero((due < size) & (end != OPEN_END))
@@ -88,7 +88,7 @@ def time_steps(index: Int64s, end: Int64s, is_mark: Bools | None = None) -> Step
 
 
 def strong_labels(source: Int64s, target: Int64s, size: int) -> Int64s:
-    """(size,) The number of the strongly connected component of each node."""
+    """The number of the strongly connected component of each node, shape (size,)."""
     from scipy.sparse.csgraph import connected_components  # noqa: PLC0415  See TYPE_CHECKING above.
 
     _, label = connected_components(_matrix(source, target, size), directed=True, connection="strong")
@@ -102,14 +102,14 @@ def _matrix(source: Int64s, target: Int64s, size: int) -> "csr_array":
 
 
 def components(label: Int64s) -> list[Int64s]:
-    """The nodes of each component with more than one, ascending, by label."""
+    """The nodes of each component of two or more nodes, ascending, in the order of their labels."""
     order = np.argsort(label, kind="stable")
     groups = np.split(order, np.flatnonzero(np.diff(label[order])) + 1)
     return [group for group in groups if len(group) > 1]
 
 
 class StepGraph:
-    """A graph of `size` nodes, and as many moments."""
+    """A graph of `size` operations, and as many moments."""
 
     def __init__(self, parts: Sequence[Steps], size: int) -> None:
         self.steps, self.size = concat(parts), size
@@ -117,8 +117,8 @@ class StepGraph:
     def closed(self, source: Int64s, target: Int64s, *, apart: int = 0) -> Bools:
         """True for pairs whose step lies on a closed path.
 
-        With `apart`, each pair's step is of these kinds, and so are no two in a row. The nodes that these reach
-        are a second layer of the graph, from which none of them leads on.
+        With `apart` each pair's step is of these kinds, and the path has no two such steps in a row. The nodes that
+        such steps reach are then a second layer of the graph, from which no step of these kinds leads on.
         """
         steps, nodes = self.steps, 2 * self.size
         is_missed = steps.kind & apart != 0
@@ -142,7 +142,7 @@ class StepGraph:
 
     @cached_property
     def _network(self) -> "nx.MultiDiGraph[int]":
-        """The steps by the nodes that they lead from and to; the key of each is its row."""
+        """The steps as edges of a networkx graph; the key of an edge is the row of its step."""
         import networkx as nx  # noqa: PLC0415  Likewise.
 
         network: nx.MultiDiGraph[int] = nx.MultiDiGraph()
@@ -152,9 +152,9 @@ class StepGraph:
         return network
 
     def path(self, start: int, goal: int, *, first: int = MOMENT, rule: Rule = ANY) -> list[int] | None:
-        """The steps (rows) of a shortest path that keeps the rule after a step of kind `first`; None without one.
+        """Rows of the steps of a shortest path from `start` to `goal` that keeps the rule after a step of kind `first`.
 
-        In a large graph it is the shortest within a short time.
+        None if there is no such path. In a large graph it is the shortest within a short range of time.
         """
         low, high = sorted((start, goal))
         margin = self.size if len(self.steps.source) <= _PATH_EDGES else 8 + high - low
@@ -192,7 +192,7 @@ class StepGraph:
 
 @cache
 def _after(rule: Rule, state: State, kind: int) -> State | None:
-    """The state after a step of that kind; None if it must not follow."""
+    """The state after a step of that kind; None if the rule forbids the step."""
     was_apart, counts = state
     is_apart = kind & rule.apart != 0
     steps = [(kind & kinds != 0, limit, count) for (kinds, limit), count in zip(rule.least, counts, strict=True)]
@@ -203,7 +203,7 @@ def _after(rule: Rule, state: State, kind: int) -> State | None:
 
 @cache
 def _is_goal(rule: Rule, state: State, first: int) -> bool:
-    """True if a path that ends so, before its first step, keeps the rule."""
+    """True if a closed path may end in that state: it keeps the rule, also where its first step follows its last."""
     was_apart, counts = state
     is_enough = all(count == limit for (_, limit), count in zip(rule.least, counts, strict=True))
     return is_enough and not (was_apart and first & rule.apart)
@@ -218,7 +218,10 @@ def _traced(came: dict[tuple[int, State], tuple[tuple[int, State], int]], at: tu
 
 
 def simple_cycles(walk: Sequence[S]) -> Iterator[list[S]]:
-    """The cycles of which a closed path consists, without steps from moments: those before them lead on instead."""
+    """The simple cycles that make up a closed path.
+
+    Steps from moments are omitted: the step before them takes their place.
+    """
     stack: list[S] = []
     places: dict[int, int] = {}
     for step in walk:

@@ -1,9 +1,9 @@
 """Cycles of a residual graph: the classes that occur, and a short cycle of each.
 
 A class is named by its edges (checkers/words/anomalies.py) and by what closes it: dependencies alone, the order of a
-process, or real time. Strongly connected components of a graph with just its edges decide if a class occurs, which is
-the acyclicity test of the models that prohibit it; the search only finds a cycle to show. A class that is implied by
-one found in the same component is not sought. Source: Adya 1999; Elle, VLDB 2020, section 5.
+process, or real time. The strongly connected components of the graph with just these edges decide if a class occurs.
+That is the acyclicity test of the models that prohibit the class; the search only finds a cycle to show. A class that
+is implied by one found in the same component is not sought. Source: Adya 1999; Elle, VLDB 2020, section 5.
 """
 
 from collections import Counter
@@ -40,14 +40,14 @@ from checkers.graph.paths import (
 from checkers.words.models import implied
 from harness.core.columns import Bools, Int8s, Int64s
 
-COMPONENTS: Final = 256  # The number of components searched for names, the smallest first. All are counted.
+COMPONENTS: Final = 256  # The number of components, smallest first, whose cycles are named. All are counted.
 _TRIES: Final = 16  # The number of edges of a class that are tried for the shortest cycle through them.
-_REACH_BUDGET: Final = 300_000_000  # Nodes and edges visited to decide on G-single, which no component decides.
+_REACH_BUDGET: Final = 300_000_000  # Limit of nodes and edges visited for G-single, which components do not decide.
 
 
 @dataclass(frozen=True, slots=True)
 class Residual:
-    """Operations and their dependencies: n nodes, e edges as places of nodes, at most one edge from u to v.
+    """Operations and their dependencies: n nodes, e edges between places of nodes, at most one edge from u to v.
 
     `process` is set for ok operations only; `end` is OPEN_END for operations without a certain end.
     """
@@ -62,12 +62,12 @@ class Residual:
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A class of cycle, with the shortest example that came up.
+    """A class of cycle, with the shortest example found.
 
-    `count` are its occurrences: for a class with one rw, at least the transactions whose own rw closes such a cycle;
-    for another, whose cycles share edges, the components that have one.
-    `is_restated`: a step of the example counts as order, though its operations have a dependency as well. So the same
-    operations form a cycle of another class too, which says more.
+    `count`: for a class with one rw, at least the number of transactions whose own rw closes such a cycle; for another,
+    whose cycles share edges, the number of components that have one. `is_restated`: a step of the example counts as
+    order, though its operations have a dependency as well. So the same operations form a cycle of another class too,
+    which says more.
     """
 
     anomaly: str
@@ -86,7 +86,7 @@ class Search:
 
 
 def residual(edges: Edges, *, op: Int64s, process: Int64s) -> Residual:
-    """The graph of those edges. `op` are the ok operations among its nodes, ascending, with their processes."""
+    """The graph of those edges. `op` are the ok operations among its nodes, ascending, with their `process` each."""
     graph = merged(edges)
     kinds = graph.kinds
     # A pair ordered by ww or wr must not be named by an rw beside it, which is weaker; nor an rw by a timed kind.
@@ -96,7 +96,7 @@ def residual(edges: Edges, *, op: Int64s, process: Int64s) -> Residual:
 
 
 def merged(edges: Edges) -> Residual:
-    """The graph of those edges, without processes: all between two nodes are one, of all their kinds."""
+    """The graph of those edges, without processes. Edges between the same two nodes become one, of all their kinds."""
     index, place = codes(np.concatenate((edges.source, edges.target)).astype(np.int64))
     source, target = place[: len(edges.source)], place[len(edges.source) :]
     end = np.zeros(len(index), np.int64)
@@ -109,7 +109,7 @@ def merged(edges: Edges) -> Residual:
 
 
 def processes_of(index: Int64s, *, op: Int64s, process: Int64s) -> Int64s:
-    """The process of each operation; UNORDERED for one that is not among `op`, ascending."""
+    """The process of each operation in `index`; UNORDERED for one that is not in `op`, which ascends."""
     if not len(op):
         return np.full(len(index), UNORDERED)
     at = np.minimum(np.searchsorted(op, index), len(op) - 1)
@@ -117,7 +117,7 @@ def processes_of(index: Int64s, *, op: Int64s, process: Int64s) -> Int64s:
 
 
 def search(graph: Residual) -> Search:
-    """All classes of cycles in the graph, by name."""
+    """All classes of cycles in the graph, named."""
     parts = list(_components(graph))
     found: dict[str, list[tuple[bool, Cycle]]] = {}
     counts = Counter[str]()
@@ -137,7 +137,7 @@ def search(graph: Residual) -> Search:
 
 
 def has_cycle(graph: Residual, *, kinds: int, is_timed: bool) -> bool:
-    """True if edges of those kinds, and with `is_timed` the order of real time, close a cycle. O(n)."""
+    """True if edges of those kinds close a cycle, with `is_timed` together with the order of real time. O(n)."""
     rows, size = np.flatnonzero(graph.kinds & kinds), len(graph.index)
     source, target = graph.source[rows], graph.target[rows]
     time = time_steps(graph.index, graph.end)
@@ -149,7 +149,7 @@ def has_cycle(graph: Residual, *, kinds: int, is_timed: bool) -> bool:
 
 
 def _components(graph: Residual) -> Iterator[Residual]:
-    """The strongly connected components of more than one node, including real time, the smallest first."""
+    """The strongly connected components of two or more nodes, with real time among the steps, the smallest first."""
     size, time = len(graph.index), time_steps(graph.index, graph.end)
     source, target = np.append(graph.source, time.source), np.append(graph.target, time.target)
     label = strong_labels(source, target, 2 * size)[:size]
@@ -176,7 +176,7 @@ class _Step(NamedTuple):
 
 
 class _Classes:
-    """The classes of cycles in one component: `found` and `counts`, by name, and those whose search was given up."""
+    """The classes of cycles in one component: `found` and `counts` by name; `undecided` are those given up."""
 
     def __init__(self, graph: Residual) -> None:
         self.graph = graph
@@ -190,7 +190,7 @@ class _Classes:
                 self._seek(sought)
 
     def is_restated(self, cycle: Cycle) -> bool:
-        """True if a step of the cycle counts as order, though its operations have a dependency as well."""
+        """True if two operations of the cycle that are joined by a step of order have a dependency as well."""
         places = np.searchsorted(self.graph.index, np.array(cycle.ops)).tolist()
         steps = zip(places, [*places[1:], places[0]], cycle.kinds, strict=True)
         return any(kind not in DEPENDENCIES and (source, target) in self._kinds for source, target, kind in steps)
@@ -227,7 +227,7 @@ class _Classes:
         return StepGraph(parts, len(graph.index))
 
     def _single(self, sought: CycleClass, steps: StepGraph, edges: Int64s) -> Int64s:
-        """The edges from whose target a path leads back to the source: the first few found."""
+        """The first few edges from whose target a path leads back to their source."""
         cost = len(steps.steps.source) + 2 * steps.size
         affordable = edges[: max(_TRIES, _REACH_BUDGET // cost)]
         ends = zip(self.graph.source[affordable].tolist(), self.graph.target[affordable].tolist(), strict=True)
@@ -237,7 +237,7 @@ class _Classes:
         return hits
 
     def _by_span(self, is_wanted: Bools, *, order: int) -> Int64s:
-        """The wanted edges: first those that close a cycle with one more step, then by time between their ends."""
+        """The wanted edges: first those that close a cycle with one more step, then by the time that they span."""
         graph, rows = self.graph, np.flatnonzero(is_wanted)
         source, target = graph.source[rows], graph.target[rows]
         back = np.isin(target * len(graph.index) + source, graph.source * len(graph.index) + graph.target)
@@ -246,7 +246,7 @@ class _Classes:
         return rows[np.lexsort((target, source, np.abs(target - source), ~back))]
 
     def _through(self, steps: StepGraph, edge: int, sought: CycleClass, rule: Rule) -> Iterator[Cycle]:
-        """Short cycles through that edge, taken as a required kind. Its ends must reach each other."""
+        """Short cycles through that edge, which counts as one of a required kind. Its target must reach its source."""
         goal, start = int(self.graph.source[edge]), int(self.graph.target[edge])
         first = _Step(goal, start, strongest(self._kinds[goal, start] & sought.required))
         rows = steps.path(start, goal, first=first.kind, rule=rule)

@@ -1,4 +1,4 @@
-"""Reports of kernels besides edges: anomalies seen, and counts of the chances to see them."""
+"""Reports of kernels besides edges: anomalies seen, and how often each could have been seen."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -8,14 +8,14 @@ import numpy as np
 
 from harness.core.columns import Int64s
 
-NONE = -1  # The missing field of an example.
+NONE = -1  # A field that an example does not have.
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Example:
-    """One instance of an anomaly: operations by index, key and element by id. Examples are ordered by `op` first.
+    """One instance of an anomaly: operations by index, key and element by id. Examples sort by `op` first.
 
-    `versions` are the values of a register that precede each other in a cycle.
+    `versions` are values of a register, each of which precedes the next and the last one the first.
     """
 
     op: int
@@ -27,7 +27,7 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class Sighting:
-    """An anomaly that was seen `count` times, and the least example, which does not depend on the chunking."""
+    """An anomaly that was seen `count` times, and its least example, which does not depend on the chunking."""
 
     anomaly: str
     count: int
@@ -36,7 +36,10 @@ class Sighting:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """All sightings of a kernel. `tally` counts by name: witnesses under the anomaly's name, sizes under their own."""
+    """All sightings of a kernel.
+
+    `tally` has witness counts under the anomaly's name, and sizes under names of their own.
+    """
 
     sightings: tuple[Sighting, ...]
     tally: Counter[str]
@@ -57,7 +60,7 @@ def union(reports: Iterable[Report]) -> Report:
 def seen(
     anomaly: str, count: int, *, op: Int64s, key: Int64s, element: Int64s | None = None, other: Int64s | None = None
 ) -> tuple[Sighting, ...]:
-    """The sighting whose example is the least of the given rows; empty without rows."""
+    """The sighting whose example is the least of the given rows; empty if there are no rows."""
     if op.size == 0:
         return ()
     missing = np.full(op.size, NONE, np.int64)
