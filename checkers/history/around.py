@@ -1,4 +1,4 @@
-"""Facts beside a stream and its source's writes: positions of operations that only read, and times of rest."""
+"""Facts beside a stream and its source's writes: operations that wrote nothing, and when the run came to rest."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ NOT_AT_REST: Final = -1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Issued:
-    """Operations and their positions, arrays (n,); NEVER without a position, and for the end of an unclear one."""
+    """Operations and their positions, arrays (n,). NEVER stands for no position, and for an unclear completion."""
 
     invoke_seq: Int64s
     complete_seq: Int64s
@@ -28,10 +28,10 @@ class Issued:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Around:
-    """The surroundings of a stream. Positions in the journal, like `seq` of the events.
+    """The surroundings of a stream, as positions in the journal, like `seq` of the events.
 
-    `settled_seq`: everything came to rest at the end, and what was answered before this position had time to arrive;
-    NOT_AT_REST if that is not known. `healed_seq`: no fault was in force from here on.
+    `settled_seq`: everything that was answered before this position had time to arrive, because the run came to rest at
+    its end; NOT_AT_REST if that is not known. `healed_seq`: no fault was in force from here on.
     """
 
     readers: Issued  # Operations that wrote nothing.
@@ -83,5 +83,5 @@ def all_readers(parts: Sequence[Issued]) -> Issued:
 
 
 def issues_by_writes(contract: StreamContract) -> bool:
-    """True if positions, and watermarks with them, rise by operations alone."""
+    """True if only operations make positions, and with them watermarks, advance."""
     return contract.wm_idle == "rests" and not contract.follows_clock and contract.is_position_global

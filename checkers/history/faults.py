@@ -1,4 +1,4 @@
-"""Times in which faults excuse a system, and whom: from the start of each fault to the end of its grace."""
+"""When faults excuse a system, and which nodes: from the start of each fault to the end of its grace."""
 
 from collections.abc import Iterable, Sequence
 
@@ -8,21 +8,21 @@ from harness.core.columns import NEVER
 
 
 def span(window: Window, grace_ns: int) -> Interval:
-    """The time for which that fault is an excuse."""
+    """The interval during which that fault is an excuse."""
     return window.begin_ns, NEVER if window.end_ns == NEVER else window.end_ns + grace_ns
 
 
 def disturbed(faults: Iterable[Window], grace_ns: int) -> list[Interval]:
-    """The time that any of the faults excuses, as intervals that do not overlap."""
+    """Disjoint intervals that cover the time that any of the faults excuses."""
     return merged(span(window, grace_ns) for window in faults)
 
 
 def is_among(window: Window, nodes: Sequence[str]) -> bool:
-    """True if it strikes only these nodes, or links of these nodes."""
+    """True if each target of the fault is one of these nodes, or a link with one of them at an end."""
     return all(any(name in nodes for name in target.split(">")) for target in window.targets)
 
 
 def overlaps(window: Window, begin_ns: int, end_ns: int, grace_ns: int) -> bool:
-    """True if it was in force, or its grace not over, at some moment of that time."""
+    """True if the fault was in force, or its grace not over, at some moment between `begin_ns` and `end_ns`."""
     start, stop = span(window, grace_ns)
     return start <= end_ns and stop >= begin_ns

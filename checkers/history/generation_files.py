@@ -1,4 +1,4 @@
-"""Parts of a history, written as histories of their own, so that a check of a whole history can judge them.
+"""Parts of a history, written as histories of their own, so that the checks of whole histories can judge them.
 
 Operations keep their indexes and ends: real-time order between two operations does not depend on others. An operation
 that counts as unclear has no end, and shows nothing of what it read.
@@ -24,7 +24,7 @@ LOCKED: Final = ("shared", "exclusive")  # The locks of reads that are held unti
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """Selection of a part: that generation, and of its reads only those under a lock if `is_locked`.
+    """A part of a history: one generation, and with `is_locked` of its reads only those under a lock.
 
     `reported` holds the positions that the streams report for operations of unclear outcome.
     """
@@ -43,7 +43,7 @@ def parts(
     reported: Placement = NOTHING_DERIVED,
     is_locked: bool = False,
 ) -> tuple[Part, ...]:
-    """One part for each generation; a single one if it is not declared what a restart restores."""
+    """One part for each generation; a single part if the history does not declare what a restart restores."""
     if saved_bits is None or not restarts:
         return (Part(is_locked=is_locked),)
     known = tuple(restarts)
@@ -54,16 +54,16 @@ def parts(
 
 
 def is_whole(part: Part) -> bool:
-    """True if nothing is left out."""
+    """True if the part leaves nothing out."""
     return not part.restarts and not part.is_locked
 
 
 def write_part(history: Path, folder: Path, part: Part) -> None:
     """Write ops.parquet and mops.parquet of that part into `folder`, chunk by chunk. Raises HistoryError.
 
-    With `is_locked` every transaction stays, only its reads without a lock are left out. A transaction holds its
-    exclusive locks until commit whatever it reads. So its writes are in one order with everything that others read and
-    write under locks, and its unlocked reads are not part of that order. No element loses its writer.
+    With `is_locked` every transaction stays, and only its reads without a lock are left out. A transaction holds its
+    exclusive locks until commit, whatever it reads. So its writes are in one order with all locked reads and writes of
+    others, and its unlocked reads are not part of that order. No element loses its writer.
     """
     with (
         opened_operations(history) as (ops, mops),
@@ -101,7 +101,7 @@ def is_locked(mops: pa.Table) -> Bools:
 
 
 def as_unclear(ops: pa.Table, is_unclear: Bools) -> pa.Table:
-    """The same operations, those of the flags without a certain outcome and end."""
+    """The same operations; the flagged ones have no certain outcome and no end."""
     unclear = pa.array(is_unclear)
     for name, value in (("outcome", INFO), ("after", NEVER)):
         ops = _with(ops, name, pc.if_else(unclear, pa.scalar(value, ops.schema.field(name).type), ops[name]))

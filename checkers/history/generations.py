@@ -1,14 +1,14 @@
 """Generations: the operations between two restarts of the whole cluster, judged as a history of their own.
 
-Such a restart restores what had been saved, and no more: acknowledged transactions that were not saved are *void*, a
-legal loss. So reads after it contradict reads before it, and one generation at a time is judged together:
+Such a restart restores only what had been saved: acknowledged transactions that were not saved are *void*, a legal
+loss. So reads after it contradict reads before it, and each generation is judged by itself:
 1. An ok operation belongs to the generation of its epoch, within what is possible: it was not answered before the
    restart that began its generation, and not invoked after the one that ended it.
 2. A generation includes the writers of earlier ones that were still present when it began: none is void. Their order
    and what they read is evidence, too, because whatever a writer had read was saved with it.
-3. Operations of earlier generations that wrote nothing are not included: their epoch is the one that was current where
-   they were answered, and does not bound what they saw, which may be void.
-4. Failed operations, and those of unclear outcome, are in every generation: these may have happened at any time.
+3. Operations of earlier generations that wrote nothing are not included: their epoch is the one that was current on
+   the node that answered them, and does not bound what they saw, which may be void.
+4. Failed operations, and those of unclear outcome, are in every generation: they may have happened at any time.
    An ok operation without an epoch that may be on either side of a restart is taken as unclear.
 5. But an unclear operation of which a stream delivered anything did happen, in the epoch of that event: if it is void,
    it is not included. Otherwise these steps make a consistent cut look inconsistent: (a) T1 appends 1 to x and commits,
@@ -41,8 +41,8 @@ from harness.core.verdict import Finding, Judgement
 class Restart:
     """A restart of the whole cluster, as a node reported it. Number 0 is the initial start.
 
-    At `seq` of the journal the first node may have begun to serve again. Transactions that committed before in epochs
-    above `restored`, by the bits that are saved together, are void.
+    From journal position `seq` on, the first node may have served again. Transactions that had committed before are
+    void if their epoch, without the low bits that are saved together, is above `restored`.
     """
 
     number: int
@@ -53,9 +53,9 @@ class Restart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spans:
-    """The generations that include each operation, from `first` to `last`, and those operations that count as unclear.
+    """The generations that include each operation, from `first` to `last`, and the operations that count as unclear.
 
-    Columns: shape (n,). Whatever includes an operation treats it alike: one is unclear in all generations, or in none.
+    Columns: shape (n,). An operation is unclear in all generations, or in none.
     """
 
     first: Int64s
@@ -82,8 +82,8 @@ def placement_of_streams(history: Path, contract: StreamContract | None) -> Plac
 def _restarts(reported: Sequence[Mapping[str, Any]]) -> Iterator[Restart]:
     """The restarts that rows of states report, in order. Every node may report one; the first report counts.
 
-    A generation begins when the first node installs the view that the reporting node installed last: a node that
-    installs it before may serve before the restart is reported.
+    A generation begins when the first node installs the view that was the latest of the reporting node: a node that
+    installs it earlier may serve before the restart is reported.
     """
     known: set[int] = set()
     installed: dict[int, int] = {}  # The seq at which each view was first installed,
@@ -108,7 +108,7 @@ def spans(ops: pa.Table, known: Sequence[Restart], *, saved_bits: int, reported:
     is_info, is_ok = outcome == INFO, outcome == OK
     epoch = np.where(is_info, reported.positions(integers(ops["index"])), integers(ops["epoch"], NEVER))
     is_writer = integers(ops["commit_ts"], NEVER) != NEVER
-    # That a client gave up says nothing of when its operation happened.
+    # When a client gave up says nothing about when its operation happened.
     home, is_certain = _homes(ops, known, epoch, np.where(is_info, NEVER, integers(ops["complete_seq"], NEVER)))
     until = kept_until(known, home, epoch >> saved_bits)
     is_placed = is_ok & is_certain
@@ -118,7 +118,10 @@ def spans(ops: pa.Table, known: Sequence[Restart], *, saved_bits: int, reported:
 
 
 def kept_until(known: Sequence[Restart], home: Int64s, saved: Int64s) -> Int64s:
-    """For each operation the generation that the first restart since `home` ended which left it out: its last one."""
+    """The last generation that includes each operation: the one before the first restart that did not restore it.
+
+    Restarts before the generation `home` do not count. `saved` is the operation's epoch, comparable with `restored`.
+    """
     restored = [restart.restored for restart in known]
     lower = np.full(len(restored), len(restored), np.int64)  # The next restart that restored less than this one.
     waiting: list[int] = []
@@ -139,7 +142,7 @@ def _homes(ops: pa.Table, known: Sequence[Restart], epoch: Int64s, complete_seq:
     begun = np.array([restart.seq for restart in known], np.int64)
     earliest = np.searchsorted(begun, integers(ops["invoke_seq"], 0))
     latest = np.searchsorted(begun, complete_seq)
-    # A number that two generations use belongs to the later one, unless that had not begun.
+    # An epoch that two generations use belongs to the later one, unless that one had not begun.
     reach = np.minimum.accumulate(np.array([restart.first_epoch for restart in known], np.int64)[::-1])[::-1]
     by_epoch = np.searchsorted(reach, epoch, side="right")
     has_epoch = epoch != NEVER
@@ -148,10 +151,12 @@ def _homes(ops: pa.Table, known: Sequence[Restart], epoch: Int64s, complete_seq:
 
 
 def merged(judgements: Sequence[Judgement], generations: int | None = None) -> Judgement:
-    """One judgement from those of all generations, first to last; each finding once. Facts are those of the last one.
+    """One judgement from those of all generations, first to last; each finding occurs once.
 
-    `generations`: their number, if a judgement is that of several. Facts about a writer in one generation are checked
-    again in later ones, so it counts there as a witness, too.
+    Facts are those of the last one.
+
+    `generations`: their number, if one judgement may stand for several. Facts about a writer in one generation are
+    checked again in later ones, so the writer counts there as a witness, too.
     """
     count = generations or len(judgements)
     if count == 1:

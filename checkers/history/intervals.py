@@ -8,7 +8,7 @@ Interval = tuple[int, int]
 
 
 def merged(intervals: Iterable[Interval]) -> list[Interval]:
-    """The same time as intervals that neither touch nor overlap, ascending."""
+    """Intervals that cover the same time, neither touch nor overlap, and ascend."""
     result: list[Interval] = []
     for begin, end in sorted(intervals):
         if result and begin <= result[-1][1]:

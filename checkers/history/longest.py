@@ -1,4 +1,4 @@
-"""The longest read of each key, whose order is that of its elements, and how far the other reads agree with it."""
+"""The longest read of each key, which gives the order of its elements, and how far the other reads agree with it."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,10 @@ from harness.core.columns import Int64s
 
 @dataclass(frozen=True, slots=True)
 class Longest:
-    """The longest of n lists, by key: that of list i is `row[owner[i]]`. Both begin with the same `agreed` elements."""
+    """The longest list of each key, for n lists: that of list i is `row[owner[i]]`.
+
+    Both begin with the same `agreed[i]` elements.
+    """
 
     row: Int64s  # one for each key that has a list, keys ascending
     owner: Int64s  # (n,)
@@ -19,7 +22,7 @@ class Longest:
 
 
 def longest_rows(key: Int64s, length: Int64s, *ties: Int64s) -> Int64s:
-    """The longest list of each key, keys ascending; of equal ones that with the least of `ties`, then the first."""
+    """The row of the longest list of each key, keys ascending. Among equals the least by `ties`, then the first."""
     order = ascending(key, -length, *ties)
     return order[first_of_each(key[order])]
 
@@ -27,7 +30,7 @@ def longest_rows(key: Int64s, length: Int64s, *ties: Int64s) -> Int64s:
 def longest_lists(
     key: Int64s, start: Int64s, length: Int64s, elements: Int64s, *ties: Int64s, is_last: bool = False
 ) -> Longest:
-    """The longest of the lists elements[start[i]:start[i] + length[i]]. `is_last`: of equal ones the last.
+    """The longest of the lists elements[start[i]:start[i] + length[i]]. `is_last`: of equally long ones the last.
 
     O(n log n), and a pass over all elements.
     """

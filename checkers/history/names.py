@@ -1,4 +1,4 @@
-"""Names of keys, elements and positions: the dictionary of a history, and the forms that sentences show."""
+"""Names of keys, elements and positions: the dictionary of a history, and the forms in which sentences show them."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -14,8 +14,8 @@ from harness.core.columns import NAMED
 from harness.core.promises import Bounds, Naming, StreamContract
 from harness.core.record import Json
 
-Name = Callable[[int], str]  # Shows a key or an element, in plain form.
-EpochName = Callable[[int], str]  # Shows an epoch.
+Name = Callable[[int], str]  # The plain form of a key or an element.
+EpochName = Callable[[int], str]  # The text of an epoch.
 _PATTERNS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
     {
         "commit-timestamp": ("timestamp {}", "resolved timestamp {}"),
@@ -30,7 +30,10 @@ _ENCODER: Final = msgspec.json.Encoder(order="sorted")
 
 
 class Dictionary:
-    """The ids of keys and elements, and back. Values that the history never named get an id below 0, only here."""
+    """Ids of keys and elements, and the values they stand for.
+
+    A value that the history lacks gets an id below 0, valid here only.
+    """
 
     def __init__(self, history: Path) -> None:
         path = history / "names.parquet"
@@ -59,7 +62,7 @@ class Dictionary:
 
 
 def number(identity: int) -> str:
-    """The plain form of a key or an element: its number, with a mark if that stands for another value."""
+    """The plain form of a key or element: its number, marked if it is the id of a value that is no number."""
     return str(identity) if identity < NAMED else f"#{identity - NAMED}"
 
 
@@ -72,7 +75,7 @@ def epoch_name(saved_bits: int | None) -> EpochName:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forms:
-    """The forms in which sentences name keys, positions and watermarks: patterns, and how positions are written."""
+    """The forms in which sentences name keys, positions and watermarks: patterns, and the notation of positions."""
 
     key_pattern: str = "{}"
     place_pattern: str = "position {}"
@@ -81,7 +84,7 @@ class Forms:
     low_bits: int | None = None
 
     def key(self, text: str, *, is_number: bool) -> str:
-        """A key; the pattern is for keys that are numbers."""
+        """The name of a key. The pattern applies to keys that are numbers."""
         return self.key_pattern.replace("{}", text) if is_number else text
 
     def digits(self, position: int) -> str:
@@ -99,14 +102,14 @@ class Forms:
         return self.mark_pattern.replace("{}", self.digits(position))
 
     def announced(self, position: int, subscriber: str) -> str:
-        """The beginning of a sentence: this watermark reached that subscriber."""
+        """The beginning of a sentence that says that the watermark reached the subscriber."""
         verb = "declared complete" if self.mark_pattern == self.place_pattern else "announced"
         return f"{capital(self.watermark(position))} was {verb} to {subscriber}"
 
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """The names of a history's keys, elements and positions. Called, it gives the plain form, as in fingerprints."""
+    """The names of a history's keys, elements and positions. A call gives the plain form, as in fingerprints."""
 
     plain: Name = number
     forms: Forms = field(default_factory=Forms)
@@ -119,7 +122,7 @@ class Names:
         return self.forms.key(self.plain(identity), is_number=0 <= identity < NAMED)
 
     def pair(self, key: int, value: int) -> str:
-        """A value and its key."""
+        """A value and its key, such as "value 17 of key k54"."""
         return f"value {self.plain(value)} of key {self.key(key)}"
 
 

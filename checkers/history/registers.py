@@ -1,4 +1,4 @@
-"""The declarations about registers: how to read them, their initial state, and what orders their versions."""
+"""Declarations about registers: how to read them, their initial state, and the sources of their version order."""
 
 import json
 from dataclasses import dataclass, replace
@@ -22,10 +22,10 @@ ModelName = Literal["register", "cas-register", "mutex", "key-value", "multi-reg
 class Register(msgspec.Struct, frozen=True, kw_only=True):
     """Options for reading a history of registers.
 
-    `model` None: derived from the names of the operations. `initial`: the value of each register at first; null is
-    nothing, and for key-value the empty text. Unless it is declared as known, a register may have held what nobody
-    wrote. `nil`: the meaning of a read that answers null: "absent" says that nothing is there, "anything" says nothing
-    at all.
+    `model` None: derived from the names of the operations. `initial`: the initial value of each register; null is
+    nothing, and for key-value the empty text. Unless the initial value is declared as known, a register may have held a
+    value that no operation wrote. `nil`: the meaning of a read that answers null: "absent" says that nothing is there,
+    "anything" says nothing at all.
     """
 
     model: ModelName | None = None
@@ -35,7 +35,7 @@ class Register(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Trust(Enum):
-    """Use of an order of time for versions: none, only as in theory of operation 6, or for every model."""
+    """Use of an order of time for versions: not at all, only by rule 6 of the theory of operation, or always."""
 
     NONE = "not used"
     TIMED = "timed"
@@ -45,9 +45,9 @@ class Trust(Enum):
 class Order(msgspec.Struct, frozen=True, kw_only=True):
     """The sources of the order of versions. The initial state is always one.
 
-    `commits`: the positions that the system itself reported for its transactions order their writes. `initial`: what
-    registers held before the history began, null for nothing; or, with `initial_by_first_transaction`, what the first
-    transaction wrote, whatever its times and its session say.
+    `commits`: the positions that the system itself reported for its transactions order their writes. `initial`: the
+    value of registers before the history began, null for nothing; or, with `initial_by_first_transaction`, the writes
+    of the first transaction, whatever its times and its session say.
     """
 
     writes_follow_reads: bool = True
@@ -73,16 +73,16 @@ ORDER: Final = Order()
 
 @dataclass(frozen=True, slots=True)
 class Initial:
-    """The state of registers at first, in ids of keys and values.
+    """The initial state of registers, in ids of keys and values.
 
-    Who reads one of `values` reads the initial state, and who writes one resets the register to it. Transaction `op`
-    (-1: none) wrote `written`, shape (key, value), before all others: that is the initial state, too.
+    A read of one of `values` reads the initial state, and a write of one resets the register to it. Transaction `op`
+    (-1: none) wrote `written`, pairs of key and value, before all others: these are the initial state, too.
     """
 
     values: tuple[int, ...] = ()
     op: int = -1
     written: tuple[tuple[int, int], ...] = ()
-    is_declared: bool = False  # Else a register may have held a value that nobody wrote.
+    is_declared: bool = False  # If not, a register may have held a value that no operation wrote.
 
     def applied(self, whole: Transactions) -> Transactions:
         """The same transactions with NOTHING in place of the initial state; `op` reads it instead of writing it."""
@@ -103,10 +103,10 @@ EMPTY: Final = Initial()
 
 
 def initial_state(history: Path, order: Order) -> Initial:
-    """The declared initial state of that history: null, and what `order` says.
+    """The declared initial state of that history: null, and what `order` declares.
 
     A first transaction that writes nothing but the declared value is the initial state as well. Raises ScenarioError if
-    the first transaction is declared to be that and cannot, HistoryError if the history is damaged.
+    the first transaction is declared to be it and cannot be, HistoryError if the history is damaged.
     """
     dictionary = Dictionary(history)
     declared = {dictionary.identity(value) for value in (None, order.initial)}
@@ -125,7 +125,7 @@ def initial_state(history: Path, order: Order) -> Initial:
 
 
 def _only_writes(whole: Transactions) -> bool:
-    """True if the first of those transactions is ok, and does nothing but write to registers."""
+    """True if the first of those transactions is ok, and only writes registers."""
     f = whole.f[int(whole.mop_start[0]) : int(whole.mop_start[1])]
     return bool(whole.outcome[0] == OK and len(f) and np.all(f == WRITE))
 

@@ -1,8 +1,8 @@
 """Streams from a history directory: the events of subscribers, and the writes of the source.
 
-The position of a write is the one that its operation reported (`commit_ts`), else the one of an event that delivered a
-value of the operation. An operation of unclear outcome counts only if one of its values was delivered. A row of a
-snapshot shows no position of its write: it has the position of the snapshot.
+The position of a write is the one that its operation reported (`commit_ts`), else that of an event that delivered a
+value of the operation. An operation of unclear outcome counts only if one of its values was delivered. The position of
+a snapshot row is that of the snapshot, and says nothing about the write.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -47,7 +47,10 @@ _TIMES: Final = ("epoch", "invoke_seq", "complete_seq", "txn")
 
 @dataclass(frozen=True, slots=True)
 class StreamLog:
-    """The unit of work: events of subscribers that are judged together. Ids are places in the lists of all names."""
+    """The unit of work: the events of `chosen` subscribers, judged together.
+
+    Ids are places in `subscribers` and `spans`.
+    """
 
     directory: str
     chosen: tuple[str, ...]
@@ -69,7 +72,7 @@ class Placement:
     span: Int64s
 
     def positions(self, op: Int64s) -> Int64s:
-        """The least position of each of those operations, NEVER if none is known."""
+        """The least position of each of those operations; NEVER if none is known."""
         return _lookup(self.op, self.position, op, NEVER)
 
 
@@ -77,7 +80,7 @@ NOTHING_DERIVED: Final = Placement(*(np.empty(0, np.int64) for _ in range(4)))
 
 
 def stream_logs(history: Path, contract: StreamContract) -> tuple[StreamLog, ...]:
-    """One log for each subscriber; one for all if a watermark binds several. Raises HistoryError."""
+    """One log per subscriber, or one for all of them if a watermark binds several. Raises HistoryError."""
     path = history / "events.parquet"
     found: dict[str, set[str]] = {"subscriber": set(), "span": set()}
     with opened(path, texts=list(found)) as file:
@@ -135,7 +138,7 @@ class EventsFile:
 
 
 def read_writes(history: Path, *, has_times: bool = True) -> SourceWrites:
-    """All writes of the source, by operation and in the order of each. Raises HistoryError if a file is damaged.
+    """All writes of the source, sorted by operation, each operation's in their order. Raises HistoryError on damage.
 
     Without `has_times` the columns for an operation's invocation, completion, epoch and transaction have only missing
     values.
@@ -148,7 +151,7 @@ def read_writes(history: Path, *, has_times: bool = True) -> SourceWrites:
 
 @dataclass(frozen=True, slots=True)
 class SourceGroup:
-    """The operations of one row group and their steps: the columns of writes, and those requested besides."""
+    """The operations of one row group and their steps: the columns that writes need, and those requested besides."""
 
     ops: pa.Table
     mops: pa.Table
@@ -187,10 +190,10 @@ NO_WRITES: Final = SourceWrites(**Columns(_WRITTEN, 0).whole())
 
 
 def placement_by(log: StreamLog, source: Path | None = None, *, threads: int = 1) -> Placement:
-    """The placement that one log gives to the operations in `source`, or else of its own history.
+    """The placement that one log gives to the operations of `source`, a history; None: the log's own.
 
-    Raises HistoryError if a file is damaged. Most histories need none: then only as much is read as shows that.
-    `threads` read at the same time.
+    Raises HistoryError if a file is damaged. Most histories need no placement: then only the columns that show this are
+    read. `threads` threads read at the same time.
     """
     source = source or Path(log.directory)
     if not log.spans and not _needs_placement(source, threads):
@@ -200,7 +203,7 @@ def placement_by(log: StreamLog, source: Path | None = None, *, threads: int = 1
 
 
 def placement_alone(log: StreamLog, writes: SourceWrites, deliveries: Callable[[], Deliveries]) -> Placement:
-    """The placement that a history's only log gives to these writes. Waits for its events only if one is needed."""
+    """The placement that the history's only log gives to these writes. Calls `deliveries` only if one is needed."""
     is_needed = bool(log.spans) or bool(_is_unplaced(writes).any())
     return placement(deliveries(), writes) if is_needed else NOTHING_DERIVED
 
@@ -220,7 +223,7 @@ def _any_needs_placement(source: Path, groups: Iterable[int]) -> bool:
             outcome, position = integers(table["outcome"], INFO), integers(table["commit_ts"], NEVER)
             unplaced = integers(table["index"])[_are_unplaced(outcome, position)]
             steps = mops.read_row_group(group, columns=["op", "f"] if len(unplaced) else [], use_threads=False)
-            # Few operations qualify, and most only read: looking for these costs less than looking for all writes.
+            # Few operations qualify, and most of these only read: testing their steps is cheaper than testing all.
             if len(unplaced):
                 writers = distinct(integers(steps["op"])[integers(steps["f"], 0) != READ])
                 if np.any(Places(writers).of(unplaced) >= 0):
@@ -229,7 +232,7 @@ def _any_needs_placement(source: Path, groups: Iterable[int]) -> bool:
 
 
 def placement(deliveries: Deliveries, writes: SourceWrites) -> Placement:
-    """The placement that follows from these deliveries. A value that two operations wrote to one key is ignored."""
+    """The placement that follows from these deliveries. A value that two operations wrote to one key shows nothing."""
     unplaced = distinct(writes.key[_is_unplaced(writes)])
     is_event = is_kind(deliveries.kind, (ROW, BACKFILL))
     rows = np.flatnonzero(is_event & (Places(unplaced).of(deliveries.key) >= 0))
@@ -258,7 +261,7 @@ def _are_unplaced(outcome: Int64s | Int8s, position: Int64s) -> Bools:
 
 
 def merged(placements: Iterable[Placement]) -> Placement:
-    """The placement that follows from the deliveries of all subscribers together."""
+    """The placement that follows from all of these together."""
     parts = list(placements)
     op, position = _least(np.concatenate([p.op for p in parts]), np.concatenate([p.position for p in parts]))
     key, span = _homes(np.concatenate([p.key for p in parts]), np.concatenate([p.span for p in parts]))
@@ -266,7 +269,10 @@ def merged(placements: Iterable[Placement]) -> Placement:
 
 
 def placed(writes: SourceWrites, known: Placement) -> SourceWrites:
-    """The writes with positions and partitions from deliveries; unobserved unclear writes get no position."""
+    """The writes with positions and partitions from deliveries.
+
+    An unclear write that was not delivered gets no position.
+    """
     position = writes.position
     if len(known.op) or np.any(writes.outcome == INFO):
         shown = known.positions(writes.op)

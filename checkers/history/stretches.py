@@ -4,16 +4,17 @@ Theory of operation. Between two generations most keys do not change: a *stretch
 that include the same operations of it. The history written here has the stretches as its keys.
 1. For each key, each generation's history has the same operations as one stretch. So whatever follows from a key by
    itself (edges, anomalies, chances to see them) follows from its stretch, once for all generations of the stretch.
-2. An operation stands once, with its micro-operations of every stretch that includes it. So the graph of dependencies
+2. An operation occurs once, with its micro-operations of every stretch that includes it. So the graph of dependencies
    has the edges of every generation's graph, and whatever is in no cycle here is in no cycle of any generation. A
-   cycle here may be made of edges of several generations: then it says nothing, and each must be judged by itself.
+   cycle here may be made of edges of several generations: then it proves nothing, and each generation must be judged
+   by itself.
 3. Counts of a key count once for each generation of its stretch. `Stretches.parts` are therefore histories of all
    stretches of one length.
-4. A failed operation by itself is nothing to see: it is here only in generations that include something else of its
-   key. Others include it as well, but nothing follows.
+4. A failed operation alone shows nothing: it is kept only in generations that include another operation on its key.
+   Other generations include it as well, but nothing follows from it there.
 5. Generations include writers until they are void (checkers/history/generations.py). So a key has one or a few
    stretches while it is in use, and one for all generations after that.
-The events of streams are repeated for every stretch of their key; their order stays.
+The events of streams are repeated for every stretch of their key, in the same order.
 """
 
 import shutil
@@ -45,18 +46,18 @@ _NAMES: Final = "names.parquet"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stretches:
-    """The keys of the history in `folder`: the generations from first[i] to last[i] of one key; (s,) each."""
+    """The history in `folder`, whose keys are stretches: stretch i spans generations first[i] to last[i]; (s,) each."""
 
     folder: Path
     generations: int
     first: Int64s
     last: Int64s
-    parts: tuple[tuple[int, Path], ...]  # The stretches of each length, as histories by themselves.
+    parts: tuple[tuple[int, Path], ...]  # (length, history of all stretches of that length)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Steps:
-    """Micro-operations, each in the generations from `first` to `last`: none if these are the wrong way round."""
+    """Micro-operations, each in the generations from `first` to `last`; in none if `first` is greater."""
 
     key: Int64s
     first: Int64s
@@ -65,7 +66,7 @@ class _Steps:
 
 
 def _beside_others(chunks: Sequence[_Steps]) -> list[_Steps]:
-    """The same, failed ones only where others of their key are (theory of operation, 4)."""
+    """The same steps. Failed ones stay only in generations with another step on their key (theory of operation, 4)."""
     every = concat(chunks)
     _, code = codes(every.key)
     first = np.full(int(code.max(initial=-1)) + 1, NEVER, np.int64)
@@ -85,15 +86,15 @@ def _beside_others(chunks: Sequence[_Steps]) -> list[_Steps]:
 
 @dataclass(frozen=True, slots=True)
 class _Cuts:
-    """The stretches of all keys: number i is keys[code] from one cut to the next, by key and generation."""
+    """The stretches of all keys: each goes from one cut to the next, and they are numbered by key and generation."""
 
     keys: Int64s
-    cuts: Int64s  # code * step + generation, ascending
+    cuts: Int64s  # place of the key * step + generation, ascending
     step: int
 
     @classmethod
     def of(cls, key: Int64s, first: Int64s, last: Int64s, *, step: int) -> "_Cuts":
-        """The stretches of rows about those keys, each in the generations from `first` to `last`."""
+        """The stretches of those keys, given steps on them, each in the generations from `first` to `last`."""
         keys, code = codes(key)
         return cls(keys, distinct(np.concatenate((code * step + first, code * step + last + 1))), step)
 
@@ -113,7 +114,10 @@ class _Cuts:
         return np.append(bounds[:-1], 0)[place], count[place]
 
     def generations(self) -> tuple[Int64s, Int64s]:
-        """The first and the last generation of each stretch. A key's last cut stands for none, of no length."""
+        """The first and the last generation of each stretch.
+
+        The last cut of a key begins none, and gets an empty range.
+        """
         first, code = self.cuts % self.step, self.cuts // self.step
         following = np.append(self.cuts[1:], -1)
         return first, np.where(following // self.step == code, following % self.step, first) - 1
@@ -128,7 +132,7 @@ def write_stretches(
     reported: Placement = NOTHING_DERIVED,
     is_locked: bool = False,
 ) -> Stretches | None:
-    """Write the generations before the last restart, as histories, into `folder`. O(n) for n rows of all stretches.
+    """Write all generations before the last restart into `folder`, as histories. O(n) for n rows of all stretches.
 
     None if the history has registers, or events by which a session begins with some keys: each generation must then be
     judged by itself. Raises HistoryError.
@@ -171,7 +175,7 @@ class _Rows:
         return bool(pc.all(is_list, min_count=0).as_py())
 
     def of_mops(self, until: int) -> _Steps:
-        """The micro-operations, in generations up to `until`."""
+        """The micro-operations, each with its generations, of which none is after `until`."""
         op = Places(integers(self.ops["index"])).of(integers(self.mops["op"]))
         return _Steps(
             key=integers(self.mops["key"]),
@@ -181,7 +185,7 @@ class _Rows:
         )
 
     def repeated(self, cuts: _Cuts, steps: _Steps, *, until: int) -> tuple[pa.Table, pa.Table]:
-        """Each operation once, and its micro-operations once for each stretch, which is their key."""
+        """Each operation once, and its micro-operations once per stretch, with the stretch as their key."""
         begin, count = cuts.of_rows(steps)
         mops = _with_keys(self.mops.take(pa.array(np.repeat(np.arange(len(begin)), count))), expand(begin, count))
         ops = as_unclear(self.ops, self.spans.unclear)
@@ -197,7 +201,7 @@ def _with_keys(table: pa.Table, key: Int64s) -> pa.Table:
 
 
 def _parts(folder: Path, whole: Sequence[tuple[pa.Table, pa.Table]], length: Int64s) -> Iterator[tuple[int, Path]]:
-    """The history of the stretches of each length."""
+    """Pairs of a length and the history of all stretches of that length."""
     ops, mops = (pa.concat_tables(tables) for tables in zip(*whole, strict=True))
     index, owner = integers(ops["index"]), integers(mops["op"])
     lengths, code = codes(length[integers(mops["key"])])
@@ -245,7 +249,7 @@ def _has_plain_events(path: Path) -> bool:
 
 
 def _write_events(path: Path, out: Path, cuts: _Cuts) -> None:
-    """Write the events once for each stretch of their key; those of a key without a stretch once, under a new key."""
+    """Write each event once per stretch of its key; one of a key without a stretch once, under a new key."""
     if not path.is_file():
         return
     with opened(path) as file, pq.ParquetWriter(out, file.schema_arrow, write_page_checksum=True) as writer:

@@ -1,8 +1,8 @@
 """Records of a run beside its streams, as values: operations that wrote, states, probes, faults, phases, sessions.
 
-These tables are small, so they are read into plain Python. A missing file counts as empty, as in a history from
-elsewhere. `seq` is a position in the journal: it orders records of all tables. Each function raises HistoryError if
-its file is damaged.
+These tables are small, so they are read into plain Python. A missing file counts as empty, as in a foreign history.
+`seq` is a position in the journal: it orders the records of all tables. Each function raises HistoryError if its file
+is damaged.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,7 +25,7 @@ _UNREADABLE: Final = (ValueError, TypeError, msgspec.DecodeError)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class State:
-    """One object of a node's state. `key_id` is the key as operations name it."""
+    """One object of a node's state. `key_id` is the id of the key in operations."""
 
     seq: int
     ns: int
@@ -50,7 +50,10 @@ class Sample:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Window:
-    """A fault while it was in force; `end_ns` is NEVER if it was not healed. Targets are nodes and links ("a>b")."""
+    """A fault and the time it was in force; `end_ns` is NEVER if it was not healed.
+
+    Targets are nodes and links ("a>b").
+    """
 
     excuse: Excuse
     targets: tuple[str, ...]
@@ -60,12 +63,12 @@ class Window:
     effect: int | None
 
     def names(self) -> Iterator[str]:
-        """Every node that it strikes directly or through a link."""
+        """Every node that the fault strikes, directly or through a link."""
         for target in self.targets:
             yield from target.split(">")
 
     def touches(self, node: str) -> bool:
-        """True if that node or one of its links is struck."""
+        """True if the fault strikes that node or one of its links."""
         return any(name == node for name in self.names())
 
 
@@ -107,7 +110,10 @@ class Session:
 def rows(
     history: Path, table_name: str, columns: Sequence[str], **chosen: Sequence[str | int]
 ) -> list[Mapping[str, Any]]:
-    """Those columns of a table, one mapping per row, by `seq`; only rows whose column in `chosen` has such a value."""
+    """Those columns of a table, one mapping per row, by `seq`.
+
+    With `chosen`, only rows in which each named column has one of the given values.
+    """
     path = history / f"{table_name}.parquet"
     if not path.is_file():
         return []
@@ -131,7 +137,7 @@ def states(history: Path, names: Dictionary, *objects: str) -> dict[str, list[St
 
 
 def first_reports(states: Sequence[State]) -> list[State]:
-    """Of the states with one key the first: every node may report a restart of the whole cluster."""
+    """The first state of each key: every node may report a restart of the whole cluster."""
     return list({state.key_id: state for state in reversed(states)}.values())[::-1]
 
 
@@ -144,7 +150,7 @@ def samples(history: Path, *names: str) -> dict[str, list[Sample]]:
 
 
 def windows(history: Path, excuses: Excuses) -> tuple[Window, ...]:
-    """The faults that began, by the number of their steps, with what they excuse."""
+    """The faults that began, in the order of the plan's steps, with what they excuse."""
     phase: dict[str, dict[int, Mapping[str, Any]]] = {"begin": {}, "effect": {}, "end": {}}
     for row in rows(history, "faults", ["seq", "ns", "step", "phase", "kind", "targets", "effect"]):
         phase.setdefault(row["phase"], {})[row["step"]] = row

@@ -103,7 +103,7 @@ class Append(NamedTuple):
 
 
 class Load(NamedTuple):
-    """A read of a register; `value` is NOTHING if none was ever written. One without a result is a `Read`."""
+    """A read of a register; `value` is NOTHING if it was never written. A read without a result is a `Read`."""
 
     key: int
     value: int
@@ -191,7 +191,7 @@ def select(transactions: Transactions, rows: Int64s) -> Transactions:
 
 
 def select_steps(transactions: Transactions, mops: Int64s) -> Transactions:
-    """The transactions with those micro-operations only, which must ascend; those without any are left out."""
+    """The transactions reduced to those micro-operations, which must ascend; transactions without any are left out."""
     count = np.bincount(np.searchsorted(transactions.mop_start, mops, side="right") - 1, minlength=1)
     rows = np.flatnonzero(count)
     whole = select(transactions, rows)
@@ -224,14 +224,14 @@ def _starts(lengths: Iterable[int]) -> Int64s:
 
 
 def _gathered(start: Int64s, rows: Int64s) -> tuple[Int64s, Int64s]:
-    """The places inside the runs of those rows, and the starts of the runs once they follow each other."""
+    """The places of all elements in the runs of those rows, and where each run starts once they are laid end to end."""
     lengths = start[rows + 1] - start[rows]
     starts = np.concatenate(([0], np.cumsum(lengths)))
     return np.arange(starts[-1]) + np.repeat(start[rows] - starts[:-1], lengths), starts
 
 
 def _values(column: pa.ChunkedArray, is_read: Bools, is_empty: Bools) -> Int64s:
-    """Values; for reads without one, NOTHING (`is_empty`: the register was never written) or UNKNOWN."""
+    """The values of register steps. A read without a value has NOTHING if `is_empty` (never written), else UNKNOWN."""
     values = integers(column)
     if not column.null_count:
         return values

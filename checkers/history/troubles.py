@@ -1,4 +1,4 @@
-"""Violations as findings: those of one anomaly become one finding, with the first as its example, and their number."""
+"""Violations as findings: one finding per anomaly, with the first violation as its example and their number."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,10 +10,10 @@ from harness.core.verdict import Finding, Judgement
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """A violation. `facts` make the fingerprint.
+    """A violation. The fingerprint is made of `facts`.
 
     `ops` are the operations to look at, and `events` the journal positions. Violations of one anomaly are reported
-    together, unless they are of different groups. `count`: it stands for so many.
+    together, unless their groups differ. `count`: the number of violations that this one stands for.
     """
 
     anomaly: str
@@ -30,7 +30,7 @@ def findings(
 ) -> tuple[Finding, ...]:
     """One finding for each anomaly and group, in the order of `anomalies`, then of the first violation.
 
-    `scope` are facts of all fingerprints: the checker if it is not given, so that two checks do not share a finding.
+    `scope` is part of all fingerprints. By default it is the checker, so that two checks do not share a finding.
     """
     scope = (checker,) if scope is None else scope
     alike: dict[tuple[str, object], list[Trouble]] = {}
@@ -50,7 +50,10 @@ def judgement(
     unknown: Mapping[str, str] | None = None,
     facts: Mapping[str, Json] | None = None,
 ) -> Judgement:
-    """The judgement of a check, with findings as by `findings`. An anomaly with a finding is never also unknown."""
+    """The judgement of a check, with the findings that `findings` makes.
+
+    An anomaly with a finding is never also unknown.
+    """
     found = findings(checker, anomalies, troubles, scope=scope)
     shown = {finding.anomaly for finding in found}
     return Judgement(

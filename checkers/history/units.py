@@ -7,16 +7,16 @@ from checkers.columns.index import codes, first_rows, is_kind
 from harness.core.columns import BACKFILL, NEVER, OK, ROW, Deliveries, Int64s, SourceWrites
 from harness.core.promises import StreamContract
 
-NO_KEY = -1  # The key of a row that its unit's size announced and nobody saw: covered where all keys are.
+NO_KEY = -1  # The key of an announced row that nobody received: a watermark covers it if it covers all keys.
 
 
 def announced_writes(deliveries: Deliveries) -> SourceWrites:
     """The rows of a stream's units, as writes of one operation for each unit.
 
-    Rows that were seen have their own key, value, position and number. Rows that are missing from the announced size
-    have only the unit's highest position. A row without a unit that has position, key and number of a row with one, but
-    another value, becomes a write by itself; otherwise it would count as that row. Only the rule for torn units may use
-    these writes.
+    A row that was received has its own key, value, position and number. A row that is missing from the announced size
+    has only the unit's highest position. A row without a unit that has the position, key and number of a row with one,
+    but another value, becomes a write by itself; otherwise it would count as that row. Only the rule for torn units may
+    use these writes.
     """
     d = deliveries
     is_unit = is_kind(d.kind, (ROW, BACKFILL)) & (d.unit != NEVER)
@@ -72,12 +72,12 @@ def _rivals(deliveries: Deliveries, named: Int64s) -> Int64s:
 
 
 def unit_names(writes: SourceWrites) -> Int64s:
-    """The number by which events may name each write's unit: its transaction's; NEVER if two operations share it."""
+    """The number by which events may name each write's unit: its transaction's. NEVER if two operations share it."""
     txn, op = writes.txn, writes.op
     is_same = txn[1:] == txn[:-1]
     is_same &= op[1:] != op[:-1]
     if not is_same.any() and runs.is_ascending(txn):
-        return txn  # The usual case: they count up, and each operation has its own.
+        return txn  # The usual case: the numbers ascend, and each operation has its own.
     result = txn.copy()
     name = codes(writes.txn)
     least = np.full(int(name.max(initial=-1)) + 1, NEVER)
@@ -89,7 +89,7 @@ def unit_names(writes: SourceWrites) -> Int64s:
 
 
 def unit_of(writes: SourceWrites, contract: StreamContract) -> Int64s:
-    """The unit of each write, which must not be torn: its epoch, or its operation."""
+    """The unit of each write, the set of writes that must not be torn: an epoch, or an operation."""
     if contract.atomic_unit == "epoch":
         return epoch_of(writes, contract)
     return writes.op
@@ -101,8 +101,9 @@ def epoch_of(columns: Deliveries | SourceWrites, contract: StreamContract) -> In
 
 
 def is_final_only(contract: StreamContract) -> bool:
-    """True if a position has one event for each key.
+    """True if a position has only one event for each key, the last change.
 
-    Then neither a number in the unit nor a value is needed: nobody knows which of an epoch's operations wrote last.
+    Then neither a number in the unit nor a value is needed: the history does not say which of an epoch's operations
+    wrote last.
     """
     return contract.unit_rows == "final" and (contract.atomic_unit == "epoch" or contract.is_position_unique)

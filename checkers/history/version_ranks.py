@@ -1,7 +1,7 @@
 """The source's own order of the versions of each key, as reads of lists show it.
 
-The longest list that was read of a key is the order of its elements. From the point where another read differs from it
-(for example after a restart that lost acknowledged writes), the order is unknown. It is also unknown from an element on
+The longest list that was read of a key is the order of its elements. From the point on where another read differs from
+it (for example after a restart that lost acknowledged writes), the order is unknown, and so it is from an element on
 that the list contains twice. Elements that were never read have no rank.
 """
 
@@ -44,7 +44,7 @@ class Lists:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """A history while it is read. `readers` are the operations that wrote nothing.
+    """A history whose files are still being read. `readers` are the operations that wrote nothing.
 
     `writes` are placed and ranked already; `deliveries` waits for the events of the log.
     """
@@ -64,7 +64,7 @@ def reading(
     has_times: bool = True,
     threads: int = 1,
 ) -> Iterator[Reading]:
-    """The source of a log, while `threads` threads read its events. Raises HistoryError if a file is damaged.
+    """The source of a log, while `threads` threads read the log's events. Raises HistoryError if a file is damaged.
 
     `known` is the placement that follows from all logs; None if this is the only one. Without `has_times` there are no
     readers, and the writes have no times.
@@ -125,7 +125,7 @@ def read_ranked(history: Path, writes: SourceWrites) -> SourceWrites:
 
 
 def ranked(writes: SourceWrites, parts: Sequence[Lists]) -> SourceWrites:
-    """The writes with their ranks in the certain parts of lists; `parts` come from `longest`. O(n log n).
+    """The writes with their ranks, from the certain places of lists; `parts` come from `longest`. O(n log n).
 
     A value that several operations may have written to one key has no rank.
     """
@@ -171,7 +171,7 @@ def _between(lists: Lists, low: int, high: int) -> Lists:
 
 
 def _rank(writes: SourceWrites, rows: Int64s, lists: Lists, version: Int64s) -> None:
-    """Put the ranks of those rows, which are writes of the keys of `lists`, into `version`."""
+    """Store the ranks of those rows, writes of the keys of `lists`, in `version`."""
     at = expand(lists.start, lists.known)
     key, element = np.repeat(lists.key, lists.known), lists.elements[at]
     rank = at - np.repeat(lists.start, lists.known)
@@ -214,7 +214,7 @@ def joined(parts: Iterable[Lists]) -> Lists:
 
 
 def lists_of(key: Int64s, length: Int64s, elements: Int64s) -> Lists:
-    """Lists that follow each other in `elements`, each certain as a whole."""
+    """Lists that follow each other in `elements`, each of them certain as a whole."""
     return Lists(key=key, start=np.cumsum(length) - length, length=length, known=length, elements=elements)
 
 
