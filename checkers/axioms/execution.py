@@ -5,8 +5,10 @@ Theory of operation.
 2. A session is what one process did, one operation after the other. A transaction without a clear outcome is alone in
    its session: nobody knows when it took effect.
 3. A list's versions are in the order of its longest read. A committed append that no read shows comes after them.
-4. A key is left out if a value that was read has two writers, or if it is used as a list and as a register. A read of
-   what no committed transaction wrote says nothing here.
+4. A value that was read, and that no committed transaction wrote, was there at first, if that is possible: what follows
+   from that alone is no proof (`sure`).
+5. A key is left out if a value that was read has two writers, if it had two values at first, or one that nobody wrote
+   though all are declared, or if it is used as a list and as a register.
 """
 
 from collections.abc import Sequence
@@ -30,7 +32,7 @@ _LAST: Final = np.iinfo(np.int64).max  # The rank of an append that no read show
 class Views:
     """External reads, by transaction, then key: `reader` sees what `writer` (or INITIAL) wrote to `key`.
 
-    `rank` is that of the version that the writer left.
+    `rank` is that of the version that the writer left. `is_assumed`: nobody wrote what it shows (rule 4).
     """
 
     reader: Int64s
@@ -38,6 +40,7 @@ class Views:
     writer: Int64s
     rank: Int64s
     place: Int64s  # In the reader.
+    is_assumed: Bools
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +69,7 @@ class Execution:
 
     `end` is the moment after it, NEVER if nobody knows. `session` and `turn`: its number, and the place in it from 0.
     Columns of shape (n,). `versions` are the neighbours in known orders.
-    `left_out`: the number of keys that rule 4 leaves out.
+    `left_out`: the number of keys that rule 5 leaves out.
     """
 
     op: Int64s
@@ -124,11 +127,17 @@ def _row_of(installs: Installs, writer: Int64s, key: Int64s, keys: int) -> Int64
     return np.where(is_there & (writer >= 0), row, -1)
 
 
-def execution(parts: Accesses) -> Execution:
-    """The execution of those accesses."""
+def sure(history: Execution) -> Execution:
+    """The execution without the reads of rule 4."""
+    return replace(history, views=take(history.views, ~history.views.is_assumed))
+
+
+def execution(parts: Accesses, *, is_declared: bool = False) -> Execution:
+    """The execution of those accesses. `is_declared`: registers held nothing at first but what is declared."""
     ops = ordered_by(parts.ops, "index")
     every = distinct(np.concatenate((parts.reads.key, parts.writes.key)))
-    keys = every[~np.isin(every, _unclear_keys(parts))]
+    unclear = np.append(_unclear_keys(parts), _keys_with_two_firsts(parts, is_declared=is_declared))
+    keys = every[~np.isin(every, unclear)]
     lists = take(parts.lists, np.isin(parts.lists.key, keys))
     reads = take(parts.reads, np.isin(parts.reads.key, keys))
     writes = take(parts.writes, np.isin(parts.writes.key, keys))
@@ -154,7 +163,7 @@ def execution(parts: Accesses) -> Execution:
 
 
 def _unclear_keys(parts: Accesses) -> Int64s:
-    """The keys that rule 4 leaves out."""
+    """The keys of two kinds, and those with a value that was read and has two writers."""
     reads, writes = parts.reads, parts.writes
     of_lists = np.concatenate((reads.key[reads.is_list], writes.key[writes.is_list]))
     of_registers = np.concatenate((reads.key[~reads.is_list & (reads.value != NOTHING)], writes.key[~writes.is_list]))
@@ -165,6 +174,27 @@ def _unclear_keys(parts: Accesses) -> Int64s:
     return np.concatenate((np.intersect1d(of_lists, of_registers), writes.key[is_again & is_shown]))
 
 
+def _keys_with_two_firsts(parts: Accesses, *, is_declared: bool) -> Int64s:
+    """The keys of which reads show two values that nobody wrote, the initial state included."""
+    reads = parts.reads
+    is_first = _writer_rows(reads, parts.writes) < 0
+    seen = _Firsts(reads.key[is_first], reads.value[is_first])
+    if is_declared:
+        keys = distinct(seen.key)
+        nothing = np.full(len(keys), NOTHING)
+        seen = _Firsts(np.append(seen.key, keys), np.append(seen.value, nothing))
+    seen = distinct_by(seen)
+    return seen.key[Join((seen.key,), (seen.key,)).count > 1]
+
+
+@dataclass(frozen=True, slots=True)
+class _Firsts:
+    """Values that registers, or last elements that lists, may have held at first."""
+
+    key: Int64s
+    value: Int64s
+
+
 def _writer_rows(reads: Reads, writes: Writes) -> Int64s:
     """For each read the row of the write that it shows; -1 if there is none."""
     return Join((reads.key, reads.value), (writes.key, writes.value)).first
@@ -172,11 +202,10 @@ def _writer_rows(reads: Reads, writes: Writes) -> Int64s:
 
 def _views(reads: Reads, row: Int64s, owner: Int64s, node: Places, key: Places, installs: Installs, keys: int) -> Views:
     reader, code, writer = node.of(reads.op), key.of(reads.key), owner[row]
-    known = (reads.value == NOTHING) | (row >= 0)
     install = _row_of(installs, writer, code, keys)
     rank = np.where(install >= 0, np.append(installs.rank, UNRANKED)[install], UNRANKED)
-    views = Views(reader, code, writer, rank, reads.place)
-    return ordered_by(take(views, known & (views.reader != writer)), "reader", "key")
+    views = Views(reader, code, writer, rank, reads.place, (row < 0) & (reads.value != NOTHING))
+    return ordered_by(take(views, views.reader != writer), "reader", "key")
 
 
 class _Orders:

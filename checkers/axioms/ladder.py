@@ -12,7 +12,7 @@ from typing import Final
 from checkers.axioms import polygraph, weak
 from checkers.axioms.accesses import accesses, union
 from checkers.axioms.cycles import Contradiction
-from checkers.axioms.execution import Execution, execution
+from checkers.axioms.execution import Execution, execution, sure
 from checkers.axioms.levels import Level, is_ordered
 from checkers.axioms.polygraph import Unsolved
 from checkers.axioms.weak import Axiom, Breach, Undecided
@@ -52,6 +52,7 @@ RUNGS: Final = tuple(
 )
 ANOMALIES: Final = frozenset(rung.anomaly for rung in RUNGS)
 Evidence = Breach | Contradiction
+UNWRITTEN: Final = "unwritten-values: what nobody wrote was read, and if it was there at first, no order explains that"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +81,8 @@ NO_ANSWERS: Final = Answers(frozenset(), (), {})
 
 def whole(chunks: Dataset[Source], *, initial: Initial) -> Execution:
     """The execution of all chunks. Raises HistoryError if one is damaged."""
-    return execution(union(chunks.map(partial(accesses, initial=initial)).collect()))
+    parts = chunks.map(partial(accesses, initial=initial)).collect()
+    return execution(union(parts), is_declared=initial.is_declared)
 
 
 def answers(history: Execution, anomalies: Iterable[str]) -> Answers:
@@ -119,7 +121,18 @@ def answers(history: Execution, anomalies: Iterable[str]) -> Answers:
 
 
 def _decided(history: Execution, rung: Rung, *, rounds: int | None) -> Evidence | Open | None:
-    """The evidence that the rung is broken, or the reason why there is no answer; None if it holds."""
+    """The evidence that the rung is broken, or the reason why there is no answer; None if it holds.
+
+    It is not broken by what follows only if values that nobody wrote were there at first.
+    """
+    found = _explained(history, rung, rounds=rounds)
+    if found is None or not history.views.is_assumed.any():
+        return found
+    return _explained(sure(history), rung, rounds=rounds) or Open(UNWRITTEN)
+
+
+def _explained(history: Execution, rung: Rung, *, rounds: int | None) -> Evidence | Open | None:
+    """The same, with all reads of the history."""
     if isinstance(rung.model, Axiom):
         try:
             return weak.breach(history, rung.model, has_sessions=rung.order == PROCESS)

@@ -71,6 +71,7 @@ def _tally(versions: Versions) -> Counter[str]:
             "appends-ok": int(np.count_nonzero(is_ok)),
             "appends-placed": int(np.count_nonzero(is_ok & is_placed[:-1])),
             "elements-without-writer": int(np.count_nonzero(versions.writer < 0)),
+            "unwritten-twice": int(np.count_nonzero(_has_two_firsts(versions))),
             "garbage-read": int(np.count_nonzero(versions.read_length)),
             "G1a": int(np.count_nonzero(has_failed[code])),
             "G1b": int(np.count_nonzero(has_passing[code])),
@@ -79,6 +80,19 @@ def _tally(versions: Versions) -> Counter[str]:
             "lost-update": int(np.count_nonzero(rows.reads.is_update)),
         }
     )
+
+
+def _has_two_firsts(versions: Versions) -> Bools:
+    """True for keys with elements that nobody appended, unless all reads begin with them: they were there at first."""
+    unwritten = np.flatnonzero(versions.writer < 0)
+    code = versions.order_code[unwritten]
+    count = np.bincount(code, minlength=len(versions.keys))
+    result: Bools = np.bincount(code, unwritten - versions.order_start[code] >= count[code], len(versions.keys)) > 0
+    shown = versions.last_place + 1 - versions.order_start[versions.read_code]
+    shown[versions.last_place < 0] = 0
+    is_shorter = shown < count[versions.read_code]
+    result |= np.bincount(versions.read_code[is_shorter], minlength=len(versions.keys)) > 0
+    return result
 
 
 def _incompatible_order(versions: Versions) -> tuple[Sighting, ...]:

@@ -158,7 +158,10 @@ class Explainer:
         if step.source == INITIAL:
             return
         if step.kind != AXIOM:
-            relation, why = self._reason(step.source, step.target, step.kind)
+            reasons = self._reasons(self._operations[step.source], self._operations[step.target], step.kind)
+            # A longer reason than one key's reads is possible, where some of its versions are of nobody that committed.
+            plain = f"{target} read what {source} wrote" if step.kind == WR else f"{target} wrote after {source} did"
+            relation, why = next(reasons, (_RELATIONS[step.kind], Reason(plain)))
             yield Step(source=source, target=target, relation=relation, sentence=why.sentence)
             return
         through = ", ".join(f"T{op}" for op in step.path[1:-1])

@@ -59,7 +59,7 @@ def unknown(
         reasons |= dict.fromkeys(set(TRANSACTIONAL) - _ANYWAY, reason)
     is_garbage = tally["unwritten-twice"] or (tally["values-without-writer"] and options.initial.is_declared)
     if is_garbage and "garbage-read" not in forbidden:
-        reasons["G1a"] = "; ".join(unwritten(report, options))
+        reasons |= dict.fromkeys(("G1a", *answers.unknown), "; ".join(unwritten(report, options)))
     found = {sighting.anomaly for sighting in report.sightings} | {named.anomaly for named in cycles.search.named}
     found |= {anomaly for anomaly, _ in answers.broken}
     reasons |= {name: reasons[cover] for name, cover in COVERS.items() if cover in reasons}
@@ -84,16 +84,16 @@ def _reason(left_out: Sighting, name: Names) -> str:
 
 
 def unwritten(report: Report, options: Options) -> list[str]:
-    """A sentence about the reads of registers that show what nobody wrote; none if there are none, or all are lists."""
+    """A sentence about the reads of what nobody wrote; none if there are none."""
     sighting = next((one for one in report.sightings if one.anomaly == "garbage-read"), None)
-    if sighting is None or not report.tally["values-without-writer"]:
+    if sighting is None:
         return []
     example, twice = sighting.example, report.tally["unwritten-twice"]
     reads = "" if sighting.count == 1 else f", one of {sighting.count} such reads"
-    remark = "if registers held it at first, declare that with --initial"
+    remark = "if keys held it at first, declare that with --initial"
     if options.initial.is_declared:
         remark = "nor was it declared as the initial value"
     elif twice:
-        remark = f"{twice} register(s) had two such values, of which only one can have been there at first"
+        remark = f"{twice} key(s) had two such values, of which only one can have been there at first"
     read = f"T{example.op} read {options.name(example.element)} in {options.name.key(example.key)}"
     return [f"garbage-read: {read}, which nobody wrote{reads}; {remark}"]

@@ -37,6 +37,9 @@ MORE = {
     # With sessions parallel snapshot isolation is a model of ours that only this cycle rules out.
     "G-nonadjacent/default-strict": {"G-single-process"},
 }
+# Nobody wrote what they read. It cannot have been there at first, so that only a writer whom the history does not name
+# explains them: Elle passes them, we leave them open.
+OPEN = {"read-not-just-written/strict+lin-keys", "wfr/no-wfr"}
 
 pytestmark = pytest.mark.skipif(not UNIT.is_dir(), reason=f"{UNIT} is absent")
 
@@ -146,7 +149,7 @@ def test_the_verdict_is_elles(case: Case) -> None:
     judgement = check_sources([to_transactions(history(case))], ENGINE, options(case))
     ours = {finding.anomaly for finding in judgement.findings}
     theirs = set(case.anomaly_types) - CONVENTIONS
-    assert valid(judgement) == case.valid, (ours, theirs)
+    assert valid(judgement) == ("unknown" if case.name in OPEN else case.valid), (ours, theirs)
     assert ours - MORE.get(case.name, set()) <= models.implied(theirs)
     assert theirs <= models.implied(ours)
     allowed = judgement.facts["allowed_anomalies"]

@@ -93,7 +93,7 @@ def holds(operations: Sequence[Operation], model: str, *, has_sessions: bool) ->
         at = {op: place for place, op in enumerate(order)}
         if any(at[a] >= at[b] for a, b in base) or not _fits_lists(operations, known, order):
             continue
-        if _explains(known, at, VISIBLE[model](known, base, at)):
+        if explains(known, at, VISIBLE[model](known, base, at)):
             return True
     return False
 
@@ -114,7 +114,7 @@ def _fits_lists(operations: Sequence[Operation], known: Facts, order: Sequence[i
     )
 
 
-def _explains(known: Facts, at: dict[int, int], is_visible: Callable[[int, ExternalRead], bool]) -> bool:
+def explains(known: Facts, at: dict[int, int], is_visible: Callable[[int, ExternalRead], bool]) -> bool:
     """True if no visible writer of what a read shows comes after the one that it shows."""
     return not any(
         writer not in {read.writer, read.reader}

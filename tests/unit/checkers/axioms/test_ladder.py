@@ -11,7 +11,7 @@ from checkers.axioms import clocks, polygraph, reach, weak
 from checkers.axioms.accesses import accesses, union
 from checkers.axioms.cycles import Contradiction
 from checkers.axioms.execution import Execution, execution
-from checkers.axioms.ladder import Rung, answers
+from checkers.axioms.ladder import UNWRITTEN, Rung, answers
 from checkers.axioms.levels import Level
 from checkers.axioms.polygraph import Unsolved
 from checkers.axioms.weak import Axiom
@@ -21,9 +21,10 @@ from checkers.history.transactions import Append, Load, Operation, Read, Source,
 from checkers.transactions.check import check_sources
 from checkers.transactions.options import Options
 from harness.core.columns import NOTHING, OK
-from tests.bench.axioms import NAMES, UNTIMED, holds
+from tests.bench.axioms import NAMES, UNTIMED, holds, misjudged, verdict
 from tests.oracles import axioms
 from tests.worlds.drawn_transactions import cut
+from tests.worlds.troubled_histories import troubled
 from tests.worlds.weak_histories import drawn
 from tests.worlds.weak_stores import causal
 
@@ -53,6 +54,16 @@ def test_drawn_histories_are_judged_as_brute_force_judges_them(lists: bool) -> N
             assert holds(ours, rung) == expected, (SEED + number, rung, operations)
             seen[rung, expected] += 1
     assert all(seen[rung, verdict] > 5 for rung in UNTIMED for verdict in (True, False))
+
+
+@pytest.mark.parametrize("lists", [True, False])
+def test_what_is_unclear_is_neither_accused_nor_passed_against_brute_force(lists: bool) -> None:
+    print(f"seed {SEED}")
+    seen = set[str]()
+    for number in range(12):
+        assert list(misjudged(SEED + number, lists=lists)) == []
+        seen.add(verdict([to_transactions(troubled(Random(SEED + number), lists=lists))], "serializable"))
+    assert seen >= {"valid", "invalid"}
 
 
 @pytest.mark.parametrize("lists", [True, False])
@@ -147,6 +158,34 @@ def test_a_key_with_an_unclear_writer_is_left_out() -> None:
     twice = history((Store(0, 1),), (Store(0, 1), Store(1, 1)), (Load(0, 1), Load(1, NOTHING)))
     ours = of(to_transactions(twice))
     assert (ours.left_out, ours.keys.tolist()) == (1, [1])
+
+
+def test_a_register_that_was_reset_is_left_out_and_so_nothing_holds() -> None:
+    # Who read nothing saw the first state or the reset.
+    reset = to_transactions(history((Store(0, 1),), (Store(0, NOTHING), Store(1, 1)), (Load(0, NOTHING), Load(1, 1))))
+    assert of(reset).left_out == 1
+    assert verdict([reset], "serializable") == "unknown"
+
+
+def test_a_value_that_nobody_wrote_proves_nothing_but_is_no_proof_of_innocence_either() -> None:
+    # If key 0 held 9 at first, then its reader misses a write of the transaction that it sees.
+    unwritten = history((Store(0, 1), Store(1, 1)), (Load(0, 9), Load(1, 1)))
+    ours = of(to_transactions(unwritten))
+    assert answers(ours, ["fractured-read"]).unknown == {"fractured-read": UNWRITTEN}
+    judgement = check_sources([to_transactions(unwritten)], LocalEngine(1), Options(model="read-atomic"))
+    assert judgement.findings == ()
+    assert set(judgement.unknown) == {"fractured-read"}
+    harmless = history((Store(0, 1), Store(1, 1)), (Load(0, 9), Load(1, NOTHING)))
+    assert answers(of(to_transactions(harmless)), ["fractured-read"]).absent == {"fractured-read"}
+
+
+def test_a_list_may_have_had_elements_at_first_that_all_reads_show() -> None:
+    first = to_transactions(history((Read(0, (9,)),), (Append(0, 1),), (Read(0, (9, 1)),)))
+    assert verdict([first], "strict-serializable") == "valid"
+    for odd in (history((Read(0, (9,)),), (Read(0, ()),)), history((Append(0, 1),), (Read(0, (1, 9)),))):
+        judgement = check_sources([to_transactions(odd)], LocalEngine(1), Options(model="read-committed"))
+        assert judgement.findings == ()
+        assert "which nobody wrote" in judgement.unknown["G1a"]
 
 
 def test_a_causal_store_is_judged_with_clocks_that_follow_the_sessions(monkeypatch: pytest.MonkeyPatch) -> None:

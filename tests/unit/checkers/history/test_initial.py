@@ -40,14 +40,15 @@ def test_what_nobody_wrote_is_named_and_may_have_been_there_at_first(tmp_path: P
     assert report.verdict == "valid"
     notes = report.facts["notes"]
     assert isinstance(notes, list)
-    assert "T2 read 0 in :x, which nobody wrote; if registers held it at first" in str(notes[0])
+    assert "T2 read 0 in :x, which nobody wrote; if keys held it at first" in str(notes[0])
+    assert judged(tmp_path, HIDDEN, "strong-session-serializable", None).verdict == "unknown"
     assert judged(tmp_path, HIDDEN, "strong-session-serializable", "0").verdict == "invalid"
 
 
 def test_of_two_values_that_nobody_wrote_one_is_garbage(tmp_path: Path) -> None:
     report = judged(tmp_path, (*HIDDEN, ("[[:r :x 7]]", 2)), "serializable", None)
     assert report.verdict == "unknown"
-    assert "1 register(s) had two such values" in report.reason
+    assert "1 key(s) had two such values" in report.reason
 
 
 def test_what_was_not_declared_was_not_there(tmp_path: Path) -> None:
