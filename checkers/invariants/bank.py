@@ -1,15 +1,15 @@
-"""Bank: money moves between accounts, so every read of all of them shows the same sum.
+"""Bank: money moves between accounts, so every read of all accounts shows the same sum.
 
 A plain read is a map from accounts to balances. Of each read only the first violation counts, in this order: an unknown
-account, an account without a balance, a wrong sum, a balance below zero. Accounts, and the sum unless it is given, are
-taken from the first read.
+account, an account without a balance, a wrong sum, a balance below zero. The first read gives the accounts, and the sum
+unless that is declared.
 
 In transactions over lists an account is a key, and a transfer appends "N:-A" to one and "N:+A" to another: the balance
-is the sum of what was read. Accounts begin empty, so all of them together come to zero; one alone may fall below it. A
-read counts if it shows every account that money can have come from, as far as transfers link them.
+is the sum of the elements read. Accounts begin empty, so all of them together come to zero; a single one may be
+negative. A read counts if it shows every account that transfers link to those it shows: money may have come from there.
 
-Witnesses: for wrong-total, reads that ended after some transfer had begun (unless it is the first read and that gives
-the sum); for the others, reads.
+Witnesses: for wrong-total, reads that ended after some transfer had begun (except the first read if it gives the sum);
+for the others, reads.
 """
 
 from collections import Counter
@@ -38,7 +38,7 @@ class Read(NamedTuple):
 
 
 def check(history: Path, context: Context) -> Judgement:
-    """The judgement of all reads of a bank, whose total may be declared. Raises HistoryError if a file is damaged."""
+    """The judgement of all reads of a bank, whose sum may be declared. Raises HistoryError if a file is damaged."""
     return judged(operations(history, context.home(history)), context.bounds.total)
 
 
@@ -106,7 +106,7 @@ def _trouble(anomaly: str, read: Read, sentence: str) -> Trouble:
 
 
 def _list_reads(operations: Sequence[Op]) -> Iterator[Read]:
-    """Reads of whole groups of accounts, in transactions over lists."""
+    """Reads of whole groups of linked accounts, in transactions over lists."""
     group: dict[Token, tuple[Token, ...]] = {}
     begun: dict[Token, int] = {}  # By account: the first transfer.
     for op in operations:

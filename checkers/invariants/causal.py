@@ -1,12 +1,13 @@
-"""Causal reverse, and sequential: a read that shows a later write, and misses an earlier one.
+"""Causal reverse, and sequential: reads that show a later write and miss an earlier one.
 
-*causal-reverse* (and Jepsen's comments): a read that shows a write must show every write that had ended before that one
-began. Among the writes that a read shows, the one that began last requires all that the others require.
+*causal-reverse* (and Jepsen's comments): a read that shows a write must show every write that ended before the shown
+one began. Among the writes that a read shows, the one that began last requires all that the others require.
 
 *sequential*: a client writes the parts of a key one after the other, and reads return them from the last to the first:
-[key, [newest, ..., oldest]], with null for a missing part. After a part that is there, all the rest must be.
+[key, [newest, ..., oldest]], with null for a missing part. After a part that is there, all the rest must be there.
 
-Witnesses: reads that show a write which others precede; reads that show something before the last place.
+Witnesses: for causal-reverse, reads that show a write which other writes precede; for sequential, reads that show a
+part other than the oldest.
 """
 
 from collections.abc import Iterator, Sequence
@@ -30,7 +31,7 @@ SEQUENTIAL_ANOMALIES: Final = (HOLE,)
 
 
 def judged_causal(operations: Sequence[Op]) -> Judgement:
-    """The judgement of reads that miss a write which ended before a shown one began. O(all that was read)."""
+    """The judgement of reads that miss a write which ended before one that they show began. O(elements read)."""
     troubles: list[Trouble] = []
     witnesses = 0
     for name, members in collections(operations).items():
@@ -41,7 +42,7 @@ def judged_causal(operations: Sequence[Op]) -> Judgement:
 
 
 def _reversals(name: Token, members: Members) -> Iterator[tuple[Trouble | None, bool]]:
-    """For each read its violation, if it has one, and True if it could have had one."""
+    """For each read its violation or None, and True if the read is a witness."""
     began: dict[Token, int] = {}
     for put in members.puts:
         began.setdefault(put.element, put.number)
@@ -66,7 +67,7 @@ def _reversals(name: Token, members: Members) -> Iterator[tuple[Trouble | None, 
 
 
 def judged_sequential(operations: Sequence[Op]) -> Judgement:
-    """The judgement of reads from the newest part to the oldest: none may have a hole."""
+    """The judgement of reads of [newest, ..., oldest]: no part may be missing after one that is there."""
     troubles, witnesses = [], 0
     for op in operations:
         parts = sequence(op.value) if op.f == "read" and op.is_ok else None
@@ -85,7 +86,7 @@ def judged_sequential(operations: Sequence[Op]) -> Judgement:
 
 
 def sequence(value: Json) -> tuple[Json, list[Json]] | None:
-    """Key and parts of a read such as [key, [newest, ..., oldest]]; None of anything else."""
+    """Key and parts of a read such as [key, [newest, ..., oldest]]; None for anything else."""
     parts = collection(value)
     if parts is None or len(parts) != 2:
         return None

@@ -1,11 +1,11 @@
-"""Counter: a read shows at least what was certainly added before it began, and at most what may have been by its end.
+"""Counter: a read shows at least the sum that was certain when it began, and at most the sum possible at its end.
 
 An add of outcome info may happen at any time from its invocation on, or never; a failed one does not count. Adds may be
 negative: such an add lowers the lower bound as soon as it is invoked, and the upper bound once it is certain.
-Transactions over lists are adds of one for each append, and each read of a list is a read of its length. Counters of
+Transactions over lists are adds of one for each append, and a read of a list is a read of its length. Counters of
 different keys are judged separately.
 
-Witnesses: reads before whose end some add had begun.
+Witnesses: reads that ended after some add had begun.
 """
 
 from collections import defaultdict
@@ -26,7 +26,7 @@ _PLAIN: Final = "the counter"
 
 
 class Add(NamedTuple):
-    """An amount that was, or may have been, added. `after` is NEVER if that is not certain."""
+    """An amount that was, or may have been, added. `after` is NEVER if the add is not certain."""
 
     number: int
     after: int
@@ -71,7 +71,7 @@ def _trouble(key: Token, read: Read, low: int, high: int) -> Trouble:
 
 
 def bounds(counts: Counts) -> tuple[Int64s, Int64s]:
-    """The least and the most that each read may show. O(n log n)."""
+    """The least and the greatest value that each read may show. O(n log n)."""
     index = np.array([read.number for read in counts.reads], np.int64)
     after = np.array([read.after for read in counts.reads], np.int64)
     amount = np.array([add.amount for add in counts.adds], np.int64)
@@ -85,7 +85,7 @@ def bounds(counts: Counts) -> tuple[Int64s, Int64s]:
 
 
 def _sums(amount: Int64s, times: Int64s, until: Int64s, side: str) -> Int64s:
-    """For each of `until` the sum of the amounts whose time is below it (or at it, if the side is right)."""
+    """For each time in `until` the sum of the amounts with an earlier time; an equal time counts if `side` is right."""
     order = np.argsort(times, kind="stable")
     running = np.concatenate(([0], np.cumsum(amount[order])))
     places = np.searchsorted(times[order], until, side="right" if side == "right" else "left")
@@ -93,7 +93,7 @@ def _sums(amount: Int64s, times: Int64s, until: Int64s, side: str) -> Int64s:
 
 
 def counters(operations: Sequence[Op]) -> Mapping[Token, Counts]:
-    """All counters by name, without failed adds. A transaction's own adds count like those of others."""
+    """All counters by name, without failed adds. A transaction's own adds count like those of other transactions."""
     found: defaultdict[Token, Counts] = defaultdict(lambda: Counts([], []))
     for op in operations:
         adds: list[tuple[Token, int]] = [(key, 1) for key, _ in op.appends]

@@ -7,8 +7,9 @@ A *write skew* is two transactions that read the same two keys and write one eac
 In transactions over lists a write is an append. Plain histories have inserts of [key, [a, b]], of which one is null:
 each inserts its own only if it finds neither, so that at most one may succeed for each key.
 
-Witnesses: long-fork, reads that see more than the least and less than the most of all reads of their keys, if there
-are two; write-skew, transactions that overlap one of the other kind, and inserts that succeeded with a rival.
+Witnesses: for long-fork, reads of the same keys that see more than the least and less than the most of all such reads,
+if there are two; for write-skew, transactions that overlap one which appends to the other key, and inserts that
+succeeded on a key with several attempts.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -30,17 +31,17 @@ SKEW_ANOMALIES: Final = (WRITE_SKEW,)
 
 
 class View(NamedTuple):
-    """The amount that a read saw of each of its keys. The keys have the same order in all reads of them."""
+    """How much a read saw of each of its keys, in `amounts`. The keys have the same order in all reads of them."""
 
     amounts: tuple[int, ...]
     number: int
 
 
 class Skewer(NamedTuple):
-    """A transaction that read two keys and appended to one of them: what it saw of both, and its element."""
+    """A transaction that read two keys and appended to one: the elements it saw in each, and its own element."""
 
     op: Op
-    own: frozenset[Token]  # Of the key that it appended to,
+    own: frozenset[Token]  # Seen in the key that it appended to,
     other: frozenset[Token]  # and of the other one.
     element: Token
 
@@ -63,7 +64,7 @@ def judged_long_fork(operations: Sequence[Op]) -> Judgement:
 
 
 def _seen(op: Op) -> dict[Token, int]:
-    """The amount that it saw of each key; empty unless it only reads."""
+    """How much the operation saw of each key; empty unless it only reads."""
     if not op.is_ok:
         return {}
     if op.mops is not None:
@@ -76,7 +77,7 @@ def _seen(op: Op) -> dict[Token, int]:
 
 
 def _steps(steps: Sequence[Json]) -> Iterator[tuple[Token, int]]:
-    """The reads of a list of [r, key, value]."""
+    """Key and amount of each read in a list of [r, key, value]."""
     for step in steps:
         if isinstance(step, list) and len(step) == 3 and step[0] in {"r", ":r"}:
             yield token(step[1]), int(step[2] is not None)
@@ -91,7 +92,7 @@ def _between(views: Sequence[View]) -> int:
 
 
 def _forks(keys: Sequence[Token], views: Sequence[View]) -> Iterator[Trouble]:
-    """Violations between neighbours in order of total amount: some exist iff any two views contradict each other."""
+    """Violations between neighbours in order of total amount. There is one iff any two views contradict each other."""
     first = {view.amounts: view for view in reversed(views)}
     ordered = sorted(first.values(), key=lambda view: (sum(view.amounts), view.amounts))
     for less, more in pairwise(ordered):
@@ -120,7 +121,7 @@ def judged_write_skew(operations: Sequence[Op]) -> Judgement:
 def _skewers(
     operations: Sequence[Op],
 ) -> Mapping[tuple[Token, Token], tuple[list[Skewer], list[Skewer]]]:
-    """By pair of keys: the transactions that appended to the first, and those that appended to the second."""
+    """For each pair of keys the transactions that appended to the first, and those that appended to the second."""
     found: dict[tuple[Token, Token], tuple[list[Skewer], list[Skewer]]] = {}
     for op in operations:
         reads = dict(op.reads)
@@ -136,11 +137,11 @@ def _skewers(
 
 
 def _skews(key: Token, other: Token, these: Sequence[Skewer], those: Sequence[Skewer]) -> Iterator[Trouble]:
-    """For each of `these` one of `those`, if any, such that neither saw the other's append.
+    """A violation for each of `these` for which one of `those` exists such that neither saw the other's append.
 
-    Where lists only grow, an element at place p is missed by every transaction that saw at most p elements. Of those
-    that saw so few, the one whose own element has the highest place is missed by `these` if any is. Each pair found
-    this way is then checked exactly.
+    Lists only grow, so an element at place p is missed by every transaction that saw at most p elements. Among those,
+    the one whose own element has the highest place is missed by `these` if any is. Each pair found like this is then
+    checked exactly.
     """
     here, there = _places(these, those), _places(those, these)
     if not those:
@@ -169,7 +170,7 @@ def _skews(key: Token, other: Token, these: Sequence[Skewer], those: Sequence[Sk
 
 
 def _places(these: Sequence[Skewer], those: Sequence[Skewer]) -> list[int]:
-    """For each of `these` the place of its element: the fewest elements seen with it, less one; NEVER if unseen."""
+    """For each of `these` an upper bound on its element's place in the list; NEVER if `those` did not see it."""
     wanted = {one.element for one in these}
     least: dict[Token, int] = {}
     for two in those:
@@ -191,7 +192,7 @@ def _overlapping(these: Sequence[Skewer], those: Sequence[Skewer]) -> int:
 
 
 def _rivals(operations: Sequence[Op]) -> dict[Token, list[int]]:
-    """The inserts that succeeded, by key, of keys with more than one attempt."""
+    """For each key with more than one attempt, the inserts that succeeded."""
     tried: dict[Token, list[Op]] = {}
     for op in operations:
         if op.f == "insert" and isinstance(op.said, list) and len(op.said) == 2 and isinstance(op.said[1], list):

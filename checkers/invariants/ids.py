@@ -1,4 +1,4 @@
-"""Unique ids: no two successful operations get the same one. Witnesses: all ids that were given out but the first."""
+"""Unique ids: no two successful operations get the same id. Witnesses: all ids that were issued but the first."""
 
 from collections.abc import Sequence
 from typing import Final

@@ -1,11 +1,11 @@
-"""The messages that were sent to logs and polled from them, and the value at each offset.
+"""Messages sent to logs and polled from them, and the value at each offset.
 
-A log is what Kafka calls a partition: each sent message gets an offset in it, and a consumer polls messages in the
-order of offsets. An operation is a list of steps: [send key value], answered as [send key [offset value]], and
-[poll], answered as [poll {key: [[offset value] ...]}]. `subscribe` and `assign` say which logs a consumer polls from
-then on. The value at an offset is known from sends that certainly happened, and from polls of any outcome: whatever
-became of the transaction around a poll, the message was there. Only messages whose send certainly failed have no
-offset: polling one is wrong, and skipping one is right.
+A log is a Kafka partition: each sent message gets an offset in it, and a consumer polls messages in the order of
+offsets. An operation is a list of steps: [send key value], answered as [send key [offset value]], and [poll], answered
+as [poll {key: [[offset value] ...]}]. `subscribe` and `assign` set the logs from which a consumer polls from then on.
+The value at an offset is known from sends that certainly happened, and from polls of any outcome: whatever became of
+the transaction around a poll, the message was there. Only messages whose send certainly failed have no offset: polling
+one is wrong, and skipping one is right.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -22,7 +22,7 @@ CHOICES = ("assign", "subscribe")
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A message as one step of an operation names it. Its offset may be unknown."""
+    """A sent or polled message. `offset` is None if it is not known."""
 
     op: int
     key: str
@@ -32,7 +32,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Act:
-    """One operation: the messages that it sent and polled, in order; or the logs that its consumer has chosen."""
+    """One operation: the messages that it sent and polled, in order; or the logs that its consumer chose."""
 
     op: int
     process: int
@@ -48,21 +48,21 @@ class Logs:
     """All acts, and the contents of the logs that follow from them."""
 
     acts: tuple[Act, ...]
-    committed: tuple[Message, ...]  # Certainly sent; an unclear operation is, if one of its values was polled.
+    committed: tuple[Message, ...]  # Certainly sent. An unclear operation is certain if one of its values was polled.
     failed: Mapping[tuple[str, Token], int]  # The operations that certainly failed to send a value.
     at: Mapping[str, Mapping[int, tuple[Token, ...]]]  # By key and offset, ascending: the values seen there.
     offsets: Mapping[tuple[str, Token], tuple[int, ...]]  # By key and value: the offsets where it was seen, ascending.
     polled: frozenset[tuple[str, Token]]
-    ranks: Mapping[str, Mapping[int, int]]  # By key and offset: its rank among those that hold something.
+    ranks: Mapping[str, Mapping[int, int]]  # By key and offset: the offset's rank among the occupied ones.
 
     def place(self, message: Message) -> int | None:
-        """The rank of its offset among the occupied offsets of its log; None if the offset is not known."""
+        """The rank of the message's offset among the occupied offsets of its log; None if the offset is not known."""
         known = self.offsets.get((message.key, message.value), ())
         offset = message.offset if message.offset is not None else known[0] if len(known) == 1 else None
         return None if offset is None else self.ranks.get(message.key, {}).get(offset)
 
     def between(self, key: str, low: int, high: int) -> list[Token]:
-        """The values at the ranks between those two."""
+        """The values at the ranks between those two, both excluded."""
         return [values[0] for values in islice(self.at[key].values(), low + 1, high)]
 
 
@@ -131,7 +131,7 @@ def is_steps(value: Json) -> bool:
 
 
 def _sent(op: int, step: Sequence[Json], argument: Json) -> Message:
-    """A sent message, with its offset if the answer has one before the value."""
+    """A sent message. Its offset is known if the answer has one before the value."""
     value, offset = step[2], None
     is_same = isinstance(argument, list) and len(argument) == 3 and argument[2] == value
     if isinstance(value, list) and len(value) == 2 and not is_same:
@@ -148,7 +148,7 @@ def _polled(op: int, answer: Json) -> Iterator[Message]:
 
 
 def _name(key: Json) -> str:
-    """The name of a log. In a poll's answer JSON makes every name a text, so sends are named the same."""
+    """The name of a log. JSON makes every name in a poll's answer a text, so names in sends become texts, too."""
     return key.removeprefix(":") if isinstance(key, str) else str(token(key))
 
 

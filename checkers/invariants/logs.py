@@ -1,4 +1,4 @@
-"""Logs of messages, as Kafka has them: values at offsets, lost messages, and messages that a consumer skips or repeats.
+"""Logs of messages, as in Kafka: values at offsets, lost messages, and messages that a consumer skips or repeats.
 
 *poll-skip* and *nonmonotonic-poll* compare, between two operations of one process and in each log, the last message of
 the one with the first of the other; their internal variants compare each message of an operation with the next. When a
@@ -7,11 +7,10 @@ be in a log can be skipped: offsets have gaps. The order of versions is that of 
 that follow each other in a log (ww), and of sends and the polls that saw them (wr).
 
 Witnesses: inconsistent-offsets, offsets that were reported again; duplicate-write, values that were reported again;
-lost-write, messages that were certainly sent below the highest offset that anybody polled; G1a, polled messages of logs
-to which a send failed; precommitted-read, messages polled by operations that also send; the others, pairs that were
+lost-write, messages that were certainly sent below the highest offset that was polled; G1a, polled messages of logs to
+which a send failed; precommitted-read, messages polled by operations that also send; the others, pairs that were
 compared; G0 and G1c, dependencies. The fact `unseen` counts messages that were acknowledged and never polled: the tail
-of each log.
-Source: the definitions of the workload kafka in Jepsen's tests.
+of each log. Source: the definitions of the workload kafka in Jepsen's tests.
 """
 
 from collections import Counter
@@ -42,7 +41,7 @@ ANOMALIES: Final = (
 )
 # Few systems promise more: a log mixes messages of several senders, and two logs have no common order.
 PROMISED: Final = (CONFLICT, TWICE, LOST, ABORTED, OWN, INNER_SKIP, INNER_BACK, SEND_BACK, INNER_SEND_BACK)
-IN_ORDER: Final = (*PROMISED, SKIP, BACK)  # For consumers with assigned logs: none is taken away meanwhile.
+IN_ORDER: Final = (*PROMISED, SKIP, BACK)  # Promised to consumers that assign their logs: no rebalance takes one away.
 
 
 def judged(operations: Sequence[Op]) -> Judgement:
@@ -82,7 +81,7 @@ def _offsets(logs: Logs, witnesses: Counter[str]) -> Iterator[Trouble]:
 
 
 def _lost(logs: Logs, witnesses: Counter[str]) -> Iterator[Trouble]:
-    """Sent messages that were never polled, though a higher offset was."""
+    """Violations: sent messages that were never polled, though a higher offset was."""
     highest: dict[str, Message] = {}
     for act in logs.acts:
         for each in act.polled:
@@ -103,7 +102,7 @@ def _lost(logs: Logs, witnesses: Counter[str]) -> Iterator[Trouble]:
 
 
 def _strange(logs: Logs, witnesses: Counter[str]) -> Iterator[Trouble]:
-    """Polled messages whose send failed, or that the polling operation itself had not yet committed."""
+    """Violations: polled messages whose send failed, or that the polling operation itself had not yet committed."""
     refused = {key for key, _ in logs.failed}
     for act in logs.acts:
         if act.outcome != OK:
@@ -138,7 +137,7 @@ def _inside(logs: Logs, witnesses: Counter[str]) -> Iterator[Trouble]:
 
 
 def _across(logs: Logs, witnesses: Counter[str]) -> Iterator[Trouble]:
-    """Skips and reversals between operations of one process: polls, and sends, of a log must continue its order.
+    """Skips and reversals between operations of one process: each must continue a log where the one before ended.
 
     A poll that failed has not advanced the consumer; one of unclear outcome may have. A message sent with an unclear
     outcome may have reached its log at any later time.
@@ -164,7 +163,7 @@ def _followed(
     last: dict[str, Message],
     names: tuple[str | None, str],
 ) -> Iterator[Trouble]:
-    """Violations of an operation against its process's `last` messages in each log, which it then replaces."""
+    """Violations of an operation's messages against the `last` ones of its process in each log. Updates `last`."""
     for key, found in by_key(messages).items():
         if key in last:
             yield from _compared(logs, witnesses, last[key], found[0], *names)
@@ -174,7 +173,7 @@ def _followed(
 def _compared(
     logs: Logs, witnesses: Counter[str], one: Message, other: Message, skip: str | None, back: str
 ) -> Iterator[Trouble]:
-    """A violation if the other message is not the next one after the first, as far as their places are known."""
+    """A violation if `other` is not the next message of the log after `one`, as far as their places are known."""
     low, high = logs.place(one), logs.place(other)
     if low is None or high is None:
         return
@@ -212,7 +211,7 @@ def _cycles(logs: Logs, witnesses: Counter[str]) -> Iterator[Trouble]:
         return
     nobody = np.empty(0, np.int64)
     sources, targets = (np.array(column, np.int32) for column in zip(*steps, strict=True))
-    never = np.full(len(sources), OPEN_END, np.int32)  # Real time closes no cycle here.
+    never = np.full(len(sources), OPEN_END, np.int32)  # Cycles that only real time closes do not count.
     edges = Edges(sources, targets, never, never, np.array(list(steps.values()), np.int8))
     for named in search(residual(edges, op=nobody, process=nobody)).named:
         ops = named.example.ops

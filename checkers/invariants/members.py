@@ -1,8 +1,8 @@
-"""Collections: the elements that were put in, and the reads that showed them. Shared by sets and causal order.
+"""Collections: the elements that were added, and the reads that showed them. Shared by sets and causal order.
 
-A plain history puts in single values (f is add, write or insert), and a read returns a list or a set. If it has several
+A plain history adds single values (f is add, write or insert), and a read returns a list or a set. If it has several
 collections, as in [key, value], they are kept apart only if the reads name theirs as well: [key, [values]]. In
-transactions over lists each key is a collection, an append puts in, a read reads.
+transactions over lists each key is a collection: an append adds to it, and a read reads it.
 """
 
 from collections import defaultdict
@@ -18,7 +18,7 @@ PLAIN: Final = "the set"
 
 
 class Put(NamedTuple):
-    """An attempt to put an element in. `after` is NEVER unless that certainly happened."""
+    """An attempt to add an element. `after` is NEVER unless it certainly happened."""
 
     number: int
     after: int
@@ -35,14 +35,14 @@ class Read(NamedTuple):
 
 
 class Members(NamedTuple):
-    """One collection: all attempts to put in, and all reads, by index."""
+    """One collection: all attempts to add, and all reads, by index."""
 
     puts: list[Put]
     reads: list[Read]
 
 
 def collections(operations: Sequence[Op]) -> dict[Token, Members]:
-    """The collections of a history by name."""
+    """The collections of a history, by name."""
     found: defaultdict[Token, Members] = defaultdict(lambda: Members([], []))
     is_keyed = _is_keyed(operations)
     for op in operations:
@@ -66,7 +66,7 @@ def _is_keyed(operations: Sequence[Op]) -> bool:
 
 
 def _keyed(read: list[Json] | None) -> tuple[Json, list[Json]] | None:
-    """Key and members of a read such as [key, [values]]."""
+    """Key and members of a read such as [key, [values]]; None for anything else."""
     if read is None or len(read) != 2:
         return None
     values = collection(read[1])
@@ -87,5 +87,5 @@ def _target(value: Json, *, is_keyed: bool) -> tuple[Token, Token]:
 
 
 def is_failed(put: Put) -> bool:
-    """True if it certainly did not happen."""
+    """True if the attempt certainly did not happen."""
     return put.outcome == FAIL

@@ -1,8 +1,8 @@
-"""Monotonic: what a process has seen of a key it sees again, whatever else happens.
+"""Monotonic: a process never sees less of a key than it has seen before.
 
 In transactions over lists a later read by the same process shows every element that an earlier one did. In a plain
-history values are integers that only grow: each successful operation of f inc or read shows one, or [key, value].
-A process that got an unclear answer never returns, so each process is a session.
+history values are integers that only grow: each successful operation of f inc or read shows one, or [key, value]. A
+process that got an unclear answer issues no more operations, so each process is a session.
 
 Witnesses: reads after one by the same process that saw something.
 """
@@ -22,7 +22,7 @@ _PLAIN: Final = "the value"
 
 
 class Sight(NamedTuple):
-    """The value that a process saw for a key: the elements of a list, or a number."""
+    """The value of a key that a process saw: the elements of a list, or a number."""
 
     number: int
     process: int
@@ -31,7 +31,7 @@ class Sight(NamedTuple):
 
 
 def judged(operations: Sequence[Op]) -> Judgement:
-    """The judgement of each process's later reads. O(all that was read)."""
+    """The judgement of each process's later reads. O(elements read)."""
     latest: dict[tuple[int, Token], Sight] = {}
     troubles: list[Trouble] = []
     witnesses = 0
@@ -63,7 +63,7 @@ def _trouble(before: Sight, sight: Sight) -> Iterator[Trouble]:
 
 
 def _sights(operations: Sequence[Op]) -> Iterator[Sight]:
-    """All values seen, by index; if one transaction reads a key twice, both."""
+    """All values seen, by index. A transaction that reads a key twice gives both."""
     for op in operations:
         for key, elements in op.reads:
             yield Sight(op.number, op.process, key, elements)

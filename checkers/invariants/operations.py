@@ -1,7 +1,7 @@
 """A history's operations as plain values, for checks that look at each of them once.
 
-Real time needs no clock: u ended before v began iff `u.after <= v.number`, and u began before v ended iff
-`u.number < v.after` (harness/core/columns.py). An operation without a certain end has `after` NEVER.
+Real time needs no clock: u ended before v began iff `u.after <= v.number`, and u began before v ended iff `u.number <
+v.after` (harness/core/columns.py). `after` is NEVER for an operation without a certain end.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -21,9 +21,9 @@ from harness.core.verdict import Judgement
 _OPS: Final = ["index", "process", "outcome", "f", "invoke_value", "value", "after", "is_txn"]
 _MOPS: Final = ["op", "position", "f", "key", "value", "read"]
 _ENCODER: Final = msgspec.json.Encoder(order="sorted")
-_LENGTH: Final = 60  # Characters of a value in a sentence.
+_LENGTH: Final = 60  # The greatest number of characters of a value in a sentence.
 
-Token = int | str  # A value by which it can be looked up: an integer as it is, anything else as its JSON.
+Token = int | str  # A hashable form of a value: an integer as it is, anything else as its JSON.
 
 
 class Mop(NamedTuple):
@@ -48,7 +48,7 @@ class Op(NamedTuple):
 
     @property
     def is_ok(self) -> bool:
-        """True if it certainly happened."""
+        """True if the operation certainly happened."""
         return self.outcome == OK
 
     @property
@@ -68,18 +68,18 @@ class Op(NamedTuple):
         return [(mop.key, mop.elements) for mop in known if mop.elements is not None]
 
     def precedes(self, other: "Op") -> bool:
-        """True if it had ended before the other began."""
+        """True if the operation had ended before the other began."""
         return self.after <= other.number
 
     def overlaps(self, other: "Op") -> bool:
-        """True if both were open at some moment."""
+        """True if both operations were open at some moment."""
         return self.number < other.after and other.number < self.after
 
 
 def operations(history: Path, names: Path | None = None) -> tuple[Op, ...]:
     """All operations of that history, by index. Raises HistoryError if its files are damaged.
 
-    If the history is a part of another one, `names` is the whole one, which has the dictionary.
+    If the history is a part of another one, `names` is the folder of the whole history, which has the dictionary.
     """
     mops = _transactions(history, Dictionary(names or history))
     with reading(history / "ops.parquet", msgspec.DecodeError, RecursionError):
@@ -100,7 +100,7 @@ def _operation(row: Mapping[str, Any], mops: Mapping[int, list[Mop]]) -> Op:
 
 
 def _transactions(history: Path, names: Dictionary) -> dict[int, list[Mop]]:
-    """The micro-operations on lists, by operation, in their order."""
+    """For each operation its micro-operations on lists, in order."""
     known: dict[int, Token] = {}
 
     def named(identity: int) -> Token:
@@ -123,7 +123,7 @@ def _json(text: str | None) -> Json:
 
 
 def token(value: Json) -> Token:
-    """The value in a form that can be looked up; equal iff the values are the same JSON."""
+    """The value in hashable form. Two tokens are equal iff their values are the same JSON."""
     return value if type(value) is int else _ENCODER.encode(value).decode()
 
 
@@ -136,21 +136,21 @@ def shown(value: Token) -> str:
 
 
 def listed(values: Iterable[Token]) -> str:
-    """Values for a sentence: the first few, and the number of the rest."""
+    """Values for a sentence: the first few, and how many more there are."""
     every = list(values)
     few = ", ".join(map(shown, every[:4]))
     return few if len(every) <= 4 else f"{few} and {len(every) - 4} more"
 
 
 def collection(value: Json) -> list[Json] | None:
-    """The members of a list or of a set; None of anything else."""
+    """The members of a list or set; None for anything else."""
     if isinstance(value, dict) and list(value) == ["#set"]:
         value = value["#set"]
     return value if isinstance(value, list) else None
 
 
 def pairs(value: Json) -> list[tuple[Json, Json]] | None:
-    """The entries of a map, whatever its keys are; None of anything else."""
+    """The entries of a map with keys of any type; None for anything else."""
     if not isinstance(value, dict):
         return None
     entries = value.get("#map")
@@ -162,7 +162,7 @@ def pairs(value: Json) -> list[tuple[Json, Json]] | None:
 def invariant(
     name: str, anomalies: tuple[str, ...], judged: Callable[[Sequence[Op]], Judgement], when: When = When.NEEDED
 ) -> Check:
-    """The check of a simple workload, which looks at plain operations, one generation at a time."""
+    """A check for a simple workload: it needs plain operations only, and judges one generation at a time."""
 
     def judge(history: Path, context: Context) -> Judgement:
         return judged(operations(history, context.home(history)))

@@ -1,12 +1,12 @@
-"""Queues: each value comes out at most as often as it was put in, and at the end all have come out.
+"""Queues: each value comes out at most as often as it was put in, and in the end all values have come out.
 
 *queue* checks for each value that came out whether it had been put in that often by then. An enqueue counts from its
-invocation on, unless it failed. *total-queue* judges the whole: a value that nobody put in is unexpected, and one that
-was acknowledged and never came out is lost. A value that came out twice is reported, but is no loss. A drain is a
-dequeue of all that it returned.
+invocation on, unless it failed. *total-queue* judges the whole: a value that came out without any enqueue is
+unexpected, and one that was acknowledged and never came out is lost. A value that came out twice is reported, but is no
+loss. A drain is a dequeue of all that it returned.
 
 A dequeue of unclear outcome may have taken a value. So as many values may be missing as there are such dequeues, and
-none of them is certainly lost. Of a drain of unclear outcome any number may be missing.
+none of them is certainly lost. After a drain of unclear outcome any number may be missing.
 
 Witnesses: unexpected-element and dequeued-twice, values that came out; lost-element, acknowledged enqueues.
 """
@@ -30,7 +30,7 @@ TAKES: Final = ("dequeue", "drain")
 
 
 class Taken(NamedTuple):
-    """A value that came out, by an operation that ended before the index `after` began."""
+    """A value that came out. Its operation ended before the operation with index `after` began."""
 
     value: Token
     number: int
@@ -70,7 +70,7 @@ def _not_there(each: Taken, begun: Sequence[int], place: int) -> Trouble:
 
 
 def judged_total_queue(operations: Sequence[Op]) -> Judgement:
-    """The judgement of the whole queue: all that was put in must come out, and nothing else."""
+    """The judgement of the whole queue: every value that was put in must come out, and no other."""
     attempts = Counter(token(op.said) for op in operations if op.f == "enqueue")
     acknowledged = [(token(op.said), op.number) for op in operations if op.f == "enqueue" and op.is_ok]
     came_out = list(taken(operations))
@@ -85,7 +85,7 @@ def judged_total_queue(operations: Sequence[Op]) -> Judgement:
         what = f"{len(missing)} values" if len(missing) > 1 else "a value"
         unknown[LOST] = f"{what} never came out, but {who} of unclear outcome may have taken so much"
     else:
-        # Each of them may have taken one: so many fewer are lost for certain.
+        # Each of them may have taken a value: the number of certain losses is that much smaller.
         troubles += [_lost(value, index, unclear) for value, index in missing[unclear:]]
     return judgement(
         TOTAL,
@@ -108,7 +108,7 @@ def taken(operations: Sequence[Op]) -> Iterator[Taken]:
 
 
 def _surplus(came_out: Sequence[Taken], attempts: Counter[Token]) -> Iterator[Trouble]:
-    """Violations: values that came out more often than anybody tried to put them in."""
+    """Violations: values that came out more often than there were attempts to put them in."""
     used: Counter[Token] = Counter()
     for each in came_out:
         used[each.value] += 1
@@ -124,7 +124,7 @@ def _surplus(came_out: Sequence[Taken], attempts: Counter[Token]) -> Iterator[Tr
 
 
 def _missing(acknowledged: Sequence[tuple[Token, int]], counts: Counter[Token]) -> list[tuple[Token, int]]:
-    """The acknowledged enqueues whose value no dequeue returned. Dequeues are matched to the earliest enqueues."""
+    """The acknowledged enqueues that no dequeue matches. Each dequeue matches the earliest enqueue of its value."""
     left = Counter(counts)
     missing = []
     for value, index in acknowledged:

@@ -1,11 +1,11 @@
 """Sets: every added element stays, and nothing else appears.
 
-*set-full* determines, for each element over all reads of its set, when it was *known*: at the end of its add or of the
-first read that showed it, whichever came first. It also determines which read that showed it, and which that did not,
-began last. The element is
+*set-full* determines for each element when it was *known*: at the end of its add or of the first read that showed it,
+whichever came first. It also determines, of all reads of its set, the last to begin that showed it and the last to
+begin that did not. The element is
 - lost, if the last read without it began after the last one with it, and after it was known;
 - stale, if that last read without it began after it was known, but a later one shows it again;
-- unexpected, if it is read and nobody tried to add it; failed, if it is read and every add of it had failed.
+- unexpected, if it is read though no operation tried to add it; failed, if it is read though every add of it failed.
 Plain *set* checks all this for the last read alone; then nothing can be stale. Both report an element that one read
 shows twice as a duplicate. Reads that overlap the add of an element may show it or not.
 
@@ -39,29 +39,32 @@ NONE: Final = -1
 
 @dataclass(frozen=True, slots=True)
 class Lives:
-    """The adds and reads of each element that somebody tried to add; arrays of the same length, NONE for no read."""
+    """For each element that an operation tried to add: its adds and reads.
+
+    Arrays of one length; NONE stands for no read.
+    """
 
     elements: list[Token]
-    adds: list[Put]  # The first add of each that did not fail, or the first of all.
-    known: Int64s  # First index after it was known; NEVER.
+    adds: list[Put]  # For each element the first add that did not fail, else the first one.
+    known: Int64s  # The first index after it was known, or NEVER.
     last_present: Int64s  # Index of the last read that shows it,
     last_absent: Int64s  # and of the last one that does not.
 
     @property
     def is_missed(self) -> Bools:
-        """True for elements that were known when a read without them began."""
+        """True for elements that were already known when a read without them began."""
         missed: Bools = self.last_absent >= self.known
         return missed
 
     @property
     def is_stable(self) -> Bools:
-        """True for elements that the last read shows."""
+        """True for elements whose last read with them began after the last one without them."""
         stable: Bools = self.last_present > self.last_absent
         return stable
 
 
 def judged(operations: Sequence[Op], *, is_last_only: bool = False) -> Judgement:
-    """The judgement of the reads of sets; with `is_last_only`, of the last read of each alone."""
+    """The judgement of the reads of sets; with `is_last_only` of the last read of each set alone."""
     checker = SET if is_last_only else SET_FULL
     witnesses = Counter(dict.fromkeys(ANOMALIES, 0))
     facts = Counter(dict.fromkeys(("elements", "stable", "never read"), 0))
@@ -80,7 +83,7 @@ def judged(operations: Sequence[Op], *, is_last_only: bool = False) -> Judgement
 
 
 def lives(members: Members) -> Lives:
-    """The adds and reads of each element. O(all that was read), and a pass over the elements."""
+    """The adds and reads of each element. O(elements read), and a pass over the distinct elements."""
     first: dict[Token, Put] = {}
     known_by_add: dict[Token, int] = {}
     for put in members.puts:
@@ -137,7 +140,7 @@ def _was_known(name: Token, found: Lives, place: int) -> str:
 
 
 def _strange(name: Token, found: Lives, reads: Sequence[Read], witnesses: Counter[str]) -> Iterator[Trouble]:
-    """Violations: elements that nobody added, or nobody with success, and elements shown twice in one read."""
+    """Violations: elements that no operation added, that only failed ones added, or that one read shows twice."""
     adds = dict(zip(found.elements, found.adds, strict=True))
     reported: set[Token] = set()
     for read in reads:
