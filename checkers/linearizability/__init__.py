@@ -1,1 +1,1 @@
-"""Linearizability of each register of a history. Begin at check.py."""
+"""Linearizability of each register of a history. Begin with check.py."""

@@ -3,14 +3,15 @@
 In that order each operation takes effect between its invocation and its answer. An unclear operation may take effect at
 any time after its invocation, or never; a failed one never does.
 
-The chain: `deeds` (each chunk by itself) -> shuffle by key -> for each register the test by intervals if each value is
-written once, else a search. A register that a short search leaves open is searched again; all such registers share the
-configurations that a whole history may take. What is still open then is unknown, with the size of its search.
+The steps: `deeds` (each chunk by itself) -> shuffle by key -> for each register the test by intervals if each value is
+written once, else a search. A register that a short search leaves undecided is searched again; all such registers share
+the budget of configurations of a history. A register that is still undecided then is unknown, with the size of its
+search.
 
 A register may have held something before the history began. If its initial value is not declared, none is assumed: a
-history that is only linearizable from a value which nobody wrote is unknown.
+history that is linearizable only from a value which no operation wrote is unknown.
 
-Witnesses: ok operations that depend on what the register holds (reads, a cas, an acquire), of registers that were
+Witnesses: ok operations that depend on the state of the register (reads, a cas, an acquire), of registers that were
 decided, if another operation could have changed it before their answer.
 """
 
@@ -47,13 +48,13 @@ NON_LINEARIZABLE: Final = "non-linearizable"
 ANOMALIES: Final = (NON_LINEARIZABLE,)
 FIRST_LIMIT: Final = 20_000  # Configurations for each register at first,
 SHARED_LIMIT: Final = 1_000_000  # and for all those together that need more.
-STARTS_MAX: Final = 8  # Values from before the history that are tried.
-OPS_SHOWN: Final = 10  # Of those that were open beside the blocked one.
+STARTS_MAX: Final = 8  # The number of undeclared initial values that are tried.
+OPS_SHOWN: Final = 10  # Of the operations that overlap the blocked one.
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Limits of configurations: for each register at first, and for all those together that need more."""
+    """Limits of configurations: for each register at first, then for all undecided registers together."""
 
     first: int = FIRST_LIMIT
     shared: int = SHARED_LIMIT
@@ -71,7 +72,7 @@ class Open:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tally:
-    """The results of some registers: `size` is the most configurations of one, `problem` the earliest of all."""
+    """The results of some registers: `size` is the largest search of one, `problem` the earliest of all."""
 
     decided: int
     operations: int
@@ -157,7 +158,10 @@ def witness_count(acts: Sequence[Act]) -> int:
 
 
 def _answer(acts: Sequence[Act], model: Model, limit: int) -> Answer:
-    """The answer of the search, unless the test by intervals says yes, or says no while the search is undecided."""
+    """The answer of the search.
+
+    A yes of the test by intervals comes first; its no counts where the search is undecided.
+    """
     fits = is_linearizable(acts, str(model.initial)) if isinstance(model, OneRegister) else None
     if fits:
         return Answer("linearizable", 0)
@@ -168,7 +172,10 @@ def _answer(acts: Sequence[Act], model: Model, limit: int) -> Answer:
 
 
 def _start(life: RegisterHistory, acts: Sequence[Act], form: Form, limit: int) -> str | None:
-    """A value from which the register is linearizable, seen before an operation tried to write it; None without one."""
+    """An undeclared initial value from which the register is linearizable; None if there is none.
+
+    Only values that were seen before any operation tried to write them are tried.
+    """
     if form.model not in {"register", "cas-register"}:
         return None
     first: dict[str, int] = {}
@@ -184,7 +191,7 @@ def _start(life: RegisterHistory, acts: Sequence[Act], form: Form, limit: int) -
 
 
 def _closed(tallies: Sequence[Tally]) -> list[Tally]:
-    """The tallies without the registers that are searched again."""
+    """The tallies without the undecided registers, which are searched again."""
     kept = [tuple(each for each in tally.open if each.start is not None) for tally in tallies]
     return [replace(tally, open=left) for tally, left in zip(tallies, kept, strict=True)]
 
@@ -215,7 +222,7 @@ def _trouble(problem: Problem, count: int) -> Trouble:
 
 
 def _reason(left: Sequence[Open]) -> str:
-    """The reason why there is no answer, by the register with the most configurations."""
+    """The reason for "unknown", with the register that took the most configurations as its example."""
     first = left[0]
     name = "the register" if first.key is None else f"register {first.key}"
     more = f"; so it is with {len(left) - 1} more" if len(left) > 1 else ""

@@ -1,8 +1,9 @@
 """Operations on each register, key by key, from a history's files.
 
-An operation names its register, or there is only one: its value is [key, value], or the value itself. A cas has
-[old, new] there; a read is invoked with null and answered with what it saw. Transactions of reads and writes are about
-one multi-register, which has no key. A failed operation did nothing, and an unclear read shows nothing.
+If operations name their register, their value is [key, value]; else there is one register, and the value stands alone.
+That of a cas is [old, new]; a read is invoked with null and answered with the value that it saw. Transactions of reads
+and writes concern one multi-register, which has no key. A failed operation did nothing, and an unclear read shows
+nothing.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -23,7 +24,7 @@ from checkers.linearizability.search import Act
 from harness.core.columns import APPEND, FAIL, NEVER, OK, READ
 from harness.core.errors import HistoryError
 
-SAMPLE: Final = 10_000  # The number of operations that decide if they name keys.
+SAMPLE: Final = 10_000  # The number of operations from which `form_of` infers whether they name keys.
 _OPS: Final = ["index", "process", "outcome", "f", "invoke_value", "value", "invoke_ns", "complete_ns", "invoke_seq"]
 _OPS_TOO: Final = ["complete_seq", "is_txn", "has_result"]
 _READS: Final = ("read", "get")
@@ -59,7 +60,7 @@ class RegisterOp(NamedTuple):
 
     @property
     def is_read(self) -> bool:
-        """True if it only reads."""
+        """True if the operation only reads."""
         return self.f in _READS or (bool(self.accesses) and all(f == "r" for f, _, _ in self.accesses))
 
 
@@ -96,12 +97,12 @@ def _form(model: ModelName, sample: Sequence[Mapping[str, Any]]) -> Form | None:
     if is_keyed:
         wrote, seen = ([_without_key(value) for value in values] for values in (wrote, seen))
     if any(map(_is_list, seen)) and not any(map(_is_list, wrote)):
-        return None  # Values are written one by one and read as a list: this is no register.
+        return None  # What is written as single values and read as a list is no register.
     return Form(model, is_keyed)
 
 
 def lives_by_key(chunk: Chunk, *, form: Form, partitions: int) -> Iterable[tuple[int, list[RegisterHistory]]]:
-    """The operations of one chunk on each register, for the partition of its key.
+    """Pairs of a partition and the registers whose keys belong to it, each with its operations in one chunk.
 
     Raises HistoryError if the chunk is damaged, or with the operation whose value does not have that form.
     """
@@ -126,19 +127,19 @@ def gathered(parts: Sequence[Sequence[RegisterHistory]]) -> tuple[RegisterHistor
 
 
 def acts_of(life: RegisterHistory, register: Register) -> list[Act]:
-    """The operations that observe something or may have changed something, as steps."""
+    """The operations that observe, or may have changed, something, as acts of a search."""
     places = {key: place for place, key in enumerate(registers_of(life))}
     steps = [(deed, _step(deed, register, places)) for deed in life.deeds if deed.outcome != FAIL]
     return [Act(deed.call, deed.end, step, deed.op) for deed, step in steps if step is not None]
 
 
 def registers_of(life: RegisterHistory) -> list[str]:
-    """The registers of a multi-register, in the order of its state."""
+    """The single registers of a multi-register, in the order of its state."""
     return sorted({key for deed in life.deeds for _, key, _ in deed.accesses})
 
 
 def written(deed: RegisterOp) -> tuple[str, ...]:
-    """The values that it tried to write, as JSON."""
+    """The values that the operation tried to write, as JSON."""
     match deed.f:
         case "write" | "put" | "append":
             return (deed.argument,)
@@ -184,7 +185,7 @@ def _transaction_step(deed: RegisterOp, register: Register, places: Mapping[str,
 
 
 def _names_key(f: str, argument: str | None) -> bool:
-    """True if an operation with that value names its key."""
+    """True if an operation with that argument names its key."""
     parts = _PARTS.decode(argument) if argument and _is_list(argument) else []
     if len(parts) != 2:
         return False
@@ -202,7 +203,7 @@ def _is_list(text: str | None) -> bool:
 
 
 def _deeds(chunk: Chunk, form: Form) -> Iterator[tuple[str | None, RegisterOp]]:
-    """The operations of a chunk that are no transactions, each with the key that it names."""
+    """The operations of a chunk that are no transactions, each with its key."""
     for index, process, outcome, f, argument, result, call_ns, end_ns, call, end, is_txn, _ in _rows(chunk):
         if is_txn:
             continue
@@ -246,7 +247,7 @@ def _columns(chunk: Chunk, name: str, columns: list[str]) -> Iterable[tuple[Any,
 
 
 def _pair(text: str, index: int) -> tuple[str, str]:
-    """The two parts of a list, as JSON. Raises HistoryError."""
+    """The two elements of a list, as JSON. Raises HistoryError for anything else."""
     try:
         first, second = _PARTS.decode(text)
     except (msgspec.DecodeError, ValueError):
@@ -255,7 +256,7 @@ def _pair(text: str, index: int) -> tuple[str, str]:
 
 
 def _text(text: str, index: int) -> str:
-    """The text that this JSON encodes. Raises HistoryError."""
+    """The string that this JSON encodes. Raises HistoryError for anything else."""
     try:
         return _TEXT.decode(text)
     except msgspec.DecodeError:

@@ -20,7 +20,7 @@ _BEFORE_ALL: Final = -1
 
 
 def is_linearizable(acts: Iterable[Act], initial: str) -> bool | None:
-    """True if there is an order. None if this test cannot decide: two writes have one value, or a write needs a state.
+    """True if an order exists. None if this test cannot decide: two writes of one value, or a write that needs a state.
 
     No step may have `more`.
     """
@@ -44,7 +44,7 @@ def is_linearizable(acts: Iterable[Act], initial: str) -> bool | None:
 
 
 def first_misfit(acts: Sequence[Act], initial: str) -> int:
-    """The operation whose answer first leaves no order. For a history where `is_linearizable` is False."""
+    """The first operation after whose answer no order exists. The history must not be linearizable."""
     answers = sorted((act.end, act.op) for act in acts if act.end != NEVER)
     low, high = 0, len(answers) - 1
     while low < high:
@@ -57,7 +57,7 @@ def first_misfit(acts: Sequence[Act], initial: str) -> int:
 
 
 def _until(acts: Iterable[Act], moment: int) -> list[Act]:
-    """The operations as they are known after that answer: those still open have no answer yet."""
+    """The operations as they stand at that moment: those still open have no answer yet."""
     begun = [act for act in acts if act.call < moment]
     return [act if act.end <= moment else act._replace(end=NEVER) for act in begun]
 
@@ -70,7 +70,7 @@ def _fit(clusters: Sequence[Sequence[Act]]) -> bool:
         return False
     starts = [first for first, _ in forward]
     for first, last in zones:
-        if first >= last:  # All of it overlaps in the time from `last` to `first`.
+        if first >= last:  # A backward zone: all its operations overlap from `last` to `first`.
             place = bisect_left(starts, last) - 1
             if place >= 0 and first < forward[place][1]:
                 return False

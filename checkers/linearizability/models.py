@@ -1,15 +1,11 @@
 """Meaning of operations on registers: the states in which each is possible, and the state that it leaves.
 
-A state is the JSON text of what a register holds ("null": nothing yet), or a tuple of such texts for several registers
+A state is the JSON text of a register's value ("null": nothing yet), or a tuple of such texts for several registers
 that are written together; a key-value store's is the text itself. So 1, 1.0 and true are three values.
 
-| model | operations | |
-| --- | --- | --- |
-| register | read, write | |
-| cas-register | read, write, cas [old, new] | |
-| mutex | acquire, release | a register that is free or held |
-| key-value | get, put, append | text; append adds its text at the end |
-| multi-register | transactions of reads and writes | several registers as one |
+| model | operations | | | --- | --- | --- | | register | read, write | | | cas-register | read, write, cas [old, new] |
+| | mutex | acquire, release | a register that is free or held | | key-value | get, put, append | text; append adds its
+text at the end | | multi-register | transactions of reads and writes | several registers as one |
 """
 
 from collections.abc import Mapping, Sequence
@@ -39,8 +35,8 @@ _JSON: Final = msgspec.json.Encoder(order="sorted")
 class Step(NamedTuple):
     """The effect of an operation.
 
-    `needs` is the only state in which it is possible; None: any. `leads` is the state after it, if that does not depend
-    on the state before; None: the state stays. `more` is the additional effect in a model with larger steps.
+    `needs` is the only state in which it is possible; None: any. `leads` is the state that it leaves, if that does not
+    depend on the state before; None: the state stays. `more` is the part of the effect that these two cannot express.
     """
 
     needs: str | None = None
@@ -49,21 +45,21 @@ class Step(NamedTuple):
 
     @property
     def is_read(self) -> bool:
-        """True if it certainly leaves the state as it is."""
+        """True if the operation certainly leaves the state as it is."""
         if isinstance(self.more, tuple):
             return not any(access.is_write for access in self.more)
         return self.more is None and (self.leads is None or self.leads == self.needs)
 
     @property
     def depends(self) -> bool:
-        """True if it is impossible in some state."""
+        """True if the operation is impossible in some state."""
         if isinstance(self.more, tuple):
             return not all(access.is_write for access in self.more)
         return self.needs is not None
 
 
 class Access(NamedTuple):
-    """A micro-operation of a transaction over several registers: the place of the register, and the value."""
+    """A read or write inside a transaction over several registers: the place of the register, and the value."""
 
     is_write: bool
     place: int
@@ -82,7 +78,7 @@ class Model(Protocol):
 
 
 class OneRegister:
-    """A register, or a mutex."""
+    """The model of a register, or of a mutex."""
 
     def __init__(self, initial: str) -> None:
         self.initial: State = initial
@@ -94,7 +90,7 @@ class OneRegister:
 
 
 class OneText:
-    """The text of one key."""
+    """The model of a key whose value is a text."""
 
     def __init__(self, initial: str) -> None:
         self.initial: State = initial
@@ -108,7 +104,7 @@ class OneText:
 
 
 class ManyRegisters:
-    """Registers that transactions read and write together."""
+    """The model of registers that transactions read and write together."""
 
     def __init__(self, initial: str, count: int) -> None:
         self.initial: State = (initial,) * count
@@ -141,7 +137,7 @@ def model_of(register: Register, name: ModelName, *, count: int = 1) -> Model:
 
 
 def named(operations: Sequence[str]) -> ModelName | None:
-    """The smallest model that has all those operations; None if there is none, or if none of them observes anything."""
+    """The smallest model that has all those operations; None if there is none, or if no operation observes anything."""
     names = frozenset(operations)
     if names <= OPERATIONS["mutex"] and "acquire" in names:
         return "mutex"

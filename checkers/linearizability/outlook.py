@@ -1,12 +1,12 @@
-"""The outlook of a text: what the gets to come allow it to be now.
+"""Pruning of the search for a text: states that contradict a get which is still to be ordered.
 
-A text grows by appends until a put replaces it. So each get sees what some put wrote, or the initial text, and what was
-appended since. For a configuration of the search this means:
-1. It is hopeless if the get that is answered next does not begin with the present text, unless a put is left that could
-   come before the answer and begin what it saw.
-2. Where only one operation can have written a piece of what a get saw, that operation leaves what the get saw up to
-   there, and nothing else.
-3. A text with which no get to come begins can only be replaced by a put. All such texts are equal: `UNSEEN`.
+A text grows by appends until a put replaces it. So each get sees the text of some put, or the initial text, followed by
+the appends since then. For a configuration of the search this means:
+1. It is hopeless if the text seen by the next get to be answered does not begin with the present text, unless a put is
+   left that could come before that answer and begin the text seen.
+2. If only one operation can have written a piece of the text that a get saw, then the text after that operation is the
+   seen text up to the end of that piece.
+3. A text that begins no future get's text can only be replaced by a put. All such texts are equal: `UNSEEN`.
 """
 
 from bisect import bisect_left
@@ -20,7 +20,7 @@ _INITIAL: Final = None
 
 
 class Get(NamedTuple):
-    """An answered get: the moment of its answer, its place, and the text that it saw."""
+    """An answered get: the journal position of its answer, its place, and the text that it saw."""
 
     end: int
     place: int
@@ -28,9 +28,9 @@ class Get(NamedTuple):
 
 
 class Change(NamedTuple):
-    """A put or an append: the moment of its invocation, its text, and its number.
+    """A put or an append: the journal position of its invocation, its text, and its number.
 
-    The number of an answered operation is its place; that of an unclear one is -1 - its bit in a set.
+    The number of an answered operation is its place; that of an unclear one is -1 minus its bit in a bit set.
     """
 
     call: int
@@ -39,7 +39,7 @@ class Change(NamedTuple):
 
 
 class Operations(NamedTuple):
-    """All operations on a text that held `initial` at first. Those that are answered have the places from 0 up."""
+    """All operations on a text with the initial value `initial`. The answered ones have the places from 0 up."""
 
     initial: str
     answered: int
@@ -49,24 +49,24 @@ class Operations(NamedTuple):
 
 
 class _Pieces:
-    """The changes, by number, that can write each piece of a text."""
+    """For each piece of text the numbers of the changes that can have written it."""
 
     def __init__(self, writers: Iterable[tuple[str, int | None]]) -> None:
         self._numbers: dict[str, list[int | None]] = {}
         for text, number in writers:
-            if text:  # Whoever writes nothing leaves no piece.
+            if text:  # An empty text leaves no piece.
                 self._numbers.setdefault(text, []).append(number)
         self._lengths = sorted(set(map(len, self._numbers)))
         self.longest = max(self._lengths, default=0)
 
     def next(self, text: str, at: int) -> list[tuple[int | None, int]]:
-        """Who can have written the piece of the text that begins there, each with the end of that piece."""
+        """The changes that can have written the text from `at` on, each with the end of its piece."""
         ends = [at + length for length in self._lengths if at + length <= len(text)]
         return [(number, end) for end in ends for number in self._numbers.get(text[at:end], ())]
 
 
 class Outlook:
-    """The outlook on the gets that are answered until some moment; later ones make no configuration hopeless."""
+    """The constraints from gets that are answered until some moment; later gets make no configuration hopeless."""
 
     def __init__(self, operations: Operations, *, until: int) -> None:
         self._puts = sorted(operations.puts)
@@ -75,17 +75,17 @@ class Outlook:
         self._left = _left(sorted({get.text for get in self._gets}), operations)
         self._by_text = sorted((get.text, get.place) for get in operations.gets)
         self._putting: dict[int, tuple[int, int]] = {}  # For the place of a get, the puts that could begin its text.
-        self._beginning: dict[str, int] = {}  # For a text, the places of the gets that begin with it.
+        self._beginning: dict[str, int] = {}  # For a text, the places of the gets whose text begins with it.
 
     def allows(self, number: int, state: State) -> bool:
-        """True if the operation of that number may leave that state."""
+        """True if the operation of that number may leave that state (rule 2)."""
         text, length = self._left.get(number, (state, len(state)))
         return len(state) == length and (text is state or text[:length] == state)
 
     def seen(self, base: int, mask: int, used: int, state: State) -> State | None:
-        """The state as the gets to come can tell it from others; None if one of them is impossible.
+        """The state, or UNSEEN if no future get can tell it from others (rule 3); None if it is hopeless (rule 1).
 
-        All places below `base` are ordered, and those in `mask` behind it; of the unclear operations, those in `used`.
+        Ordered are all places below `base`, those in `mask` from there on, and the unclear operations in `used`.
         """
         assert isinstance(state, str)
         get = self._next(base, mask)
@@ -97,7 +97,7 @@ class Outlook:
         return state if self._beginning_with(state) >> base & ~mask else UNSEEN
 
     def _next(self, base: int, mask: int) -> Get | None:
-        """The get not ordered yet whose answer comes first."""
+        """Of the gets not ordered yet, the one whose answer comes first."""
         for number in range(self._first[base], len(self._gets)):
             get = self._gets[number]
             if get.place >= base and not mask >> (get.place - base) & 1:
@@ -129,7 +129,7 @@ class Outlook:
 
 
 def _first(gets: Sequence[Get], count: int) -> list[int]:
-    """For each base, the number of the first of the gets that is not below it."""
+    """For each base the number of the first get in `gets` whose place is not below it."""
     numbers = {get.place: number for number, get in enumerate(gets)}
     first = [len(gets)] * (count + 1)
     for base in reversed(range(count)):
@@ -138,10 +138,10 @@ def _first(gets: Sequence[Get], count: int) -> list[int]:
 
 
 def _left(texts: Sequence[str], operations: Operations) -> dict[int, tuple[str, int]]:
-    """For the number of an operation that must leave a certain text, a text that begins with it, and its length.
+    """For each operation that must leave a certain text (rule 2): a text that begins with it, and its length.
 
-    Each of the sorted `texts` is read piece by piece, as far as only one operation can have written the next one. Those
-    pieces of the text before are kept that are read alike in both: all is equal as far as a piece can reach.
+    Each of the sorted `texts` is split into pieces, as long as only one operation can have written the next piece.
+    Pieces of the previous text are reused where both texts are equal as far as any piece can reach.
     """
     begin, follow = _pieces(operations)
     longest = max(begin.longest, follow.longest)
@@ -165,7 +165,10 @@ def _are_alike(one: str, other: str, length: int) -> bool:
 
 
 def _pieces(operations: Operations) -> tuple[_Pieces, _Pieces]:
-    """The first pieces of a text, and those that follow. An append is first where the text may have been empty."""
+    """The pieces that can begin a text, and those that can follow.
+
+    An append can begin a text that may have been empty.
+    """
     appends = [(append.text, append.number) for append in operations.appends]
     puts = [(put.text, put.number) for put in operations.puts]
     is_empty_first = not operations.initial or any(not text for text, _ in puts)

@@ -4,16 +4,16 @@ Theory of operation. The order is built from its beginning. A configuration is t
 the state that they leave. The next operation may be any one that was invoked before the first answer among those not
 ordered yet. The search is depth first, and turns back where nothing fits.
 1. An operation that only reads, and can come next, comes next: whatever order exists, it can be put first there too.
-2. Of several operations that do the same, the one that is answered first goes first.
+2. Of several operations with the same effect, the one that is answered first goes first.
 3. An unclear operation need not come at all. So it comes only where some operation that could follow it needs the
    state to which it leads. And a configuration is given up if an earlier one had the same answered operations and the
    same state, and used a subset of its unclear operations.
-4. Unclear operations whose results nobody needs are left out from the start.
+4. Unclear operations whose results no other operation needs are left out from the start.
 5. The set of ordered operations is a number (all before it) and a bit mask (those after it), so its size depends on how
    many operations overlap, not on the length of the history.
-6. Of a text, the gets to come say more: `outlook` gives up what they make impossible, and joins what they cannot tell
-   apart. That finds no dead end, only that there is one. `_blocked` then looks for the first answer that leaves no
-   order, and the search up to there heeds the gets before it alone.
+6. For a text, future gets say more: `outlook` gives up configurations that they make impossible, and joins those that
+   they cannot tell apart. This shows that there is no order, but not where it fails. `_blocked` then looks for the
+   first answer that leaves no order; the search up to there considers only the gets before it.
 A configuration with all operations that were answered before some moment, and no next operation, is a dead end. The
 furthest ones explain the contradiction: up to there an order exists, and beyond there is none. Rules 3 and 4 hold if
 each step states all its needs; if one has `more`, every unclear operation is tried everywhere.
@@ -31,7 +31,7 @@ from harness.core.columns import NEVER
 
 TAIL_SHOWN: Final = 4
 STATES_MAX: Final = 1000
-_WIDE: Final = 1024  # This many bits of a mask count as one more configuration: they take as much memory.
+_WIDE: Final = 1024  # This many bits of a mask take the memory of a configuration, and count as one.
 _Tried = dict[tuple[int, int, State], tuple[int, ...]]
 
 
@@ -45,13 +45,13 @@ class Act(NamedTuple):
 
     @property
     def is_answered(self) -> bool:
-        """True if it is known to have happened."""
+        """True if the operation is known to have happened."""
         return self.end != NEVER
 
 
 @dataclass(frozen=True, slots=True)
 class DeadEnd:
-    """The furthest point that any order reaches: no order places the operation `blocked` before its answer.
+    """The furthest point that any order reaches: none can place operation `blocked` before its answer.
 
     `states` are the final states of the orders that end there, at most STATES_MAX; `tail` is the end of one such order.
     """
@@ -71,7 +71,7 @@ class Answer:
 
 
 def search(acts: Iterable[Act], model: Model, limit: int) -> Answer:
-    """The answer within `limit` configurations, each of which takes some microseconds and about 300 bytes."""
+    """The answer, from at most `limit` configurations. Each takes some microseconds and about 300 bytes."""
     every = sorted(acts)
     if not isinstance(model, OneText):
         return _Search(every, model).answer(limit)
@@ -80,7 +80,10 @@ def search(acts: Iterable[Act], model: Model, limit: int) -> Answer:
 
 
 def _blocked(acts: Sequence[Act], model: OneText, limit: int) -> Answer:
-    """The answer for a text that has no order, with its dead end; without states if `limit` is too low for all."""
+    """The answer for a text that has no order, with its dead end.
+
+    It has no states if `limit` is too low to find them.
+    """
     answers = sorted((act.end, act.op) for act in acts if act.is_answered)
 
     def is_impossible(moment: int) -> bool:
@@ -104,11 +107,11 @@ class _Frame(NamedTuple):
     used: int
     state: State
     by: tuple[int, ...]
-    untried: list[int]  # The next one is last. An answered operation is its place; an unclear one is -1 - its group.
+    untried: list[int]  # Taken from the end: places of answered operations, or -1 - group.
 
 
 class _Group(NamedTuple):
-    """Unclear operations that do the same. Their bits in `used` begin at `shift`, in order of invocation."""
+    """Unclear operations with the same effect. Their bits in `used` begin at `shift`, in order of invocation."""
 
     step: Step
     calls: tuple[int, ...]
@@ -116,13 +119,13 @@ class _Group(NamedTuple):
     shift: int
 
     def spent(self, used: int) -> int:
-        """The number of them that are used."""
+        """The number of operations of the group that are in `used`."""
         return (used >> self.shift & ((1 << len(self.calls)) - 1)).bit_count()
 
 
 @dataclass(slots=True)
 class _Furthest:
-    """The dead ends so far whose first missing answer comes last."""
+    """The dead ends found so far whose blocked operation is answered latest."""
 
     end: int = -1
     blocked: int = -1
@@ -134,7 +137,7 @@ class _Furthest:
 
 
 class _Search:
-    """A search over acts in order of invocation. Of a text, gets until `outlook_until` are heeded before they come."""
+    """A search over acts in order of invocation. For a text it considers the gets answered until `outlook_until`."""
 
     def __init__(self, every: Sequence[Act], model: Model, *, outlook_until: int | None = None) -> None:
         self._model = model
@@ -155,7 +158,7 @@ class _Search:
         self._outlook = None if outlook_until is None else Outlook(self._operations(), until=outlook_until)
 
     def answer(self, limit: int, *, until: int = NEVER) -> Answer:
-        """The answer within that limit, for all that was answered until that moment."""
+        """The answer, from at most `limit` configurations, for all operations that were answered before `until`."""
         size = self._enter(0, 0, 0, self._model.initial, ())
         while self._stack:
             frame = self._stack[-1]
@@ -186,7 +189,7 @@ class _Search:
         return self._enter(base, mask, used, after, (index,))
 
     def _enter(self, base: int, mask: int, used: int, state: State, by: tuple[int, ...]) -> int:
-        """Continue from that configuration, with all reads that fit (rule 1), unless it was tried before."""
+        """Push that configuration, extended by all reads that fit (rule 1), unless it was tried. Returns its cost."""
         after = self._model.after
         while True:
             places = self._next_places(base, mask)
@@ -228,7 +231,7 @@ class _Search:
         return places
 
     def _choices(self, places: list[int], used: int, state: State) -> list[int]:
-        """The operations to try from a configuration, last one first: by rule 2, and unclear ones after all others."""
+        """The operations to try from a configuration, by rule 2, the first one last. Unclear ones are tried last."""
         by_end = sorted(places, key=self._ends.__getitem__)
         each: dict[Step, int] = {}
         for place in by_end:
@@ -249,7 +252,7 @@ class _Search:
         """Groups of unclear operations that lead, directly or through others, to a state that a step needs."""
         wanted = list(dict.fromkeys(step.needs for step in steps if step.needs not in {None, state}))
         groups: dict[int, None] = {}
-        for value in wanted:  # It grows meanwhile.
+        for value in wanted:  # The loop appends to it.
             for number in self._leading.get(value, ()):
                 groups[number] = None
                 before = self._groups[number].step.needs
@@ -258,7 +261,7 @@ class _Search:
         return list(groups)
 
     def _is_new(self, key: tuple[int, int, State], used: int) -> bool:
-        """True if the configuration is not given up by rule 3; it is then recorded as tried."""
+        """True if rule 3 does not give the configuration up; it is then recorded as tried."""
         known = self._tried.get(key, ())
         if any([not each & ~used for each in known]):  # noqa: C419  A list is faster.
             return False
@@ -266,7 +269,7 @@ class _Search:
         return True
 
     def _operations(self) -> Operations:
-        """All operations on a text, by number."""
+        """All operations on a text, in the form that `Outlook` needs."""
         assert isinstance(self._model.initial, str)
         found = Operations(initial=self._model.initial, answered=len(self._live), gets=[], puts=[], appends=[])
         for place, act in enumerate(self._live):
@@ -283,7 +286,7 @@ class _Search:
         return found
 
     def _note(self, places: list[int], state: State) -> None:
-        """Record how far that configuration has come."""
+        """Record the configuration if it is among the furthest so far."""
         blocked = min(places, key=self._ends.__getitem__)
         end, furthest = self._ends[blocked], self._furthest
         if end > furthest.end:
@@ -298,7 +301,7 @@ class _Search:
 
 
 def needed(unclear: Sequence[Act], steps: Iterable[Step]) -> list[Act]:
-    """The unclear operations whose result one of the steps, or another of these operations, needs."""
+    """The unclear operations whose result is needed by one of the steps, or by another one that is returned."""
     kept = list(unclear)
     answered = {step.needs for step in steps if step.needs is not None}
     while True:
@@ -310,7 +313,7 @@ def needed(unclear: Sequence[Act], steps: Iterable[Step]) -> list[Act]:
 
 
 def _groups(unclear: Sequence[Act]) -> list[_Group]:
-    """Unclear operations grouped by what they do, in order of each group's first."""
+    """Unclear operations grouped by their effect, in the order of each group's first one."""
     members: dict[Step, list[Act]] = {}
     for act in unclear:
         members.setdefault(act.step, []).append(act)
@@ -322,7 +325,7 @@ def _groups(unclear: Sequence[Act]) -> list[_Group]:
 
 
 def _with(base: int, mask: int, place: int) -> tuple[int, int]:
-    """The ordered set with that place added."""
+    """The set of ordered operations (number and mask, rule 5) with that place added."""
     mask |= 1 << (place - base)
     ones = (~mask & (mask + 1)).bit_length() - 1
     return base + ones, mask >> ones

@@ -1,4 +1,4 @@
-"""Explanation of a register that is not linearizable: the answer, the possible states, and what was open then."""
+"""Explanation of a register that is not linearizable: the answer, the possible states, and the open operations."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -10,16 +10,16 @@ from checkers.linearizability.models import State
 from checkers.linearizability.search import Act, DeadEnd
 from harness.core.columns import FAIL, NEVER
 
-_SHOWN: Final = 4  # The number of states, and of operations; the rest is counted.
-_LENGTH: Final = 60  # Characters of a value; a longer one is shown by its end.
+_SHOWN: Final = 4  # The number of states, and of operations, that are named; the rest is counted.
+_LENGTH: Final = 60  # The number of characters of a value; of a longer one only the end is shown.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class Problem:
-    """A register whose operations have no order: `blocked` is answered at the place `end`, and fits nowhere before it.
+    """A register whose operations have no order: `blocked`, answered at the position `end`, fits nowhere before that.
 
-    `states` are those that were possible then, if known. `tail` ends one order of all that was answered before.
-    `beside` are operations that were open at some moment of the blocked one. `sources` tried to write what it needs.
+    `states` are those that were possible then, if known. `tail` is the end of an order of everything answered before.
+    `beside` are the operations that overlap the blocked one. `sources` tried to write the state that it needs.
     """
 
     end: int
@@ -47,14 +47,15 @@ def problem_of(life: RegisterHistory, acts: Sequence[Act], dead_end: DeadEnd) ->
         blocked=blocked,
         states=_possible(acts, dead_end, blocked, needs),
         tail=tuple(deeds[index] for index in dead_end.tail),
-        beside=tuple(sorted(beside, key=lambda deed: (deed.end == NEVER, -deed.call))),  # Those long unclear come last.
+        # Those that have been unclear for long come last.
+        beside=tuple(sorted(beside, key=lambda deed: (deed.end == NEVER, -deed.call))),
         sources=tuple(d for d in life.deeds if d.call < blocked.end and _claimed(blocked) in written(d)),
         needs=needs,
     )
 
 
 def sentence(problem: Problem) -> str:
-    """The whole explanation."""
+    """The explanation as a paragraph."""
     where = "" if problem.key is None else f"Key {_cut(problem.key)}: "
     parts = [f"{where}{_with_times(problem.blocked)}, and no order of the operations allows that", _states(problem)]
     if problem.tail:
@@ -71,7 +72,7 @@ def _possible(acts: Sequence[Act], dead_end: DeadEnd, blocked: RegisterOp, needs
     """The states at the dead end, and those to which unclear operations may have led from there."""
     states = list(dead_end.states)
     unclear = [act.step for act in acts if act.end == NEVER and act.call < blocked.end and act.step.more is None]
-    for state in states:  # It grows meanwhile.
+    for state in states:  # The loop appends to it.
         for step in unclear:
             if step.needs in {None, state} and step.leads is not None and step.leads not in {needs, *states}:
                 states.append(step.leads)
@@ -79,12 +80,12 @@ def _possible(acts: Sequence[Act], dead_end: DeadEnd, blocked: RegisterOp, needs
 
 
 def _is_idle(deed: RegisterOp) -> bool:
-    """True if it is an unanswered read: it observes nothing and changes nothing."""
+    """True for an unanswered read: it observes nothing and changes nothing."""
     return deed.is_read and deed.end == NEVER
 
 
 def _claimed(deed: RegisterOp) -> str | None:
-    """The value, as JSON, that it claims was there; None if it claims none."""
+    """The value, as JSON, that the operation says the register held; None if it says nothing."""
     match deed.f:
         case "read" | "get":
             return deed.result
@@ -120,7 +121,7 @@ def _sources(problem: Problem) -> str:
 
 
 def _with_times(deed: RegisterOp) -> str:
-    """An operation with its process and times. Histories without times have small numbers instead, which are hidden."""
+    """An operation with its process and times. A history without times has small numbers instead; these are hidden."""
     times = ""
     if deed.call_ns >= MS:
         times = f", from {seconds(deed.call_ns)}" + (f" to {seconds(deed.end_ns)}" if deed.end_ns != NEVER else "")
@@ -140,7 +141,7 @@ def _cut(text: str) -> str:
 
 
 def _listed(shown: Iterable[str], count: int = 0, conjunction: str = "and") -> str:
-    """The texts as a list in words, with the number of the rest if `count` is greater."""
+    """The texts joined by commas and `conjunction`. If `count` is greater than their number, the rest is counted."""
     texts = list(shown)
     if count > len(texts):
         texts.append(f"{count - len(texts)} more")
