@@ -1,9 +1,9 @@
 """Operations that failed for a reason which only a fault explains.
 
 A system declares such reasons (`Bounds.spurious`), as parts of the errors that its clients report. A fault explains an
-abort from its start to the end of its grace, if the operation was open in that time.
+abort if the operation was open between its start and the end of its grace.
 
-Witnesses: operations with an answer that were open while no fault explained anything.
+Witnesses: operations with an answer that were open while no fault was an explanation.
 """
 
 from pathlib import Path

@@ -1,10 +1,10 @@
-"""Evidence that two sides went on at once: guarantee G25 of the NDB model.
+"""Evidence that two sides of a partition went on at once: guarantee G25 of the NDB model.
 
-Two nodes are on different sides while the view that each has installed lacks the other node. Such views may legally
-follow each other: nodes that were cut off and stopped may restart the cluster once the others are gone. So a finding
-takes two acknowledged writes, one by each node. Both must *begin* after both views were installed, and end before
-either node installed another view: then neither view had ended when the other began. Writes in flight when a view was
-installed may still be answered.
+Two nodes are on different sides while each has installed a view without the other. Such views may legally follow each
+other: nodes that were cut off and stopped may restart the cluster once the others are gone. So a finding takes two
+acknowledged writes, one on each node. Both must *begin* after both views were installed, and end before either node
+installed another view: then neither view had ended when the other began. Writes in flight when a view was installed may
+still be answered.
 
 An arbitrator must not let two disjoint sets of nodes go on either, unless nodes of both came together in between, or
 the whole cluster was restarted. Only grants that were used count: another may have been lost before it arrived.
@@ -46,7 +46,7 @@ class Reign:
     members: tuple[str, ...]
     seq: int
     ns: int
-    end_seq: int  # NEVER for the last.
+    end_seq: int  # NEVER for the last view.
     writes: Int64s  # Acknowledged writes that began and ended within it, ascending,
     begun: Int64s  # and the positions in the journal at which they began.
 
@@ -116,12 +116,12 @@ def _members(state: State) -> tuple[str, ...]:
 
 
 def _both_sides(reigns: Sequence[Reign]) -> Iterator[Trouble]:
-    """Each two such writes."""
+    """A violation for each two views of different sides with such writes."""
     acting = [reign for reign in reigns if len(reign.writes)]
     for place, one in enumerate(acting):
         for other in islice(acting, place + 1, None):
             if other.seq >= one.end_seq:
-                break  # It and all later ones began when this one had ended.
+                break  # This view and all later ones began after `one` had ended.
             if one.node == other.node or other.node in one.members or one.node in other.members:
                 continue
             left, right = one.after(other.seq), other.after(one.seq)
@@ -136,7 +136,7 @@ def _both_sides(reigns: Sequence[Reign]) -> Iterator[Trouble]:
 
 
 def _used_grants(grants: Sequence[State], reigns: Sequence[Reign]) -> list[State]:
-    """Grants that were used: a view of their number and members was installed later. In their order."""
+    """The grants that were used, in order: a view with their number and members was installed later."""
     of_number: dict[int, list[Reign]] = {}
     for reign in reigns:
         of_number.setdefault(reign.number, []).append(reign)
@@ -153,12 +153,12 @@ def _used_grants(grants: Sequence[State], reigns: Sequence[Reign]) -> list[State
 def _two_grants(
     grants: Sequence[State], reigns: Sequence[Reign], restarts_ns: Sequence[int], grace_ns: int
 ) -> Iterator[Trouble]:
-    """The first two grants that exclude each other, if there are any."""
+    """The first two grants that exclude each other, if any."""
     together = [*((grant.seq, _members(grant)) for grant in grants), *((each.seq, each.members) for each in reigns)]
     together.sort(key=lambda one: one[0])
     seqs = [seq for seq, _ in together]
     for place, later in enumerate(grants):
-        # Those before the last restart are excused: only grants since then are compared.
+        # Only grants since the last restart are compared: earlier ones are excused.
         restarted_ns = max((ns for ns in restarts_ns if ns <= later.ns + grace_ns), default=-1)
         first = bisect_right(grants, restarted_ns, hi=place, key=lambda grant: grant.ns)
         for earlier in grants[first:place]:
@@ -181,7 +181,7 @@ def _writes_without_a_live_node(reigns: Sequence[Reign], crashes: Sequence[Windo
     last = {reign.node: reign.seq for reign in reigns}
     count = 0
     for reign in reigns:
-        # It was in an earlier view, and installs one again later.
+        # A node that was in an earlier view, and installs a view later.
         others = [node for node in first if first[node] < reign.seq < last[node] and node not in reign.members]
         if any(not _is_struck(node, reign, crashes) for node in others):
             count += len(reign.writes)

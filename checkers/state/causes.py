@@ -13,7 +13,7 @@ A subscriber may be disconnected for one of two reasons only. It lags by more th
 node that takes over from another announces many old ones to it at once). Or its link broke, which takes a fault of the
 link or of one of its ends.
 
-Witnesses: for false-gap, gap markers, and sessions that lived through the loss of a node; for spurious-disconnect,
+Witnesses: for false-gap, gap markers, and sessions during which a node was lost; for spurious-disconnect,
 disconnections, and faults that slowed a subscriber.
 """
 
@@ -176,7 +176,7 @@ class _Record:
         return f"its buffer had been full {len(before)} times before, and this is marker {count}"
 
     def _no_disconnection(self, session: Session, gap: Mark) -> str | None:
-        # A session may be ended before it opens, as nodes learn of it one after the other.
+        # A node may end a session before it opens, as nodes learn of it one after the other.
         mine = [s for s in self._sessions if s.subscriber == session.subscriber]
         before = [s.marks[0].ns for s in mine if s.number < session.number]
         since_ns = max(before, default=0)
@@ -220,7 +220,7 @@ class _Record:
         )
 
     def _first_signs(self, written: Written) -> tuple[list[int], list[int]]:
-        """Epochs in ascending order, and for each the time when it, or a later one, was first seen."""
+        """Epochs in ascending order, and for each the time when it, or a higher one, was first seen."""
         rows = np.flatnonzero((written.outcome == OK) & (written.epoch != NEVER))
         marks = [mark for session in self._sessions for mark in session.marks if mark.kind == "watermark"]
         shown = [(mark.position, mark.ns) for mark in marks if mark.position is not None]
@@ -231,14 +231,14 @@ class _Record:
         return epoch[order].tolist(), earliest_ns.tolist()
 
     def _first_sign_ns(self, position: int | None) -> int:
-        """The time when that epoch, or a later one, was first seen; 0 for an unknown epoch, NEVER if none was."""
+        """The time when that epoch, or a higher one, was first seen; 0 for an unknown epoch, NEVER if none was seen."""
         if position is None:
             return 0
         place = bisect_left(self._epochs, position)
         return self._since_ns[place] if place < len(self._since_ns) else NEVER
 
     def _losses_ns(self) -> list[int]:
-        """The times when a view was installed that lacks a member of the view before it."""
+        """The times when a view was installed that lacks a member of the previous view."""
         by_number: dict[int, State] = {}
         for view in self.found["view"]:
             by_number.setdefault(view.key_id, view)
@@ -259,7 +259,7 @@ class _Record:
         return [(view, set(_list(view.value))) for view in views]
 
     def _has_taken_over(self, node: str, ns: int) -> bool:
-        """True if a node of its group left its view lately: then it announces old epochs anew, all at once."""
+        """True if a node of the same group left its view lately: the node then announces old epochs again, at once."""
         group = set(self._group(node))
         views = self._views_of(node, ns)
         return any(
@@ -271,7 +271,7 @@ class _Record:
         return next((group for group in self._bounds.groups if node in group), (node,))
 
     def _has_joined_after(self, missing: State) -> bool:
-        """True if that epoch was over before the node learned that it is a full member again.
+        """True if that epoch was over before the node was a full member again.
 
         A node that joins keeps nothing for its peer from the time before. The view that adds it is followed by a view
         of the same members, which makes it a full one.
@@ -294,7 +294,7 @@ class _Record:
 
 
 def _alive_ns(written: Written, before: Sequence[int]) -> list[int]:
-    """When the last successful operation began that had ended before each of those positions; 0 if there is none."""
+    """For each position the time when the last successful operation that ended before it began; 0 if there is none."""
     rows = np.flatnonzero(written.outcome == OK)
     rows = rows[ascending(written.complete_seq[rows])]
     latest_ns = np.append(0, np.maximum.accumulate(written.invoke_ns[rows]))

@@ -1,7 +1,7 @@
 """The transactions that a state must show: after each restart of the whole cluster, and at the end of a run.
 
-A restart restores what was saved up to a position, and no more. A transaction is *kept* by a state if no restart since
-its own generation left it out, and *void* if one did. Each element is appended once, so a state shows which
+A restart restores only what was saved up to a position. A transaction is *kept* by a state if every restart since its
+own generation restored it, and *void* if one did not. Each element is appended once, so a state shows which
 transactions it contains.
 
 An operation of unclear outcome has an epoch if a stream delivered one of its elements: then it did happen. Otherwise a
@@ -30,34 +30,34 @@ NOWHERE: Final = -1  # The home of a transaction whose generation is not known.
 
 
 class Fate(IntEnum):
-    """The part of a transaction that a state must show."""
+    """How much of a transaction a state must show."""
 
     KEPT = 0  # all of it
-    VOID = 1  # nothing of it, though it had happened
-    FAILED = 2  # nothing of it, for it never happened
+    VOID = 1  # nothing of it: it happened, and was legally lost
+    FAILED = 2  # nothing of it: it never happened
     UNCLEAR = 3  # all of it, or nothing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
-    """A transaction, and its epoch as far as that is known."""
+    """A transaction, and its epoch; None if that is not known."""
 
     transaction: Transaction
     epoch: int | None
 
     @property
     def is_acknowledged(self) -> bool:
-        """True if the client received an ok."""
+        """True if the client got the answer ok."""
         return self.transaction.outcome == OK
 
 
 class Claims:
     """All transactions of a run, n of them, and how much of each a state must show, as columns (n,).
 
-    `earliest` is the first generation in which each may have happened, `home` the one in which it did; NOWHERE if that
-    is not known. The restart at place `left_out` was the first to leave it out; len(restarts) if none did. By the
-    record at `end_seq` it had ended: its answer, or the event of an unclear one; NEVER if there is neither.
-    Raises HistoryError on a damaged history.
+    `earliest` is the first generation in which a transaction may have happened, `home` the one in which it did; NOWHERE
+    if that is not known. restarts[left_out] was the first restart that did not restore it; len(restarts) if all did. At
+    `end_seq` it had certainly ended: its answer, or the event of an unclear one; NEVER if there is neither. Raises
+    HistoryError on a damaged history.
     """
 
     def __init__(self, history: Path, bounds: Bounds) -> None:
@@ -75,7 +75,7 @@ class Claims:
         begun = np.array([restart.seq for restart in self.restarts], np.int64)
         self.earliest = np.searchsorted(begun, written.invoke_seq)
         latest = np.searchsorted(begun, self.end_seq)
-        # A number that two generations use belongs to the later one, unless that had not begun.
+        # An epoch that two generations use belongs to the later one, unless that one had not begun.
         firsts = np.array([restart.first_epoch for restart in self.restarts], np.int64)
         reach = np.minimum.accumulate(firsts[::-1])[::-1]
         by_epoch = np.minimum(np.maximum(np.searchsorted(reach, self.epoch, side="right"), self.earliest), latest)
@@ -105,7 +105,7 @@ class Claims:
 
 
 def _delivered(history: Path, written: Written, is_info: Bools) -> tuple[Int64s, Int64s]:
-    """(n,) The epoch of the first element that was delivered of each of those operations, and its event's `seq`."""
+    """For each of those operations the epoch and the `seq` of the first event that delivered an element of it; (n,)."""
     position, seq = np.full(len(written.index), NEVER, np.int64), np.full(len(written.index), NEVER, np.int64)
     wanted = np.flatnonzero(is_info[written.owner])
     if not len(wanted) or not (history / "events.parquet").is_file():

@@ -1,6 +1,6 @@
-"""The elements that states show, and what they show of each transaction. O(rows) for the rows that nodes showed.
+"""The elements that states show, and what they show of each transaction. O(rows) in the rows that nodes dumped.
 
-Nodes show the same lists again and again, after each restart and on each replica: each text is decoded once.
+Nodes dump the same lists again and again, after each restart and on each replica: each text is decoded once.
 """
 
 from collections.abc import Iterator, Sequence
@@ -22,15 +22,16 @@ from checkers.state.claims import Claim, Claims, Fate
 from harness.core.columns import NEVER, Bools, Int64s
 from harness.core.promises import Bounds
 
-Element = tuple[int, int]  # A key and what was appended to it, as ids.
+Element = tuple[int, int]  # A key and an element of its list, as ids.
 NO_GROUP: Final = -1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dumps:
-    """Lists that nodes showed, r of them, in order. `text` numbers the distinct contents.
+    """Lists that nodes showed, r of them, in order. `text` numbers the distinct lists.
 
-    The elements of content t are elements[start[t]:start[t + 1]]. `number` is that of the restart, if it is one.
+    The elements of list t are elements[start[t]:start[t + 1]]. `number` is that of the restart after which it was
+    shown.
     """
 
     node: Int64s
@@ -71,7 +72,7 @@ def read_dumps(history: Path, names: Dictionary, kind: str, among: Sequence[str]
 def dumps_of(
     nodes: Sequence[str], numbers: Sequence[int], keys: Sequence[int], contents: Sequence[Sequence[int]]
 ) -> Dumps:
-    """Lists, each with its node and its key."""
+    """Dumps made of lists, each with its node, restart number and key."""
     columns = (np.array(numbers, np.int64), np.array(keys, np.int64), np.arange(len(contents)))
     return _dumps(nodes, *columns, contents)
 
@@ -91,7 +92,7 @@ def _dumps(nodes: Sequence[str], number: Int64s, key: Int64s, text: Int64s, cont
 
 
 class Groups:
-    """The nodes that hold the same data, and the group of each key, as all dumps of a run show it."""
+    """Which nodes hold the same data, and the group of each key, as all dumps of a run show it."""
 
     def __init__(self, bounds: Bounds, dumps: Sequence[Dumps]) -> None:
         self._of_node = {node: number for number, group in enumerate(bounds.groups) for node in group}
@@ -101,22 +102,22 @@ class Groups:
         self._groups = np.append(groups[first], NO_GROUP)
 
     def of_nodes(self, dumps: Dumps) -> Int64s:
-        """The number of each list's group; 0 if no groups are declared."""
+        """For each list the group of its node; 0 if no groups are declared."""
         return np.array([self._of_node.get(node, 0) for node in dumps.nodes] or [0], np.int64)[dumps.node]
 
     def of_keys(self, key: Int64s) -> Int64s:
-        """The number of each key's group; NO_GROUP if no dump shows the key."""
+        """The group of each key; NO_GROUP if no dump shows the key."""
         place = np.searchsorted(self._keys, key)
         is_known = np.append(self._keys, NEVER)[place] == key
         return self._groups[np.where(is_known, place, len(self._keys))]
 
 
 class Contents:
-    """All that some dumps show, beside the transactions of the run.
+    """All lists of some dumps, compared with the transactions of the run.
 
-    A state is the lists of some rows, merged over the nodes. It knows a key if a node of the key's group showed
-    something. A key that no dump of the run shows has no known group: it is known only if every group showed something.
-    If nodes did not show all that they hold (`is_partial`), only the keys that appear are known.
+    A state is the lists of some rows, merged over the nodes. It knows a key if a node of the key's group showed any
+    list. A key that no dump of the run shows has no known group: it is known only if every group showed something. If
+    nodes did not show all that they hold (`is_partial`), only the keys that appear are known.
     """
 
     def __init__(self, dumps: Dumps, groups: Groups, claims: Claims, *, is_partial: bool = False) -> None:
@@ -133,7 +134,7 @@ class Contents:
         self._element = dumps.elements[expand(dumps.start[dumps.text[first]], length)]
         self._begin = np.cumsum(length) - length
         self._length = length
-        # The elements of all lists and of all transactions in one numbering.
+        # One numbering for the elements of all lists and of all transactions.
         both = codes(np.append(self._key, written.key), np.append(self._element, written.value))
         self._shown, self._written = both[: len(self._key)], both[len(self._key) :]
         self._count = int(both.max(initial=-1)) + 1
@@ -143,7 +144,7 @@ class Contents:
         self._doubled = self._doubled_elements()
 
     def state(self, rows: Int64s, number: int) -> "Sights":
-        """What the lists of those rows, ascending, show of each transaction, after `number` restarts."""
+        """What those rows, ascending, show of each transaction, as the state after `number` restarts."""
         dumps, claims = self.dumps, self.claims
         at = self._places(distinct(np.sort(self.list_of_row[rows])))
         is_there = np.zeros(self._count, np.bool_)
@@ -159,12 +160,12 @@ class Contents:
         return Sights(claims, number, is_present, ~is_present & is_known)
 
     def rows_after(self, number: int) -> Int64s:
-        """The rows that nodes showed after the restart of that number, in order."""
+        """The rows that nodes showed after restart `number`, in order."""
         begin, end = np.searchsorted(self._numbers, (number, number + 1))
         return self._by_number[begin:end]
 
     def strangers(self, rows: Int64s) -> list[Element]:
-        """The elements of those rows that no operation of the run wrote: by key, then in the order of the rows."""
+        """The elements of those rows that no operation of the run wrote, by key, then in the order of the rows."""
         lists = self.list_of_row[rows]
         lists = lists[np.sort(np.unique(lists, return_index=True)[1])]
         at = self._places(lists)
@@ -173,7 +174,7 @@ class Contents:
         return list(dict.fromkeys(zip(self._key[at].tolist(), self._element[at].tolist(), strict=True)))
 
     def twice(self, rows: Int64s) -> Iterator[tuple[str, Element]]:
-        """The nodes that showed a list with an element twice, each with the first such element."""
+        """For each of those rows whose list has an element twice: the node, and the first such element."""
         for row in rows[np.isin(self.dumps.text[rows], list(self._doubled))].tolist():
             element = self._doubled[int(self.dumps.text[row])]
             yield self.dumps.nodes[int(self.dumps.node[row])], (int(self.dumps.key[row]), element)
@@ -182,7 +183,7 @@ class Contents:
         return expand(self._begin[lists], self._length[lists])
 
     def _doubled_elements(self) -> dict[int, int]:
-        """The first element that occurs again, of each text that has one."""
+        """For each list that repeats an element, the first such element."""
         start, elements = self.dumps.start, self.dumps.elements
         text = np.repeat(np.arange(len(start) - 1), np.diff(start))
         what = codes(text, elements)
@@ -192,7 +193,10 @@ class Contents:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sight:
-    """The part of a transaction that a state shows. `absent` has only elements whose keys the state knows."""
+    """The elements of a transaction that a state shows and lacks.
+
+    `absent` has only elements whose keys the state knows.
+    """
 
     row: int
     claim: Claim
@@ -202,7 +206,7 @@ class Sight:
 
 
 class Sights:
-    """What a state after `number` restarts shows of each transaction (n,) and of each of their elements (m,)."""
+    """How the state after `number` restarts shows each transaction (n,) and each of their elements (m,)."""
 
     def __init__(self, claims: Claims, number: int, is_present: Bools, is_absent: Bools) -> None:
         self._claims, self._is_present, self._is_absent = claims, is_present, is_absent
@@ -213,11 +217,11 @@ class Sights:
         self.is_whole: Bools = self.present + self.absent == claims.size  # The state knows the keys of all elements.
 
     def without(self, number: int, is_left_out: Bools) -> "Sights":
-        """The same, but those elements (m,) are not absent."""
+        """The same sights, except that those elements (m,) do not count as absent."""
         return Sights(self._claims, number, self._is_present, self._is_absent & ~is_left_out)
 
     def striking(self, is_meant: Bools) -> Iterator[Sight]:
-        """The transactions among those flagged of which the state shows too little, too much, or a part only."""
+        """Of the flagged transactions those of which the state shows too little, too much, or only a part."""
         is_void = (self.fate == Fate.VOID) | (self.fate == Fate.FAILED)
         is_wrong = np.where(is_void, self.present > 0, self.absent > 0) & (self.fate != Fate.UNCLEAR)
         is_wrong |= (self.present > 0) & (self.absent > 0)
@@ -238,12 +242,12 @@ class Sights:
 
 
 def is_fractured(sight: Sight) -> bool:
-    """True if one part of it is present and another absent, whatever its fate."""
+    """True if a part of the transaction is present and another absent, whatever its fate."""
     return bool(sight.present) and bool(sight.absent)
 
 
 def wrong(sight: Sight) -> tuple[Element, ...]:
-    """The elements that the state wrongly has or lacks, so that later states are not blamed for them again."""
+    """The elements that the state wrongly has or lacks. They are not reported again for later states."""
     match sight.fate:
         case Fate.KEPT:
             return sight.absent
@@ -254,6 +258,6 @@ def wrong(sight: Sight) -> tuple[Element, ...]:
 
 
 def named(elements: Sequence[Element], name: Names) -> str:
-    """Elements for people, followed by "is" or "are"."""
+    """A list of elements for a sentence, followed by "is" or "are"."""
     listed = " and ".join(name.pair(key, element) for key, element in elements)
     return f"{listed} {'is' if len(elements) == 1 else 'are'}"

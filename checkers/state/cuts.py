@@ -5,14 +5,14 @@ Theory of operation. An edge leads from a to b, both ok, both writers with an ep
 2. wr: b read what a appended, with or without a lock;
 3. rt: a had been answered before b was invoked;
 4. rw: a read a key under a lock that it held until commit, and did not see what b appended.
-Then epoch(a) <= epoch(b). The kernels are linear but for sorting. Along the versions of a key, the highest epoch so
-far stands for all earlier versions, and the lowest epoch from there on for all later ones; over time, it is the
-highest epoch answered so far.
+Then epoch(a) <= epoch(b). The kernels are linear but for sorting. Along the versions of a key it suffices to compare
+with the highest epoch of all earlier versions, and with the lowest of all later ones; over time, with the highest epoch
+answered so far.
 
 Not checked, because a correct system may differ: rw without a lock (specs: 230 such edges in 4820 transactions), and
-transactions that wrote nothing, whose epoch is the current one where they were answered. Such a reader may see a commit
-of the next epoch before its own coordinator has heard of that epoch. Appends that no read shows have no known place,
-and are left out of ww.
+transactions that wrote nothing, whose epoch is the current one of the node that answered them. Such a reader may see a
+commit of the next epoch before its own coordinator has heard of that epoch. Appends that no read shows have no known
+place, and are left out of ww.
 
 Witnesses: ww between neighbours, wr and locked rw to the next version, between two writers with epochs. Real time is
 checked, and not counted: nearly all of its edges lie far apart.
@@ -42,9 +42,11 @@ NOBODY: Final = -1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Broken:
-    """The worst edge of one kind that leads back to an earlier epoch; `count` versions, reads or operations have one.
+    """The worst edge of one kind that leads back to an earlier epoch.
 
-    `element` is the subject of the edge: for ww and rw what `after` appended, for wr what `before` did; -1 for rt.
+    `count` versions, reads or operations have such an edge.
+
+    `element` is the one that the edge is about: for ww and rw an append of `after`, for wr one of `before`; -1 for rt.
     """
 
     kind: str
@@ -53,7 +55,7 @@ class Broken:
     after: int
     key: int = NOBODY
     element: int = NOBODY
-    behind: int = NOBODY  # For ww: what `before` had appended.
+    behind: int = NOBODY  # For ww: the element that `before` appended.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +84,7 @@ def check(history: Path, context: Context) -> Judgement:
 
 
 def closure(acts: Acts) -> Closure:
-    """The broken edges of all four kinds, and the number of edges."""
+    """The broken edges of all four kinds, and the number of edges of each kind that were checked."""
     along = _Along(acts.versions, acts.writers)
     results = [_ww(along), _wr(along), (_rt(acts.writers), 0), _rw(along, _is_locked(acts))]
     return Closure(
@@ -92,27 +94,27 @@ def closure(acts: Acts) -> Closure:
 
 
 class _Along:
-    """The versions of all keys in order, each with its writer's epoch as a rank: 0 is the lowest, -1 unknown."""
+    """The versions of all keys in order, each with its writer's epoch as a rank: 0 is the lowest epoch, -1 unknown."""
 
     def __init__(self, versions: Versions, writers: Writers) -> None:
         self.versions, self.writers = versions, writers
         self.epochs, rank = np.unique(writers.epoch, return_inverse=True)
-        self.rank_of_row = np.append(rank, -1).astype(np.int64)  # The last entry is found at row -1.
+        self.rank_of_row = np.append(rank, -1).astype(np.int64)  # The last one is for row -1, no epoch.
         self.op = np.append(versions.rows.appends.op.astype(np.int64), NOBODY)[versions.writer]
         self.rank = self.rank_of(self.op)
         self.span = len(self.epochs) + 1
         base = versions.order_code * self.span
-        self.highest = np.maximum.accumulate(base + self.rank + 1) - base - 1  # Of this version and all before.
+        self.highest = np.maximum.accumulate(base + self.rank + 1) - base - 1  # Of this version and all before it.
         # The lowest of this version and all after it; span - 1 if none of them is known.
         height = np.where(self.rank < 0, self.span - 1, self.rank)
         self.lowest = np.minimum.accumulate((base + height)[::-1])[::-1] - base
-        # Nearest places, backward and forward, with those ranks; a key's first and last place have them themselves.
+        # The nearest places, backward and forward, with those ranks.
         here, nowhere = np.arange(len(self.rank)), len(self.rank)
         self.highest_at = np.maximum.accumulate(np.where(self.rank == self.highest, here, -1))
         self.lowest_at = np.minimum.accumulate(np.where(height == self.lowest, here, nowhere)[::-1])[::-1]
 
     def rank_of(self, op: Int64s) -> Int64s:
-        """The rank of each operation's epoch, -1 where it has none."""
+        """The rank of each operation's epoch; -1 if it has none."""
         return self.rank_of_row[self.writers.place(op)]
 
     def element(self, place: int) -> int:
@@ -122,7 +124,10 @@ class _Along:
     def broken(
         self, kind: str, before: Int64s, after: Int64s, about: Int64s, behind: Int64s | None = None
     ) -> Broken | None:
-        """The edge that leads back farthest, of edges about versions at those places; among equals, the earliest."""
+        """The edge that leads back farthest; of equal ones the earliest.
+
+        `about` and `behind` are places of versions.
+        """
         if not len(before):
             return None
         fall = self.epochs[self.rank_of(before)] - self.epochs[self.rank_of(after)]
@@ -168,7 +173,10 @@ def _rw(along: _Along, is_locked: Bools) -> tuple[Broken | None, int]:
 
 
 def _read(along: _Along, place: Int64s, is_usable: Bools) -> tuple[Int64s, Int64s, Int64s, int]:
-    """The usable reads of versions: a place for each, the reader's rank, the reader; and the number of edges there."""
+    """For each usable read: the place of its version, the reader's rank, and the reader.
+
+    Then the number of edges there.
+    """
     reader = along.versions.rows.reads.op.astype(np.int64)
     rank = along.rank_of(reader)
     usable = np.flatnonzero(is_usable & (rank >= 0) & along.versions.is_version)
@@ -183,7 +191,7 @@ def _next_place(versions: Versions) -> Int64s:
 
 
 def _rt(writers: Writers) -> Broken | None:
-    """The broken edges of real time: before each invocation, the highest epoch already answered counts."""
+    """The worst broken edge of real time: no invocation may get an epoch below the highest one already answered."""
     if not len(writers.index):
         return None
     order = np.argsort(writers.after, kind="stable")
@@ -200,7 +208,7 @@ def _rt(writers: Writers) -> Broken | None:
 
 
 def _is_locked(acts: Acts) -> Bools:
-    """True for each read of the versions whose operation read that key under a lock only."""
+    """True for each read of a version whose operation read that key only under a lock."""
     versions = acts.versions
     op, key = versions.rows.reads.op.astype(np.int64), versions.keys[versions.read_code]
     both = pairs(

@@ -1,4 +1,4 @@
-"""Findings about restarts that lost or invented data: guarantees G21 and G22 of the NDB model.
+"""Restarts that lost or invented data: guarantees G21 and G22 of the NDB model.
 
 Key by key and over all nodes together, the state that the nodes restored from disk must equal a replay of all
 transactions up to the restored position. Acknowledged transactions beyond that position are void: they are legally
@@ -50,7 +50,7 @@ CHECKER = "durability"
 LOST, RESURRECTED, FRACTURED = "lost-acknowledged", "resurrected", "fractured-restore"
 PHANTOM, TWICE, BEYOND = "phantom-write", "duplicate-elements", "loss-beyond-bound"
 ANOMALIES = (LOST, RESURRECTED, FRACTURED, PHANTOM, TWICE, BEYOND)
-_FAR_NS: Final = 1 << 62  # The end of a fault that nobody healed: sums stay within int64.
+_FAR_NS: Final = 1 << 62  # The end of a fault that was not healed, low enough that sums stay within int64.
 
 
 def check(history: Path, context: Context) -> Judgement:
@@ -62,7 +62,7 @@ def check(history: Path, context: Context) -> Judgement:
     losses = _Losses(claims, _Saved(samples(history, "saved-gci")["saved-gci"]), bounds, _quiet(history, context))
     witnesses: Counter[str] = Counter(dict.fromkeys(ANOMALIES, 0))
     found: list[Finding] = []
-    known: set[Element] = set()  # Lost or brought back by an earlier restart.
+    known: set[Element] = set()  # Elements that an earlier restart lost or brought back.
     for count, restart in enumerate(claims.restarts, 1):
         rows, is_meant = contents.rows_after(restart.number), claims.after(count)
         seen = contents.state(rows, count)
@@ -80,7 +80,7 @@ def check(history: Path, context: Context) -> Judgement:
 
 
 def _quiet(history: Path, context: Context) -> list[Interval]:
-    """The times in which faults held up saving."""
+    """The intervals in which faults delayed saving."""
     of_nodes = (window for window in windows(history, context.excuses) if Excuse.SUBSCRIBERS not in window.excuse)
     return disturbed(of_nodes, context.bounds.grace_ns)
 
@@ -105,7 +105,7 @@ def _replay_troubles(
     known: Set[Element],
     name: Names,
 ) -> Iterator[Trouble]:
-    """Elements that the restored state wrongly has or wrongly lacks, except those in `known`."""
+    """Violations: elements that the restored state wrongly has or lacks, except those in `known`."""
     went = _went(restart)
     for sight in seen:
         op = sight.claim.transaction.index
@@ -136,7 +136,7 @@ def _replay_troubles(
 
 
 def _doubled(contents: Contents, rows: Int64s, restart: Restart, name: Names) -> Iterator[Trouble]:
-    """Elements that a node restored twice."""
+    """Violations: elements that a node restored twice."""
     for node, element in contents.twice(rows):
         text = f"On {node} {named((element,), name)} there twice {_went(restart)}."
         yield Trouble(TWICE, text, (node, name(element[0]), name(element[1])))
@@ -159,18 +159,21 @@ class _Saved:
         self._latest_ns = np.maximum.accumulate(np.array([report.ns for report in reports], np.int64))
 
     def before(self, seq: int) -> tuple[Sample, int] | None:
-        """The first report of the highest value before that position, and the time of the last one; None if none."""
+        """The first report of the highest value before that position, and the time of the last report before it.
+
+        None if there is no report before it.
+        """
         place = int(np.searchsorted(self._seq, seq)) - 1
         return None if place < 0 else (self._reports[int(self._best[place])], int(self._latest_ns[place]))
 
 
 @dataclass(frozen=True, slots=True)
 class _Losses:
-    """The losses that restarts may make.
+    """The losses that each restart may cause.
 
-    Nobody knows when the cluster died. It was alive when the last successful operation began, and when it last reported
-    something as saved. The bound is counted back from the later of the two, without the time in which faults held up
-    saving.
+    When the cluster died is not recorded. It was alive when the last successful operation began, and when it last
+    reported something as saved. The bound is counted back from the later of the two, without the time in which faults
+    delayed saving.
     """
 
     claims: Claims
@@ -179,7 +182,7 @@ class _Losses:
     quiet: Sequence[Interval]
 
     def beyond(self, count: int) -> tuple[list[Trouble], int]:
-        """The losses of restart number `count` that are too large, and the number of witnesses."""
+        """The losses of restart `count` that exceed the bound, and the number of witnesses."""
         restart, best = self.claims.restarts[count - 1], self.saved.before(self.claims.restarts[count - 1].seq)
         trouble = None if best is None else _saved_trouble(restart, best[0])
         troubles, witnesses = [] if trouble is None else [trouble], 0 if best is None else 1
@@ -194,7 +197,10 @@ class _Losses:
         return [*troubles, *(self._trouble(int(rows[at]), int(age_ns[at]), restart) for at in places)], witnesses
 
     def _ages(self, count: int, alive_ns: int) -> tuple[Int64s, Int64s]:
-        """The acknowledged transactions that restart might have lost, and their undisturbed time before the failure."""
+        """The acknowledged transactions that restart `count` might have lost, and the undisturbed time of each.
+
+        That is the time from its answer to the last sign of life in which no fault delayed saving.
+        """
         claims, written = self.claims, self.claims.written
         is_done = claims.is_ok & (written.complete_seq < claims.restarts[count - 1].seq)
         alive_ns = max(alive_ns, int(written.invoke_ns[is_done].max(initial=0)))
@@ -205,7 +211,7 @@ class _Losses:
         return rows, alive_ns - begin_ns - quiet_ns
 
     def _disturbed_ns(self, until_ns: Int64s) -> Int64s:
-        """The disturbed time before each of those moments."""
+        """The disturbed time before each of those times."""
         begin = np.array([begin_ns for begin_ns, _ in self.quiet], np.int64)
         end = np.array([min(end_ns, _FAR_NS) for _, end_ns in self.quiet], np.int64)
         place = np.searchsorted(begin, until_ns)

@@ -1,14 +1,14 @@
 """Epochs as declared: one for each transaction (NDB-G4), rising without holes, never used again (G15).
 
-`double-epoch`: every source that shows a transaction's epoch must show the same one: the answer to its client, and
-each of its rows in each session. A witness is a transaction whose epoch is shown twice or more.
+`double-epoch`: every source that shows a transaction's epoch must show the same one: the answer to its client, and each
+of its rows in each session. A witness is a transaction whose epoch is shown twice or more.
 
 `epoch-shape` has two parts. Witnesses: restarts of the whole cluster with an epoch before them, and pairs of part 2.
 1. No epoch is used again. A restart of the whole cluster begins with an epoch above all that were seen before, and
    operations invoked after it get none below. Seen means reported by an operation or delivered to a subscriber. Rows
    received after the restart are not checked, because they may have been in flight when the cluster failed.
 2. Within a session epoch (g, m) is followed by (g, m + 1), or (h, 0) with h > g. Any higher one may follow where the
-   cluster's view changed in between, or the subscription was opened anew. Watermarks that go back are another finding.
+   cluster's view changed in between, or the subscription was opened again. Watermarks that go back are another finding.
 Source: specs N1.6 and N2; the epoch is GCI << bits | micro, with the bits of `Bounds.saved_bits`.
 """
 
@@ -37,12 +37,15 @@ CHECKER: Final = "epochs"
 DOUBLE: Final = "double-epoch"
 SHAPE: Final = "epoch-shape"
 ANOMALIES: Final = (DOUBLE, SHAPE)
-ANSWER: Final = -1  # The subscriber of an observation that is a client's answer.
+ANSWER: Final = -1  # In place of a subscriber: the observation is a client's answer.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Received:
-    """The events that subscribers received, in order of receipt: arrays of one length. Missing numbers are NEVER."""
+    """The events that subscribers received, in order of receipt: arrays of one length.
+
+    NEVER stands for a missing number.
+    """
 
     names: tuple[str, ...]
     seq: Int64s
@@ -124,14 +127,14 @@ def read_answers(history: Path) -> Answers:
 
 
 def _views(history: Path) -> tuple[Int64s, Int64s]:
-    """Journal positions where nodes installed views, and the epochs that they knew then; both ascending."""
+    """Journal positions where nodes installed views, and the epochs that the nodes knew then; both ascending."""
     views = rows(history, "states", ["seq", "position"], object=["view"])
     seqs, positions = ([NEVER if view[name] is None else view[name] for view in views] for name in ("seq", "position"))
     return np.sort(np.array(seqs, np.int64)), np.sort(np.array(positions, np.int64))
 
 
 def _double(received: Received, answers: Answers, name: Names, show: EpochName) -> tuple[list[Trouble], int]:
-    """The transaction that is shown in two epochs first, and the number of those shown twice or more."""
+    """The first transaction that is shown in two epochs, and the number of transactions shown twice or more."""
     shown = ordered_by(_shown(received, answers), "unit", "epoch", "seq")
     if not len(shown.unit):
         return [], 0
@@ -177,7 +180,7 @@ def _shown(received: Received, answers: Answers) -> Shown:
 
 
 def _where(shown: Shown, row: int, received: Received, name: Names) -> str:
-    """The place of an observation, for a sentence."""
+    """The place of an observation as a phrase for a sentence."""
     if shown.subscriber[row] == ANSWER:
         return f"the answer to its client (T{shown.at[row]})"
     return f"the row of {name.key(int(shown.at[row]))} that {received.names[shown.subscriber[row]]} received"
@@ -186,7 +189,7 @@ def _where(shown: Shown, row: int, received: Received, name: Names) -> str:
 def _again(
     received: Received, answers: Answers, known: tuple[Restart, ...], show: EpochName
 ) -> tuple[list[Trouble], int]:
-    """Epochs used again, and the number of restarts that were checked.
+    """Violations by epochs that were used again, and the number of restarts that were checked.
 
     A restart may begin with an epoch that was used, or an operation invoked after it may get an epoch from before.
     """
@@ -217,7 +220,7 @@ def _again(
 def _holes(
     received: Received, views: tuple[Int64s, Int64s], bits: int | None, show: EpochName
 ) -> tuple[list[Trouble], int]:
-    """The epochs that a session skipped first, and the number of successive pairs that were compared."""
+    """The first epochs that a session skipped, and the number of successive pairs that were compared."""
     if bits is None:
         return [], 0
     points = np.flatnonzero((received.is_watermark & (received.position != NEVER)) | received.is_break)
@@ -247,7 +250,7 @@ def _holes(
 
 
 def _between(values: Int64s, low: Int64s, high: Int64s) -> Bools:
-    """True where one of the ascending values lies in [low, high]."""
+    """True for each interval [low, high] that contains one of `values`, which ascend."""
     result: Bools = np.searchsorted(values, low, side="left") < np.searchsorted(values, high, side="right")
     return result
 

@@ -2,12 +2,12 @@
 
 An ok operation that read a key as a list must have seen in it
 1. every element whose append had been answered as ok before the operation was invoked;
-2. everything that another operation read there, if that operation was answered before this one was invoked;
+2. every element that another operation read there, if that one was answered before this one was invoked;
 3. every element that it had itself appended before.
 An operation reads after it is invoked, so this holds for each read of a transaction by itself, with or without a lock.
-Only single keys are checked. The kernel sorts appends and reads of a key by answer; the highest version so far is what
-every later read must hold. A read that is not a prefix of the key's longest read is compared with the appends element
-by element, and imposes nothing on later reads.
+Only single keys are checked. The kernel sorts appends and reads of a key by answer; every later read must hold the
+highest version so far. A read that is not a prefix of the key's longest read is compared with the appends element by
+element, and imposes nothing on later reads.
 
 Witnesses: reads of a key with an element that was appended, or read, before they were invoked.
 """
@@ -29,12 +29,15 @@ from harness.core.verdict import Judgement
 CHECKER: Final = "freshness"
 STALE: Final = "stale-acknowledged"
 ANOMALIES: Final = (STALE,)
-_SHOWN: Final = 4  # A longer list is shown by its end.
+_SHOWN: Final = 4  # Of a longer list only the end is shown.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class Stale:
-    """A read (operation, key) that misses an element. `why`: append, read or own. `by` appended or had read it."""
+    """A read (operation, key) that misses `element`.
+
+    `why` names the rule: append, read or own. `by` appended or read it.
+    """
 
     op: int
     key: int
@@ -76,7 +79,7 @@ def staleness(acts: Acts) -> Staleness:
 
 
 class _Demands:
-    """The version that each read must hold by rules 1 and 2. Versions count from 0 (nothing read) up."""
+    """The version that each read must hold by rules 1 and 2. Versions are numbered from 0, which is the empty list."""
 
     def __init__(self, acts: Acts) -> None:
         self.acts, self.versions = acts, acts.versions
@@ -85,7 +88,7 @@ class _Demands:
         place = np.full(len(rows.appends.op), NEVER, np.int64)
         placed = np.flatnonzero(versions.writer >= 0)
         place[versions.writer[placed]] = placed - versions.order_start[versions.order_code[placed]]
-        # Appends that no read shows follow all that a read shows.
+        # Appends that no read shows come after all that some read shows.
         self.append_version = np.minimum(place, size[versions.append_code]) + 1
         self.appended = np.flatnonzero(rows.appends.outcome == OK)
         self.read_version = versions_read(versions)
@@ -127,7 +130,7 @@ class _Demands:
         return tuple(rows.elements[start : start + self.versions.read_length[read]].tolist())
 
     def _missed(self, read: int) -> list[Stale]:
-        """The earliest append that had been answered and whose element the read lacks; empty without one."""
+        """The first element that the read lacks, though its append had been answered before; empty if there is none."""
         rows, versions = self.versions.rows, self.versions
         op, code, seen = int(rows.reads.op[read]), versions.read_code[read], self._seen(read)
         appended = self.appended[(versions.append_code[self.appended] == code)]
@@ -140,7 +143,7 @@ class _Demands:
         return [Stale(op=op, key=int(versions.keys[code]), why="append", by=by, element=element, seen=seen)]
 
     def _lost(self, read: int) -> list[Stale]:
-        """The first element that the read lacks, though an operation answered before had read it; empty without one."""
+        """The first element that the read lacks, though an operation answered before had read it; empty if none."""
         rows, versions = self.versions.rows, self.versions
         op, code, seen = int(rows.reads.op[read]), versions.read_code[read], self._seen(read)
         others = self.plain[(versions.read_code[self.plain] == code) & (rows.reads.after[self.plain] <= op)]
@@ -154,7 +157,7 @@ class _Demands:
 
 
 def _highest_before(*, code: Int64s, after: Int64s, height: Int64s, at_code: Int64s, at: Int64s) -> Int64s:
-    """For each query (at_code, at) the greatest height of its code whose `after` is at most `at`; else 0."""
+    """For each query (at_code, at) the greatest height of that code with `after` <= `at`; 0 if there is none."""
     if not len(code):
         return np.zeros(len(at), np.int64)
     span, reach = int(height.max()) + 1, int(max(after.max(), at.max(initial=0))) + 1
@@ -167,7 +170,7 @@ def _highest_before(*, code: Int64s, after: Int64s, height: Int64s, at_code: Int
 
 
 def _own(transactions: Transactions) -> tuple[Int64s, list[Stale], int]:
-    """Rule 3 for one chunk: the operations that miss their own element, an example, and the number of such reads."""
+    """Rule 3 for one chunk: operations that miss their own element, an example, and the number of its reads."""
     owner = np.repeat(np.arange(len(transactions.index)), np.diff(transactions.mop_start))
     is_ok = transactions.outcome[owner] == OK
     rows = np.flatnonzero(is_ok & ((transactions.f == APPEND) | ((transactions.f == READ) & transactions.is_known)))
@@ -176,7 +179,7 @@ def _own(transactions: Transactions) -> tuple[Int64s, list[Stale], int]:
     order = np.argsort(group, kind="stable")
     rows, group = rows[order], group[order]
     place = np.arange(len(rows))
-    append = np.maximum.accumulate(np.where(transactions.f[rows] == APPEND, place, -1))  # The last one before.
+    append = np.maximum.accumulate(np.where(transactions.f[rows] == APPEND, place, -1))  # The last own one so far.
     read = np.flatnonzero((transactions.f[rows] == READ) & (append >= 0))
     read = read[group[append[read]] == group[read]]
     value = transactions.value[rows[append[read]]]

@@ -1,17 +1,18 @@
 """Progress within the declared bounds, unless a fault excuses it: guarantees G26 to G29 of the NDB model.
 
-A fault excuses delays from its start to the end of its grace. A fault that strikes subscribers only excuses nobody
-else: commits, and the streams of others, must not wait for a slow, dead or unreachable subscriber. A subscriber is
-also excused while its user naps, and while it discards events for want of memory.
+A fault excuses delays from its start to the end of its grace. A fault that strikes only subscribers excuses no one
+else: commits, and the streams of others, must not wait for a slow, dead or unreachable subscriber. A subscriber is also
+excused while its user naps, and while it discards events for want of memory.
 
 If watermarks rest without writes (`wm_idle`), a pause begins when the source has answered an operation with a position
 that the last watermark does not cover: until then there was nothing to announce.
 
-From every pause between two watermarks of a session, and every wait of a commit for an epoch, the excused time is cut
-out, and the longest remaining piece counts. It is a `lag` if a fault of other subscribers was in force in it, else a
+The excused time is cut out of every pause between two watermarks of a session, and of every wait of a commit for an
+epoch; the longest remaining piece counts. It is a `lag` if a fault of other subscribers was in force in it, else a
 `stall`.
 
-With `behind_ns` a watermark must also pass each write in that time after its answer: it may not rise slowly, either.
+With `behind_ns` a watermark must also pass each write within that time after the write's answer: it may not advance too
+slowly, either.
 
 Witnesses:
 - stall: pauses and waits with a piece that was not excused;
@@ -58,7 +59,7 @@ NAP_REACH_NS = 250 * MS  # A nap is probed every 100 ms; the user may sleep this
 def check(history: Path, context: Context) -> Judgement:
     """The judgement of waits and of memory. Raises HistoryError if the files of the history are damaged.
 
-    Undeclared bounds are not judged. Without a contract, watermarks advance without writes.
+    Bounds that are not declared are not judged. Without a contract, watermarks are taken to advance without writes.
     """
     record = _Record(history, context.bounds, context.contract)
     witnesses = dict.fromkeys(ANOMALIES, 0)
@@ -90,7 +91,7 @@ class _Record:
         self._bounds = bounds
         self._sessions = sessions(history, names)
         self._subscribers = tuple(dict.fromkeys(session.subscriber for session in self._sessions))
-        self._faults = windows(history, {})  # Whatever else they excuse, they excuse delays.
+        self._faults = windows(history, {})  # Every fault excuses delays, whatever else it excuses.
         self._beside = [window for window in self._faults if is_among(window, self._subscribers)]
         self._disconnects = states(history, names, "disconnect")["disconnect"]
         self._probes = samples(history, "records", "commit-blocked-ns", "user-lag")
@@ -102,9 +103,10 @@ class _Record:
         self._hard = disturbed((w for w in self._faults if w not in self._beside), bounds.grace_ns)
 
     def pauses(self) -> Iterator[tuple[str, str, int, int]]:
-        """The times from each open or watermark of a session to the next watermark or the end: who, "pause", when.
+        """Pauses as (subscriber, "pause", begin, end): from each open or watermark to the next watermark or the close.
 
-        A session without a close, because its subscriber died, ends with its last watermark.
+        The last session of a subscriber ends with the run. An earlier one without a close, because its subscriber died,
+        ends with its last watermark.
         """
         last = {session.subscriber: session for session in self._sessions}
         for session in self._sessions:
@@ -119,7 +121,7 @@ class _Record:
                     yield session.subscriber, "pause", begin, end
 
     def waits(self) -> Iterator[tuple[str, str, int, int]]:
-        """The time for which each commit waited: who, "wait", when."""
+        """Waits of commits, as (node, "wait", begin, end)."""
         for sample in self._probes["commit-blocked-ns"]:
             yield sample.node, "wait", sample.ns - sample.value, sample.ns
 
@@ -132,7 +134,7 @@ class _Record:
         return self._excused[who] if kind == "pause" else self._hard
 
     def is_beside_others(self, who: str, piece: Interval, *, is_effective: bool = False) -> bool:
-        """True if a fault that struck only other subscribers was in force then."""
+        """True if a fault that struck only other subscribers was in force during that piece."""
         return any(
             not (who in self._subscribers and window.touches(who))
             and (window.effect or not is_effective)
@@ -141,7 +143,7 @@ class _Record:
         )
 
     def delay(self, who: str, kind: str, piece: Interval, limit_ns: int) -> Trouble:
-        """The violation, with a sentence about the piece that took too long."""
+        """The violation for that piece, which exceeds the limit: a lag or a stall."""
         is_lag = self.is_beside_others(who, piece)
         length, when = seconds(piece[1] - piece[0]), f"from {seconds(piece[0])} to {seconds(piece[1])}"
         what = f"{who} got no watermark" if kind == "pause" else f"A commit on {who} waited for an epoch"
@@ -150,7 +152,7 @@ class _Record:
         return _trouble(LAG if is_lag else STALL, who, sentence, kind, *piece)
 
     def growth(self) -> tuple[list[Trouble], str, int]:
-        """Buffers that grew too large, and the number of probes at half of the bound or more."""
+        """Violations by buffers that grew too large; their anomaly; and the number of witnesses."""
         limit = self._bounds.records
         if limit is None:
             return [], GROWTH, 0
@@ -170,13 +172,13 @@ class _Record:
         return troubles, GROWTH, len(large)
 
     def naps(self) -> tuple[list[Trouble], str, int]:
-        """Subscribers that were disconnected because their user slept, and the number of chances to see that."""
+        """Violations by subscribers disconnected because their user slept; their anomaly; and the witnesses."""
         troubles = [self._asleep(state) for state in self._disconnects if self._is_asleep(state)]
         count = sum(self._is_long_nap(sample) for sample in self._with_nap_length())
         return troubles, BLOCKS, count
 
     def behind(self) -> tuple[list[Trouble], str, int]:
-        """Watermarks that stayed below an answered write for too long; and the number of those that passed one.
+        """Violations by watermarks that stayed below an answered write for too long; their anomaly; and the witnesses.
 
         The time counts from the answer, or from the opening of the session, to the watermark that passes the write.
         """
@@ -214,7 +216,7 @@ class _Record:
         return _trouble(BLOCKS, str(state.key), sentence, state.node, state.position)
 
     def _is_asleep(self, state: State) -> bool:
-        """True if it was for lag, during a nap, and no fault could have held the acknowledgements up."""
+        """True for a disconnection for lag, during a nap, when no fault could have delayed the acknowledgements."""
         match state.value:
             case ["lagging", _, int(silent_ns)]:
                 since_ns = state.ns - silent_ns
@@ -226,7 +228,7 @@ class _Record:
         return is_napping and not any(overlaps(w, since_ns, state.ns, self._bounds.grace_ns) for w in self._faults)
 
     def _with_nap_length(self) -> Iterator[tuple[Sample, int]]:
-        """Each probe of a nap, with the least time for which the nap had lasted then."""
+        """Each probe of a nap, with a lower bound of how long the nap had lasted then."""
         begun: dict[str, tuple[int, int]] = {}
         for sample in self._probes["user-lag"]:
             first_ns, last_ns = begun.get(sample.node, (sample.ns, sample.ns))
@@ -267,7 +269,7 @@ def _discarding(session: Session) -> Iterator[Interval]:
 
 
 class _Issued:
-    """The positions that a source which rests without writes has issued, and when it answered with them."""
+    """The positions issued by a source whose watermarks rest without writes, and when it answered with them."""
 
     def __init__(self, history: Path, contract: StreamContract) -> None:
         self._is_inclusive = contract.closed == "<="
@@ -278,12 +280,12 @@ class _Issued:
         self._soonest_ns = list(accumulate((int(op["complete_ns"]) for op in reversed(ops)), min))[::-1]
 
     def begin_ns(self, ns: int, position: int | None) -> int | None:
-        """The time from which the next watermark was due; None if none was, or if it cannot be known."""
+        """The time from which a watermark after that one was due; None if none was, or if this cannot be known."""
         since_ns = self.since_ns(position)
         return None if since_ns is None else max(ns, since_ns)
 
     def since_ns(self, position: int | None) -> int | None:
-        """The time of the first answer above that watermark; None if there was none, or if it cannot be known."""
+        """The time of the first answer above that position; None if there was none, or if this cannot be known."""
         if position is None:
             return None
         search = bisect_right if self._is_inclusive else bisect_left

@@ -1,15 +1,15 @@
-"""Reads against timestamps: where a system reports them, they say by themselves what each read must return.
+"""Reads against timestamps: where a system reports timestamps, they determine what each read must return.
 
-A second opinion to the dependency graph, which knows no timestamps. Of lists only.
+A second opinion beside the dependency graph, which knows no timestamps. Of lists only.
 1. `snapshot-mismatch`: an ok operation with a `read_ts` shows of each key exactly what operations with a `commit_ts` at
-   or below it appended, in the order of their timestamps, and what it had appended itself before.
-2. `stale-mismatch`: so does a read of the past: an ok operation that is no transaction, has a `read_ts`, and has a list
-   of pairs of a key and a list for its value.
-3. `backup-mismatch`, `flashback-mismatch`: so does such an operation called `restore` or `flashback`, which shows what
-   would be there after a restore from a backup of the log, or after a flashback, to that timestamp.
+   or below it appended, in the order of their timestamps, followed by its own earlier appends.
+2. `stale-mismatch`: the same for a read of the past: an ok operation that is no transaction, has a `read_ts`, and has a
+   list of pairs of a key and a list for its value.
+3. `backup-mismatch`, `flashback-mismatch`: the same for such an operation called `restore` or `flashback`, which shows
+   what would be there after a restore from a backup of the log, or after a flashback, to that timestamp.
 4. `timestamp-order`: a transaction that was invoked after another had been answered reads at or above the timestamp
-   at which that committed.
-What an operation of unclear outcome appended has no known timestamp: it may be missing, and is left out where it was
+   at which that one committed.
+Appends of operations of unclear outcome have no known timestamp: they may be missing, and are left out where they were
 read. A key to which one element was appended twice is left out, too. O(n log n).
 
 Witnesses: of 1 to 3, reads at a timestamp of a key that had a version then; of 4, transactions with a snapshot before
@@ -47,13 +47,13 @@ READS: Final = (MISMATCH, STALE, BACKUP, FLASHBACK)  # By `Acts.kind`: 0 for tra
 ANOMALIES: Final = (*READS, ORDER)
 _KINDS: Final = {"restore": READS.index(BACKUP), "flashback": READS.index(FLASHBACK)}  # By `f`; others are stale.
 _UNPLACED: Final = -1  # The rank of an element whose append has no known timestamp.
-_NOBODYS: Final = -2  # The rank of one that nobody appended, or only a failed operation.
-_SHOWN: Final = 4  # A longer list is shown by its end.
+_NOBODYS: Final = -2  # The rank of an element that no operation appended, or only a failed one.
+_SHOWN: Final = 4  # Of a longer list only the end is shown.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Acts:
-    """Operations (n,), their appends (a,), their reads at a timestamp (r,), and what those show, one by one."""
+    """Operations (n,), their appends (a,), their reads at a timestamp (r,), and the elements that these show."""
 
     index: Int64s  # (n,)
     after: Int64s  # (n,)
@@ -86,12 +86,12 @@ def check(history: Path, context: Context) -> Judgement:
 
 
 def mismatched(acts: Acts) -> tuple[Int64s, Bools]:
-    """The reads, by operation, that differ from the state at their timestamp; and (r,) True for witnesses."""
+    """The reads, sorted by operation, that differ from the state at their timestamp; and True for witnesses, (r,)."""
     return _Replay(acts).judged()
 
 
 def read_acts(history: Path) -> Acts:
-    """The acts of the history in that folder. Raises HistoryError if its files are damaged."""
+    """The operations with timestamps of the history in that folder. Raises HistoryError if its files are damaged."""
     ops = read_columns(history / "ops.parquet", ["index", "read_ts"])
     index, read_ts = integers(ops["index"], 0), integers(ops["read_ts"], NEVER)
     order = np.argsort(index)
@@ -132,7 +132,7 @@ def _numbers(numbers: Iterable[int]) -> Int64s:
 
 
 def _part(each: Transactions, index: Int64s, read_ts: Int64s) -> Acts:
-    """The acts of one chunk, with the snapshots of its operations."""
+    """The acts of one chunk, with its operations' snapshots in `read_ts`."""
     owner = np.repeat(np.arange(len(each.index)), np.diff(each.mop_start))
     is_ok = each.outcome == OK
     commit = np.where(is_ok, each.commit, NEVER) if len(each.commit) else np.full(len(each.index), NEVER, np.int64)
@@ -212,9 +212,9 @@ class _Replay:
         return wrong[np.argsort(acts.index[acts.read_op[wrong]], kind="stable")], count > 0
 
     def _ranks(self, read: Int64s) -> tuple[Int64s, Bools]:
-        """The rank of each element's append among all, and True for reads of keys with repeated elements.
+        """The rank of each element's append, and True for reads of keys with repeated elements.
 
-        What a transaction had appended itself counts as unplaced.
+        `read` has for each element the row of its read. A transaction's own appends count as unplaced.
         """
         acts = self._acts
         total = len(acts.append_key)
@@ -266,7 +266,10 @@ def _mismatch(acts: Acts, anomaly: str, read: int, count: int, name: Names) -> T
 
 
 def _difference(acts: Acts, op: int, key: int, snapshot: int, seen: list[int]) -> tuple[str, int]:
-    """The first append that a read lacks ("without"), or has too early ("with"); -1 if there is neither."""
+    """ "without" and the first append that the read lacks, or "with" and the first that it has too early.
+
+    The append is a row; -1 if there is neither.
+    """
     rows = [row for row in np.flatnonzero(acts.append_key == key).tolist() if acts.append_op[row] != op]
     for commit, row in sorted((int(acts.commit[acts.append_op[row]]), row) for row in rows):
         is_seen = int(acts.append_value[row]) in seen
@@ -278,7 +281,7 @@ def _difference(acts: Acts, op: int, key: int, snapshot: int, seen: list[int]) -
 
 
 def _order(acts: Acts, reader: int, count: int, name: Names) -> Trouble:
-    """The violation of that operation, with the highest commit answered before it."""
+    """The violation for that operation, with the highest commit that was answered before it."""
     before = np.flatnonzero((acts.commit != NEVER) & (acts.after <= acts.index[reader]))
     other = int(before[np.argmax(acts.commit[before])])
     number, by = int(acts.index[reader]), int(acts.index[other])

@@ -1,8 +1,8 @@
-"""Differences between the replicas of a group when all is quiet: guarantee G24 of the NDB model.
+"""Differences between the replicas of a group when the run is at rest: guarantee G24 of the NDB model.
 
 Compared are the dumps at quiescence of the members of the last view, key by key: the elements, and the epoch of the
-last commit. A node outside the last view may hold anything, and a member that does not hold all rows yet shows none.
-A witness is a key that two nodes of a group show. The facts count the changes of the view and the restarts before.
+last commit. A node outside the last view may hold anything, and a member that does not hold all rows yet shows none. A
+witness is a key that two nodes of a group show. The facts count the changes of the view and the restarts before.
 """
 
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ from harness.core.verdict import Judgement
 CHECKER = "replicas"
 DIVERGED = "diverged-replicas"
 ANOMALIES = (DIVERGED,)
-SHOWN = 8  # A longer list is shown by its end.
+SHOWN = 8  # Of a longer list only the end is shown.
 Rows = dict[int, State]
 
 
@@ -53,7 +53,7 @@ def check(history: Path, context: Context) -> Judgement:
 
 
 def _differences(one: str, other: str, left: Rows, right: Rows, name: Names) -> Iterator[Trouble]:
-    """Each key on which the two nodes differ."""
+    """A violation for each key on which the two nodes differ."""
     for key in sorted(left.keys() | right.keys()):
         mine, theirs = left.get(key), right.get(key)
         if mine is None or theirs is None or (mine.value, mine.position) != (theirs.value, theirs.position):

@@ -1,9 +1,9 @@
-"""Findings about data that faults lost or invented: guarantee G23 of the NDB model, judged on the last state.
+"""Data that faults lost or invented: guarantee G23 of the NDB model, judged on the last state.
 
 The last state is what the members of the last view dumped at quiescence or, without dumps, what the final reads
-returned. It must contain every acknowledged transaction, whole and once, unless a restart of the whole cluster left
-it out. It must contain no failed transaction, and one of unclear outcome as a whole or not at all. Elements that a
-restart lost or invented are reported by durability.py and not counted again here.
+returned. It must contain every acknowledged transaction, whole and once, unless a restart of the whole cluster left it
+out. It must contain no failed transaction, and one of unclear outcome as a whole or not at all. Elements that a restart
+lost or invented are reported by durability.py and not counted again here.
 
 A transaction whose client gave up may be under way during the final reads: it must be in those that began after a
 subscriber had received it.
@@ -114,7 +114,7 @@ def _is_survivable(window: Window, nodes: set[str]) -> bool:
 
 
 def _final_reads(history: Path) -> tuple[Dumps, dict[int, int]]:
-    """Reads of the final phase, each as if a node had dumped its result; and where the last of each key began."""
+    """Reads of the final phase, as if a node had dumped their results; and where the last read of each key began."""
     final = phases(history).get("final")
     columns = ["index", "invoke_seq"]
     ops = rows(history, "ops", columns, outcome=[OK]) if final is not None else []
@@ -127,7 +127,7 @@ def _final_reads(history: Path) -> tuple[Dumps, dict[int, int]]:
 
 
 def _had_not_ended(claims: Claims, begun: Mapping[int, int]) -> Bools:
-    """True for elements whose transaction had not ended before the last read of their key began."""
+    """True for elements whose transaction had not ended when the last read of their key began."""
     written = claims.written
     read_at = np.array([begun.get(key, -1) for key in written.key.tolist()], np.int64)
     result: Bools = claims.end_seq[written.owner] >= read_at
@@ -135,7 +135,7 @@ def _had_not_ended(claims: Claims, begun: Mapping[int, int]) -> Bools:
 
 
 def _explained(contents: Contents) -> set[Element]:
-    """The elements that an earlier restart had already lost or brought back."""
+    """The elements that an earlier restart has already lost or brought back."""
     explained: set[Element] = set()
     for count, restart in enumerate(contents.claims.restarts, 1):
         after = contents.rows_after(restart.number)
@@ -172,7 +172,7 @@ def _troubles(
         if fate is Fate.VOID and present:
             text = f"A restart left out T{op}{epoch}, but at the end {named(present, name)} there."
             yield Trouble(RESURRECTED, text, (op,), (op,))
-        # Final reads see one key after the other, and what is unclear may happen between two of them.
+        # Final reads see one key after the other, and an unclear transaction may happen between two of them.
         if is_fractured(sight) and absent and fate in (Fate.KEPT, Fate.UNCLEAR) and has_dumps:
             text = f"Of T{op} {named(sight.present, name)} there at the end, and {named(absent, name)} not."
             yield Trouble(FRACTURED, text, (op,), (op,))

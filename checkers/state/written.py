@@ -23,7 +23,7 @@ class Written:
     """n operations that appended, by index; NEVER where a number is missing. `node` is a place in `nodes`, or -1.
 
     `epoch` is the position that the operation reported, else its epoch. Element i, (m,), was appended by the operation
-    at `owner[i]`: by operation, in the order of its appends.
+    in row owner[i]: sorted by operation, then in the order of its appends.
     """
 
     index: Int64s
@@ -41,11 +41,11 @@ class Written:
 
     @cached_property
     def start(self) -> Int64s:
-        """(n + 1,) Where the elements of each operation begin."""
+        """The first element of each operation, shape (n + 1,)."""
         return np.searchsorted(self.owner, np.arange(len(self.index) + 1))
 
     def transaction(self, row: int) -> Transaction:
-        """The operation at that row as a value."""
+        """The operation in that row as a value."""
         elements = slice(int(self.start[row]), int(self.start[row + 1]))
         node, epoch = int(self.node[row]), int(self.epoch[row])
         return Transaction(
