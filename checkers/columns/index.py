@@ -60,7 +60,7 @@ def first_rows(*columns: Int64s) -> Int64s:
     """The first of all equal rows of `columns`, ascending."""
     code = codes(*columns)
     first = np.empty(int(code.max(initial=-1)) + 1, np.int64)
-    first[code[::-1]] = np.arange(len(code))[::-1]  # The last write remains.
+    first[code[::-1]] = np.arange(len(code))[::-1]  # The last write is kept.
     return np.sort(first)
 
 

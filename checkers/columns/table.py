@@ -98,7 +98,7 @@ class Join:
     def first(self) -> Int64s:
         """The first right row with the key."""
         row = np.full(self._keys, -1, np.int64)
-        row[self._right[::-1]] = np.arange(len(self._right))[::-1]  # The last write remains.
+        row[self._right[::-1]] = np.arange(len(self._right))[::-1]  # The last write is kept.
         return row[self._left]
 
     @cached_property

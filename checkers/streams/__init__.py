@@ -1,1 +1,1 @@
-"""Contract of a change stream: its rules and findings. Begin at check.py."""
+"""The contract of a change stream: its rules and findings. Begin with check.py."""

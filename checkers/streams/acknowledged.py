@@ -1,13 +1,13 @@
-"""S21: a subscriber still holds after a crash what it acknowledged upstream: the source need not send it again.
+"""S21: after a crash a subscriber still holds what it acknowledged upstream, because the source need not send it again.
 
 Two events show this, if the contract gives them this meaning (`acknowledged: held`): a `checkpoint`, recorded when its
-position is acknowledged upstream; and the `open` with which a later session begins, whose position is what the
-subscriber's durable state holds. A position holds what is at it with `resume: after`, and not with `at`.
+position is acknowledged upstream; and the `open` with which a later session begins, whose position is that of the
+subscriber's durable state. A position includes what is at it with `resume: after`, and not with `at`.
 
-A violation is a committed write that the acknowledging session covered, and that the acknowledged position holds and
+A violation is a committed write that the acknowledging session covered, and that the acknowledged position includes and
 the later opening does not. Each is reported once per subscriber. Not judged: sessions that begin with a snapshot, which
 gives them everything anew; reopenings inside a session; positions of different partitions. A witness is an opening with
-a position, before which the subscriber crashed, and before that acknowledged a write which it had been sent.
+a position, before which the subscriber crashed after it had acknowledged a write that it had been sent.
 """
 
 from collections.abc import Iterator, Sequence
@@ -76,7 +76,7 @@ def check(history: Path, context: Context) -> Judgement:
 
 
 def lost_acknowledged(view: StreamView, crashes: dict[int, list[int]]) -> Ruling:
-    """S21 over one log: the rule's event is the opening, its row the acknowledgement.
+    """The ruling of S21 over one log: a violation's event is the opening, its row the acknowledgement.
 
     `crashes` are journal positions by subscriber. O(n log n), and for each opening below an acknowledgement the writes
     in between.
@@ -103,7 +103,7 @@ def lost_acknowledged(view: StreamView, crashes: dict[int, list[int]]) -> Ruling
 
 
 def _openings(view: StreamView) -> Int64s:
-    """The rows with which sessions begin at a known position, and not with a snapshot."""
+    """The `open` rows with which sessions begin at a known position, and not with a snapshot."""
     d = view.deliveries
     first = np.unique(view.session, return_index=True)[1]
     is_opening = (d.kind[first] == OPEN) & (d.position[first] != NEVER)
@@ -112,7 +112,7 @@ def _openings(view: StreamView) -> Int64s:
 
 
 def _below(view: StreamView, opens: Int64s, acks: Int64s) -> tuple[Int64s, Int64s]:
-    """Openings with each acknowledgement of an earlier session of the same subscriber that is above them."""
+    """Pairs of an opening and a higher acknowledgement by an earlier session of the same subscriber."""
     d = view.deliveries
     everything = np.sort(np.append(opens, acks))
     height = np.where(np.isin(everything, acks), d.position[everything], -1)
@@ -129,7 +129,7 @@ def _below(view: StreamView, opens: Int64s, acks: Int64s) -> tuple[Int64s, Int64
 
 
 def _is_meant(view: StreamView, opens: Int64s, acks: Int64s, candidate: Int64s) -> Bools:
-    """True for writes that the acknowledging session covered, and that the opening is about."""
+    """True for writes that the acknowledging session covered, and that the opening requests."""
     d, w = view.deliveries, view.writes
     write = view.expected[candidate]
     key, span, position = w.key[write], w.span[write], w.position[write]
@@ -188,7 +188,7 @@ def _losses(view: StreamView, ruling: Ruling, subscribers: Sequence[str]) -> Ite
 
 
 def _crashes(history: Path, excuses: Excuses, subscribers: Sequence[str]) -> dict[int, list[int]]:
-    """The crashes of each subscriber that had an effect and left what it had written, as journal positions."""
+    """For each subscriber its crashes that had an effect and spared its disk, as journal positions."""
     crashes = [
         window
         for window in windows(history, excuses)

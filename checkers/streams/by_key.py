@@ -1,4 +1,4 @@
-"""The view of a long log, judged block by block of keys as far as rulings depend on one key at a time.
+"""The view of a long log, with rulings that depend on one key at a time judged block by block.
 
 The rulings of a block are renumbered to the rows of the whole log, and become facts of its view. Violations are sorted
 as over the whole log: by time, and at one time by the column that each ruling names.
@@ -23,7 +23,7 @@ from harness.core.promises import StreamContract
 
 
 class _Whole:
-    """The matches of a whole log with its source's writes. Blocks fill them in, in parallel: each its own rows."""
+    """The matches of a whole log with its source's writes. Blocks fill in their own rows, in parallel."""
 
     def __init__(self, rows: int, writes: int) -> None:
         self._identity, self._write = np.full(rows, -1, np.int64), np.full(rows, -1, np.int64)
@@ -31,7 +31,7 @@ class _Whole:
         self._is_expected = np.zeros(writes, np.bool_)
 
     def put(self, block: Block, base: int, is_event: Bools, matches: Matches) -> None:
-        """Fill in a block's matches of its own events, with identities numbered from `base`."""
+        """Store a block's matches of its own events. Its identities are numbered from `base`."""
         rows = block.events[is_event]
         expected = block.writes[matches.expected]
         self._identity[rows] = matches.identity[is_event] + base
@@ -63,7 +63,7 @@ def view_by_key(log: Log, contract: StreamContract, rulings: Sequence[PerKey]) -
         for ruling in rulings:
             ruling(view)
         return view
-    # Operations that share a name may have different keys. If each row of a unit is sent, names are not needed.
+    # Operations that share a unit number may have different keys. If every row is sent, the numbers are not needed.
     is_named = contract.unit_rows == "final"
     events = deliveries if is_named else replace(deliveries, unit=constant(NEVER, len(deliveries.kind)))
     named = replace(writes, txn=unit_names(writes) if is_named else constant(NEVER, len(writes.op)))
@@ -81,7 +81,7 @@ def view_by_key(log: Log, contract: StreamContract, rulings: Sequence[PerKey]) -
 def _of_block(
     log: Log, contract: StreamContract, rulings: Sequence[PerKey], whole: _Whole, part: tuple[int, Block]
 ) -> list[Ruling]:
-    """The rulings of one block, renumbered to the rows of the whole log; its matches go into `whole`."""
+    """The rulings of one block, renumbered to the rows of the whole log. Stores its matches in `whole`."""
     base, block = part
     d, w = events_of(log.deliveries, block.events), writes_of(log.writes, block.writes)
     matches = matches_of(d, w, contract, has_source=len(log.writes.op) > 0)
@@ -91,7 +91,7 @@ def _of_block(
 
 
 def _renumbered(ruling: Ruling, block: Block) -> Ruling:
-    """A block's ruling with the rows of the whole log."""
+    """A block's ruling, with row numbers of the whole log."""
     return replace(
         ruling,
         watermark=block.events[ruling.watermark],
@@ -102,7 +102,7 @@ def _renumbered(ruling: Ruling, block: Block) -> Ruling:
 
 
 def _together(view: StreamView, ruling: PerKey, parts: Sequence[Ruling]) -> Ruling:
-    """All violations, by time, and at one time by the ruling's tie; and all witnesses, each once."""
+    """All violations, by time, and at one time by the ruling's `tie`; and all witnesses, each counted once."""
     watermark = np.concatenate([part.watermark for part in parts])
     row, write = np.concatenate([part.row for part in parts]), np.concatenate([part.write for part in parts])
     witnesses = [part.witness_rows for part in parts if part.witness_rows is not None]
@@ -119,7 +119,7 @@ def _together(view: StreamView, ruling: PerKey, parts: Sequence[Ruling]) -> Ruli
 
 
 def _tie(view: StreamView, ruling: PerKey, row: Int64s, write: Int64s) -> Int64s:
-    """The column that sorts the violations of one time."""
+    """The column by which violations of the same time are sorted."""
     match ruling.tie:
         case "row":
             return row

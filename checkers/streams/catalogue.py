@@ -29,5 +29,5 @@ RULES: Final[Mapping[str, Rule]] = _by_name()  # By name, in the order of findin
 
 
 def names_that_need(need: Need) -> tuple[str, ...]:
-    """The names of the rules that need it, in the order of findings."""
+    """The names of the rules with that need, in the order of findings."""
     return tuple(name for name, rule in RULES.items() if need in rule.needs)

@@ -1,9 +1,9 @@
-"""Contract of a change stream: all stream rules (checkers.streams.catalogue), from a history to findings.
+"""The contract of a change stream: all stream rules (checkers.streams.catalogue), from a history to findings.
 
 Each subscriber is one task, for threads and for Spark alike. If there are several, every task first derives facts about
 the source from its deliveries (positions that no operation reported); then each judges its own log with the facts of
-all. The driver holds those facts, one example for each anomaly and subscriber, and what rules that compare logs need
-(two numbers for each session and position): never the stream.
+all. The driver holds those facts, one example for each anomaly and subscriber, and the summaries for rules that compare
+logs (two numbers for each session and position): never the stream.
 """
 
 from collections import Counter
@@ -22,13 +22,13 @@ from checkers.streams.task import Outcome, judge, sights
 from harness.core.record import Json
 from harness.core.verdict import Finding, Judgement
 
-UNPLACED_PERCENT = 10  # With more writes of unknown position a missing event cannot be excluded.
+UNPLACED_PERCENT = 10  # With a larger share of writes without a position a missing event cannot be excluded.
 
 
 def check(history: Path, context: Context) -> Judgement:
     """The judgement of the streams in that history, which have a contract. Raises HistoryError if a file is damaged.
 
-    The findings, and their order, are the same for every engine.
+    The findings and their order are the same on every engine.
     """
     contract, engine, name = context.contract, context.engine, context.name
     if contract is None:

@@ -1,4 +1,4 @@
-"""Writes that the stream owes beside the watermarks that close them: what several rules begin with."""
+"""Expected writes paired with the lanes that close them: an input that several rules share."""
 
 from dataclasses import dataclass, replace
 
@@ -8,12 +8,12 @@ from checkers.columns.facts import fact
 from checkers.streams.view import Lanes, Pairs, StreamView, pairs_of
 from harness.core.columns import NEVER, Int64s
 
-ALL_CLOSED = NEVER - 1  # The height of a boundary that is no watermark: it covers all that came before it.
+ALL_CLOSED = NEVER - 1  # The height of a boundary that is no watermark: above all positions.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Closings:
-    """All expected writes beside the lanes of a view that close them. Arrays (m,)."""
+    """Pairs of a lane and an expected write that the lane closes. Arrays (m,)."""
 
     lane: Int64s
     candidate: Int64s  # A place in `expected`.
@@ -42,7 +42,7 @@ class Part:
 
 
 def expected_pairs(view: StreamView, lanes: Lanes, places: Int64s, high: Int64s) -> Pairs:
-    """The lanes' pairs with the expected writes at `places`; candidates are places in `expected`."""
+    """Pairs of each lane with the expected writes at `places` that it covers; candidates are places in `expected`."""
     write = view.expected[places]
     w = view.writes
     pairs = pairs_of(
@@ -52,5 +52,5 @@ def expected_pairs(view: StreamView, lanes: Lanes, places: Int64s, high: Int64s)
 
 
 def closing_place(view: StreamView, lanes: Lanes, lane: Int64s, position: Int64s) -> Int64s:
-    """The first place of each lane whose watermark closes the position, by `closed`."""
+    """The first place of each lane whose watermark closes the position, inclusive or exclusive as `closed` says."""
     return lanes.by_height.place(lane, position, above=view.contract.closed == "<")

@@ -4,7 +4,7 @@ Markers declare it. `open` with neither span nor key covers everything, with a s
 alone; its position is where the session starts. `gap` ends the coverage of what it names until the key's next row, or
 backfill row; a row that the session has shown before does not count, because a repetition shows nothing about lost
 events. `close`, `error` and `end` end it for good. A session without `open`, or whose `open` has no position, starts
-for each key with the key's first row: nothing was promised for what came before that row.
+for each key with the key's first row: nothing was promised for earlier events of the key.
 """
 
 from dataclasses import dataclass
@@ -23,14 +23,14 @@ ENDS = (CLOSE, ERROR, END)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Covered:
-    """Coverage of keys at a time, arrays (m,): since which row (NEVER: not covered), and from which position on."""
+    """Coverage of keys at some time, arrays (m,): since which row (NEVER: not covered), and from which position on."""
 
     since: Int64s
     start: Int64s
-    is_inclusive: Bools  # True if coverage begins with `start` itself, not after it.
+    is_inclusive: Bools  # True if `start` itself is covered.
 
     def reaches(self, position: Int64s) -> Bools:
-        """True if the key is covered, and `position` comes after the session's start."""
+        """True if the key is covered, and `position` lies above the session's start (or at it, if that is covered)."""
         result: Bools = (position > self.start) | (self.is_inclusive & (position == self.start))
         result &= self.since != NEVER
         return result
@@ -39,7 +39,7 @@ class Covered:
 class Coverage:
     """Coverage in all sessions of one log of n deliveries.
 
-    `session` (n,) are dense ids, `begins` (n,) the events with which coverage of a key can begin.
+    `session` (n,) are dense ids. `begins` (n,) flags the events with which coverage of a key can begin.
     """
 
     def __init__(self, deliveries: Deliveries, session: Int64s, begins: Bools, contract: StreamContract) -> None:
@@ -52,13 +52,13 @@ class Coverage:
         lost = of_span[deliveries.kind[of_span] != OPEN]
         self._whole_markers = _by_time(session[whole], whole)
         self._last_whole = np.full(int(session.max(initial=-1)) + 1, -1, np.int64)
-        self._last_whole[session[whole]] = whole  # Ascending: the last one stays.
+        self._last_whole[session[whole]] = whole  # Rows ascend: the last one is kept.
         self._span_markers = _by_time(self._by_span(session[of_span], deliveries.span[of_span]), of_span)
         self._span_losses = _by_time(session[lost], lost)
         self._of_key = of_key
 
     def at(self, session: Int64s, key: Int64s, span: Int64s, time: Int64s) -> Covered:
-        """The coverage of `key`, which is of partition `span` (-1: of none, or unknown), just before `time`.
+        """The coverage just before `time` of `key`, which belongs to partition `span` (-1: none, or unknown).
 
         Times are row numbers of the log. All arrays are (m,).
         """
@@ -80,7 +80,7 @@ class Coverage:
         return Covered(since=since, start=start, is_inclusive=is_declared & self._resumes_at)
 
     def _since_rows(self, session: Int64s, key: Int64s, time: Int64s, marker: Int64s) -> tuple[Int64s, Int64s]:
-        """The first row since each key's last marker, which does not declare a start; and that row's position."""
+        """The first row after each key's last marker, which declares no start; and the position of that row."""
         row = self._rows.first(self._by_key(session, key), marker, above=True)
         row[row >= time] = -1
         is_over = np.isin(self._of(self._deliveries.kind.astype(np.int64), marker), ENDS)
@@ -115,7 +115,7 @@ class Coverage:
 
     @staticmethod
     def _of(column: Int64s, row: Int64s) -> Int64s:
-        """`column` at the rows, NEVER for a row of -1."""
+        """`column` at those rows; NEVER for row -1."""
         result = np.full(len(row), NEVER, np.int64)
         result[row >= 0] = column[row[row >= 0]]
         return result
@@ -126,7 +126,7 @@ def _by_time(group: Int64s, time: Int64s) -> GroupIndex:
 
 
 def is_marker(deliveries: Deliveries) -> Bools:
-    """True for events at which coverage may change, apart from a key's first row."""
+    """True for markers: events, other than a key's first row, at which coverage may change."""
     result: Bools = is_kind(deliveries.kind, MARKERS)
     return result
 

@@ -3,8 +3,8 @@
 Judged if the contract says that an operation's node owned the log that it wrote to, in the operation's epoch (`owners:
 nodes`). An act is a write that certainly happened, with known node, epoch and log. A log is a partition, or the whole
 stream if positions are global. Each epoch of a log is reported once, by its first act and the first of another node. A
-witness is a change of the owner, between epochs with acts, whose old owner answered something that was invoked after
-the new one's first act: so it was alive, and could have acted. Not judged: nodes that acted without writing.
+witness is a change of the owner, between epochs with acts, whose old owner answered an operation that was invoked after
+the new owner's first act: so it was alive, and could have acted. Not judged: nodes that acted without writing.
 """
 
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ ANOMALIES: Final = (FORK,)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Acts:
-    """Operations that certainly wrote, n of them, by index; `last` has the last operation that each node answered."""
+    """Operations that certainly wrote, n of them, by index. `last` is the last operation that each node answered."""
 
     op: Int64s  # (n,)
     node: Int64s
@@ -43,9 +43,9 @@ class Acts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forks:
-    """Foreign acts: the first one of another node in each epoch of a log, beside the epoch's first act.
+    """For each epoch of a log with acts of two nodes: the epoch's first act, and the first one of another node.
 
-    Both are places among the acts, by time of the later one.
+    Both are places among the acts, in order of the second.
     """
 
     act: Int64s
@@ -77,7 +77,7 @@ def check(history: Path, context: Context) -> Judgement:
 
 
 def forks(acts: Acts, log: Int64s) -> Forks:
-    """The acts, of n, whose node does not own their epoch; `log` (n,) is -1 where it is not known. O(n log n)."""
+    """The first foreign act of each epoch. `log` (n,) is the log of each act, -1 if it is not known. O(n log n)."""
     node, epoch = acts.node, acts.epoch
     known = np.flatnonzero(log >= 0)
     order = known[np.lexsort((known, epoch[known], log[known]))]
@@ -111,7 +111,7 @@ def _acts(history: Path) -> tuple[Acts, list[str]]:
 
 
 def _logs(history: Path, contract: StreamContract, engine: Engine, op: Int64s) -> Int64s:
-    """The log that each operation wrote to: 0, or its partition; -1 if it wrote to several, or it is not known."""
+    """The log that each operation wrote to: 0 or its partition; -1 if it wrote to several, or this is not known."""
     if contract.is_position_global:
         return np.zeros(len(op), np.int64)
     placements = engine.over(stream_logs(history, contract)).map(placement_by).collect()

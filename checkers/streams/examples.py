@@ -1,4 +1,4 @@
-"""An example for each rule that a log breaks, with the facts of its sentence."""
+"""An example for each rule that a log breaks, with the facts for its sentence."""
 
 from dataclasses import dataclass
 
@@ -12,7 +12,7 @@ from harness.core.columns import Int64s
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sight:
-    """An event of a log, in plain numbers; NEVER for a missing one."""
+    """An event of a log, as plain numbers; NEVER stands for a missing one."""
 
     kind: int
     seq: int
@@ -25,7 +25,7 @@ class Sight:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Missed:
-    """A write that had not arrived, or that an event should show.
+    """A write that had not arrived, or the write that an event should show.
 
     `came` is its first delivery after the watermark, in the watermark's scope, if there was one.
     """
@@ -50,12 +50,12 @@ class Example:
 
 
 def examples_of(anomaly: str, log: StreamLog, view: StreamView, ruling: Ruling) -> list[Example]:
-    """One example for each subscriber that a ruling is about."""
+    """One example for each subscriber with a violation in the ruling."""
     return [_example(anomaly, log, view, ruling, places) for places in by_subscriber(view, ruling)]
 
 
 def by_subscriber(view: StreamView, ruling: Ruling) -> list[Int64s]:
-    """The violations of each subscriber, as places in the ruling, earliest first."""
+    """For each subscriber its violations, as places in the ruling, earliest first."""
     who = view.deliveries.subscriber[ruling.watermark]
     return [np.flatnonzero(who == each) for each in distinct(who).tolist()]
 

@@ -1,4 +1,4 @@
-"""Findings of the stream check: phrases that their sentences share, and fingerprints by the facts."""
+"""Findings of the stream check: phrases that their sentences share, and fingerprints from the facts."""
 
 from hashlib import blake2b
 from typing import Final
@@ -22,7 +22,7 @@ def stream_finding(
     ops: tuple[int, ...] = (),
     events: tuple[int, ...] = (),
 ) -> Finding:
-    """A finding whose fingerprint depends on the anomaly and `facts` alone."""
+    """A finding whose fingerprint depends only on the anomaly and `facts`."""
     return Finding(
         fingerprint=blake2b(repr((anomaly, *facts)).encode(), digest_size=8).hexdigest(),
         anomaly=anomaly,
@@ -35,7 +35,7 @@ def stream_finding(
 
 
 def example_finding(example: Example, sentence: str, name: Names) -> Finding:
-    """The finding of an example; its fingerprint depends only on what was promised and what came."""
+    """The finding of an example. Its fingerprint depends only on the promise and on the event that broke it."""
     mark, event, missed = example.watermark, example.event, example.missed
     sides = [None if each is None else (each.position, name(each.key), name(each.value)) for each in (event, missed)]
     facts: tuple[object, ...] = (example.subscriber, mark.session, mark.position, *sides)
@@ -84,28 +84,28 @@ def lost(example: Example) -> Missed:
 
 
 def arrived(example: Example, name: Names) -> str:
-    """The event that broke a rule, its position, and who received it."""
+    """A phrase with the event that broke a rule, its position, and the subscriber that received it."""
     event = example.watermark
     return f"{first(event, name)}{place(event, name)} reached {example.subscriber}"
 
 
 def announced(example: Example, name: Names) -> str:
-    """The watermark that broke a rule, and who received it."""
+    """A phrase with the watermark that broke a rule, and the subscriber that received it."""
     return name.forms.announced(example.watermark.position, example.subscriber)
 
 
 def written(write: Missed, name: Names, *, beside: Sight | None = None) -> str:
-    """A write as the subject of a clause: what it wrote, where unless that is known already, and which operation."""
+    """A write as the subject of a clause: value and key, the position unless `beside` has it, and the operation."""
     return f"{shown(write, name)}{place(write, name, beside=beside)} (operation {write.op})"
 
 
 def later(earlier: Sight, later: Sight) -> str:
-    """How long after the first of two events the second came."""
+    """How long after the first event the second one came, as a phrase."""
     return f"{after(earlier, later)} later" if later.ns > earlier.ns else "after it, at the same instant"
 
 
 def after(earlier: Sight, later: Sight) -> str:
-    """The time between two events, in the unit that fits."""
+    """The time between two events, in a suitable unit."""
     between_ns = later.ns - earlier.ns
     for unit, size in (("s", _SECOND), ("ms", _SECOND // 1_000), ("µs", _SECOND // 1_000_000)):
         if between_ns >= size // 10:

@@ -1,4 +1,4 @@
-"""Matches of events: the write of the source that each event shows, and the events that are the same. Key by key."""
+"""Matches of events: the write of the source that each event shows, and which events are the same. Key by key."""
 
 from dataclasses import dataclass
 
@@ -12,20 +12,23 @@ from harness.core.promises import StreamContract
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Matches:
-    """Matches of the n rows of a log with each other, and with the e writes that the stream owes.
+    """Matches of the n rows of a log with each other, and with the e writes that the stream must deliver.
 
-    Rows that are no events have an identity without meaning, are no phantoms, and match nothing.
+    The identity of a row that is no event has no meaning. Such a row is no phantom, and matches nothing.
     """
 
     identity: Int64s  # (n,) equal for events that are the same by the contract
-    is_repeated: Bools  # (n,) events whose identity another event has: all others need no sorting
-    is_phantom: Bools  # (n,) events whose write nobody attempted, or which certainly failed
-    expected: Int64s  # (e,) rows of the source for which the stream owes an event
+    is_repeated: Bools  # (n,) events that share their identity with another: only these need sorting
+    is_phantom: Bools  # (n,) events whose write was never attempted, or certainly failed
+    expected: Int64s  # (e,) rows of the source that the stream must deliver
     match: Int64s  # (n,) the place in `expected` of the write that an event shows, -1: none
 
 
 def matches_of(deliveries: Deliveries, writes: SourceWrites, contract: StreamContract, *, has_source: bool) -> Matches:
-    """The matches of a log, or of some keys with their writes; `has_source`: True if there is a source. O(n log n)."""
+    """The matches of a log, or of some of its keys, with the writes to these keys. O(n log n).
+
+    `has_source` is False if the history has no source, and then no event is a phantom.
+    """
     is_event = is_kind(deliveries.kind, (ROW, BACKFILL))
     identity, expected, match = _joined(deliveries, writes, contract, is_event)
     rows = np.flatnonzero(is_event)
@@ -42,7 +45,7 @@ def matches_of(deliveries: Deliveries, writes: SourceWrites, contract: StreamCon
 
 
 def _are_phantoms(deliveries: Deliveries, writes: SourceWrites, contract: StreamContract, rows: Int64s) -> Bools:
-    """(n,) True for those of the rows that show a value which was certainly not written."""
+    """True for those of the rows that show a value which was certainly not written, shape (n,)."""
     d, result = deliveries, np.zeros(len(deliveries.kind), np.bool_)
     rows = rows[d.value[rows] != NEVER]
     if contract.system_events or len(rows) == 0:
@@ -60,10 +63,13 @@ def _are_phantoms(deliveries: Deliveries, writes: SourceWrites, contract: Stream
 
 
 def _owed(writes: SourceWrites, contract: StreamContract) -> Int64s:
-    """The writes that the stream owes: Committed*, one for each key of a unit if only its final row is sent."""
+    """The writes that the stream must deliver: those that may have happened and have a position.
+
+    If only the final row of a unit is sent, the last one for each key of a unit.
+    """
     owed = np.flatnonzero((writes.outcome != FAIL) & (writes.position != NEVER))
     if not contract.has_noop_events:
-        # A value that was never written before changes something; any other write may change nothing.
+        # A write changes its key if its value was never written before. Any other write may change nothing.
         what = codes(writes.key, writes.value)
         owed = owed[(np.bincount(what)[what[owed]] == 1) & (writes.value[owed] != NEVER)]
     if contract.unit_rows == "final":
@@ -77,11 +83,11 @@ def _owed(writes: SourceWrites, contract: StreamContract) -> Int64s:
 def _joined(
     deliveries: Deliveries, writes: SourceWrites, contract: StreamContract, is_event: Bools
 ) -> tuple[Int64s, Int64s, Int64s]:
-    """The identity of each row, the expected writes, and which of them each row shows.
+    """The identity of each row, the expected writes, and for each row the one that it shows (-1: none).
 
-    A row shows the write of its identity. If several writes claim one identity (two leaders gave one position twice),
-    its value decides; if only one does, a wrong value is left to another rule. Writes that nothing distinguishes count
-    as one.
+    A row shows the write with its identity. If several writes have that identity (two leaders gave one position twice),
+    the value decides; if only one has it, a wrong value is left to another rule. Writes that differ in nothing count as
+    one.
     """
     d, rows, owed = deliveries, np.flatnonzero(is_event), _owed(writes, contract)
     n = len(rows)
@@ -95,7 +101,7 @@ def _joined(
     own, match = np.zeros(len(d.kind), np.int64), np.full(len(d.kind), -1, np.int64)
     own[rows] = identity[:n]
     claims = np.bincount(identity[n:], minlength=int(identity.max(initial=0)) + 1)
-    if claims.max() <= 1:  # Usually one write claims an identity.
+    if claims.max() <= 1:  # Usually an identity has one write.
         expected = np.arange(len(owed))
         match[rows] = _places(identity[n:], len(claims) - 1)[identity[:n]]
     else:
@@ -105,7 +111,7 @@ def _joined(
 
 
 def _by_value(identity: Int64s, value: Int64s, count: int) -> tuple[Int64s, Int64s]:
-    """The writes that differ by identity or value; and which of these each of the first `count` rows (events) shows."""
+    """The writes that differ by identity or value; and for each of the first `count` rows, the one that it shows."""
     whole = codes(identity, value)
     expected = first_rows(whole[count:])
     by_value = _places(whole[count:][expected], int(whole.max(initial=0)))
@@ -119,7 +125,7 @@ def _by_unit(
 ) -> Int64s:
     """`match`, extended: a row whose value matches nothing shows its key's write in the unit that it names.
 
-    So a row of a transaction with another value than it wrote is a wrong value, and not also a missing write.
+    So a row of a transaction with a value that the transaction did not write is a wrong value, and not a missing write.
     """
     if contract.unit_rows != "final" or contract.atomic_unit != "transaction":
         return match
@@ -137,7 +143,7 @@ def _by_unit(
 
 
 def _places(code: Int64s, top: int) -> Int64s:
-    """For each code up to `top` its place in `code`; -1 if it has none."""
+    """For each number up to `top` its place in `code`; -1 if it does not occur."""
     result = np.full(top + 1, -1, np.int64)
     result[code] = np.arange(len(code))
     return result

@@ -4,8 +4,8 @@ A violation is reported with the event that made it certain: the same one howeve
 that a run which stops there can be repeated. docs/decisions/online-checking.md says why the whole stream is judged
 again, and what that costs.
 
-Not seen here: everything that needs the source (events whose write failed are taken for events), the source's own order
-of versions, and torn units of several positions, as these may still grow.
+Not seen here: everything that needs the source (events of failed writes count as events), the source's own order of
+versions, and torn units of several positions, as these may still grow.
 """
 
 from collections.abc import Iterator, Mapping
@@ -27,12 +27,12 @@ from harness.core.promises import StreamContract
 
 ONLINE: Final[Mapping[str, Rule]] = {name: rule for name, rule in RULES.items() if rule.is_online}
 
-Breach = tuple[str, tuple[int, ...]]  # The rule, and numbers that mean the same while the stream grows.
+Breach = tuple[str, tuple[int, ...]]  # A rule, and numbers that identify the violation while the stream grows.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Violation:
-    """A broken rule, and the event that made it certain; `seq` is its place in the journal."""
+    """A broken rule, and the event that made it certain; `seq` is the event's place in the journal."""
 
     anomaly: str
     subscriber: int
@@ -41,7 +41,7 @@ class Violation:
 
 
 class Online:
-    """Follows the streams of one run, and holds all their events; `wanted` are the rules that count."""
+    """The streams of one run, with all their events so far; `wanted` are the rules to judge."""
 
     def __init__(self, contract: StreamContract, wanted: frozenset[str] = frozenset(ONLINE)) -> None:
         self._contract, self._wanted = contract, tuple(name for name in ONLINE if name in wanted)
@@ -49,10 +49,10 @@ class Online:
         self._logs: dict[int | None, _Log] = {}
 
     def feed(self, batch: Deliveries) -> Iterator[Violation]:
-        """The violations in the next events, by time; `batch` continues the last one, subscribers mixed.
+        """The violations in the next events, by time; `batch` continues the previous one, subscribers mixed.
 
         O(n log n) for the n events so far; and for each event that makes violations certain as much again, times the
-        logarithm of the batch. So take no more of them than are needed: the next batch reports the rest.
+        logarithm of the batch. So take no more violations than are needed: the next batch reports the rest.
         """
         if self._is_apart:
             for who in np.unique(batch.subscriber).tolist():
@@ -67,17 +67,20 @@ class Online:
 
 
 class _Log:
-    """The events that are judged together: those of one subscriber, or of all."""
+    """Events that are judged together: those of one subscriber, or of all."""
 
     def __init__(self, contract: StreamContract, wanted: tuple[str, ...]) -> None:
         self._contract, self._wanted = contract, wanted
         self._whole = empty(Deliveries)
-        self._judged = 0  # So many events are known to show nothing else than
+        self._judged = 0  # The first `_judged` events show the breaches in `_known`, and no others.
         self._known: set[Breach] = set()
         self._is_defect = False
 
     def add(self, batch: Deliveries) -> None:
-        """Add the next events. A stream that cannot be judged has no violations: the end of the run reports that."""
+        """Add the next events.
+
+        A stream that cannot be judged has no violations here; the check after the run reports it.
+        """
         self._is_defect = self._is_defect or defect(batch, self._contract) is not None
         self._whole = empty(Deliveries) if self._is_defect else concat([self._whole, batch])
 
@@ -113,7 +116,7 @@ class _Log:
 
 
 def breaches(deliveries: Deliveries, contract: StreamContract, wanted: tuple[str, ...]) -> Iterator[Breach]:
-    """All breaches of those rules that the events show. Once shown, a breach stays while events are added."""
+    """All breaches of those rules that the events show. A breach stays one, whatever events follow."""
     view = stream_view(deliveries, NO_WRITES, contract)
     for name in wanted:
         match ONLINE[name].scope:
@@ -129,7 +132,7 @@ def breaches(deliveries: Deliveries, contract: StreamContract, wanted: tuple[str
 
 
 def _units(view: StreamView, ruling: Ruling) -> Iterator[tuple[int, ...]]:
-    """The torn units: their scope, number and partition."""
+    """The torn units, each as its scope, number and partition."""
     writes, contract = view.writes, view.contract
     unit, d = unit_of(writes, contract), view.deliveries
     names = {"session": ("subscriber", "session"), "subscriber": ("subscriber",), "partition": ("span",), "global": ()}
@@ -140,7 +143,7 @@ def _units(view: StreamView, ruling: Ruling) -> Iterator[tuple[int, ...]]:
 
 
 def _narrow(deliveries: Deliveries) -> Deliveries:
-    """The stream without the names of units with rows of several positions: these are several units, or still grow."""
+    """The stream without unit numbers that rows of several positions share: these are several units, or still grow."""
     rows = np.flatnonzero(is_kind(deliveries.kind, (ROW, BACKFILL)) & (deliveries.unit != NEVER))
     unit = deliveries.unit.copy()
     _, first, name = np.unique(unit[rows], return_index=True, return_inverse=True)

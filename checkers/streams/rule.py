@@ -1,7 +1,7 @@
-"""Rules of change streams as data: one file of `checkers.streams.rules` declares each, beside its judgement.
+"""Rules of change streams as data: each file of `checkers.streams.rules` declares them beside their judgement.
 
 `checkers.streams.catalogue` finds them; everything else about a rule (its name in promises, its place in reports, its
-line in the docs) follows from what its `Rule` says.
+line in the docs) is derived from its `Rule`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -23,7 +23,7 @@ Sentence = Callable[[Example, Names], str]
 
 
 class Need(Enum):
-    """What a rule needs beyond the events of a stream; without it, the rule is not exercised."""
+    """What a rule needs besides the events of a stream. Without it the rule is not exercised."""
 
     SOURCE = "the operations of the source"
     POSITIONS = "the positions of nearly all writes"
@@ -33,7 +33,7 @@ class Need(Enum):
 class PerKey:
     """A ruling that depends on one key at a time, as a fact of a view: a long log is judged by blocks of keys.
 
-    Violations are sorted by time; `tie` is the column that sorts those of one time, `key` being that of the write.
+    Violations are sorted by time; `tie` is the column that sorts those of the same time. "key" is the key of the write.
     """
 
     def __init__(self, judge: Callable[[StreamView], Ruling], tie: Tie) -> None:
@@ -46,13 +46,13 @@ class PerKey:
 
 
 def per_key(tie: Tie) -> Callable[[Callable[[StreamView], Ruling]], PerKey]:
-    """The decorator of a function whose ruling depends on one key at a time."""
+    """A decorator for a function whose ruling depends on one key at a time."""
     return lambda judge: PerKey(judge, tie)
 
 
 @dataclass(frozen=True, slots=True)
 class OfKeys:
-    """A rule about single keys."""
+    """The scope of a rule about single keys."""
 
     judge: PerKey
     sentence: Sentence
@@ -60,9 +60,9 @@ class OfKeys:
 
 @dataclass(frozen=True, slots=True)
 class OfUnits:
-    """A rule about units of writes. It works by parts (`by_part`) in all threads of the task, alone.
+    """The scope of a rule about units of writes. It is judged alone, by parts, with all threads of the task.
 
-    `units` is the view to which its rulings refer.
+    Its rulings refer to the rows of `units(view)`, not to those of the view itself.
     """
 
     judge: Callable[[StreamView], Ruling]
@@ -72,7 +72,7 @@ class OfUnits:
 
 @dataclass(frozen=True, slots=True)
 class OfLog:
-    """A rule about a whole log. `after` are rulings about single keys that it needs."""
+    """The scope of a rule about a whole log. `after` are rulings about single keys that it needs."""
 
     judge: Callable[[StreamView], Ruling]
     sentence: Sentence
@@ -81,7 +81,7 @@ class OfLog:
 
 @dataclass(frozen=True, slots=True)
 class Conclusion:
-    """The findings of a rule about more or less than single logs, and its witnesses."""
+    """The findings of a rule that is not about single logs, and the number of its witnesses."""
 
     findings: tuple[Finding, ...] = ()
     witnesses: int = 0
@@ -89,7 +89,7 @@ class Conclusion:
 
 @dataclass(frozen=True, slots=True)
 class OfSource:
-    """A rule about the source alone, which is judged once, from the history and its placed writes."""
+    """The scope of a rule about the source alone: judged once, from the history and its placed writes."""
 
     judge: Callable[[Path, SourceWrites, StreamContract], Conclusion]
 
@@ -108,10 +108,10 @@ Seen = Mapping[Sighted, tuple[Sight, ...]]  # The events that sessions saw at po
 
 @dataclass(frozen=True, slots=True)
 class OfAllLogs(Generic[S]):
-    """A rule that compares logs: each is summarized where it is, and only the summaries are brought together.
+    """The scope of a rule that compares logs: each log is summarized by its task, and only the summaries are collected.
 
-    `conclude` takes these, a function that fetches the events of a few sessions at positions, the subscribers' names,
-    and the names of values. `rows` finds those events in a log.
+    `conclude` takes the summaries, a function that fetches the events of a few sessions at positions, the subscribers'
+    names, and the names of values. `rows` finds those events in a log.
     """
 
     summarize: Callable[[StreamView], S]
@@ -124,13 +124,12 @@ Scope = OfKeys | OfUnits | OfLog | OfSource | OfAllLogs[Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """A rule of change streams, under the id that it has in stream-guarantees.md.
+    """A rule of change streams, with its id in stream-guarantees.md.
 
-    Findings are in the order of `rank`. `legal` names the fact that counts the cases which look like a violation and
-    are allowed, if it is reported.
+    Findings are in the order of `rank`. Some rules count legal cases that look like violations: in the fact `legal`.
     """
 
-    name: str  # Of the anomaly.
+    name: str  # The meaning of the anomaly.
     id: str
     rank: int
     meaning: str
@@ -141,7 +140,7 @@ class Rule:
     legal: str | None = None
 
     def per_key(self) -> tuple[PerKey, ...]:
-        """The rulings about single keys that it needs."""
+        """The rulings about single keys that the rule needs."""
         match self.scope:
             case OfKeys(judge=judge):
                 return (judge,)

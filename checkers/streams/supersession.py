@@ -1,4 +1,4 @@
-"""Supersession: if a stream may skip versions of a key, a newer one replaces those that never came."""
+"""Supersession: if a stream may skip versions of a key, a newer version replaces those that never came."""
 
 from dataclasses import dataclass
 
@@ -45,7 +45,7 @@ class Versions:
 def superseded(
     view: StreamView, versions: Versions, *, group: Int64s, watermark: Int64s, height: Int64s, before: Int64s
 ) -> Bools:
-    """True for each of m versions in whose place a newer one of its key was delivered, as the contract permits.
+    """True for each of m versions that a newer, delivered version of its key replaces, as the contract permits.
 
     The newer version must have arrived before the row `before` (m,), in the group (n,) to which the row `watermark`
     (m,) belongs, and a watermark of that `height` (m,) must close it. Query only the few versions that would otherwise

@@ -24,15 +24,15 @@ from harness.core.promises import StreamContract
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """The result of one log. `defect` is the reason why it could not be judged; then there is nothing about the log."""
+    """The result of one log. `defect` is the reason why the log could not be judged; then only `source` is set."""
 
     source: dict[str, int]  # Facts about the source, the same for all logs.
     defect: str | None = None
     examples: tuple[Example, ...] = ()
     witnesses: dict[str, int] = field(default_factory=dict)
     facts: dict[str, int] = field(default_factory=dict)
-    summaries: dict[str, object] = field(default_factory=dict)  # For the rules that compare logs.
-    conclusions: dict[str, Conclusion] = field(default_factory=dict)  # About the source, in the first log only.
+    summaries: dict[str, object] = field(default_factory=dict)  # By rule, for those that compare logs.
+    conclusions: dict[str, Conclusion] = field(default_factory=dict)  # By rule about the source; in the first log only.
 
 
 def judge(log: StreamLog, contract: StreamContract, known: Placement | None, threads: int = 1) -> Outcome:
@@ -50,7 +50,7 @@ def judge(log: StreamLog, contract: StreamContract, known: Placement | None, thr
 
 
 def _of_source(log: StreamLog, writes: SourceWrites, contract: StreamContract) -> Iterator[tuple[str, Conclusion]]:
-    """The conclusions about the source alone: once, for the first log."""
+    """For each rule about the source alone its conclusion. Only the first log has them."""
     for name, rule in RULES.items():
         if isinstance(rule.scope, OfSource) and log.chosen[0] == log.subscribers[0]:
             yield name, rule.scope.judge(Path(log.directory), writes, contract)
@@ -59,7 +59,7 @@ def _of_source(log: StreamLog, writes: SourceWrites, contract: StreamContract) -
 def sights(
     log: StreamLog, rule: str, contract: StreamContract, known: Placement | None, wanted: Sequence[Sighted]
 ) -> Seen:
-    """The events that the log's sessions in `wanted` saw at their positions, by time, for a rule that compares logs."""
+    """The events that sessions in `wanted` saw at their positions, by time; `rule` is one that compares logs."""
     scope = RULES[rule].scope
     if not isinstance(scope, OfAllLogs):
         raise AssertionError(f"{rule} does not compare logs")
@@ -78,7 +78,7 @@ def judged(
     *,
     threads: int = 1,
 ) -> Outcome:
-    """The outcome of the rules over columns; `writes` are placed, and empty if only the stream is known."""
+    """The outcome of the rules over columns; `writes` are placed, and empty if there is no source."""
     if problem := defect(deliveries, contract):
         return Outcome(source=source_facts(writes), defect=problem)
     whole = Log(deliveries=deliveries, writes=writes, around=around, is_alone=len(log.chosen) == len(log.subscribers))
@@ -108,12 +108,12 @@ def judged(
         summaries={name: task.result() for name, task in compared.items()},
     )
     for of, _ in found.values():
-        of.facts.clear()  # So that the columns go with the view, before the next check.
+        of.facts.clear()  # Frees the columns together with the view, before the next check.
     return outcome
 
 
 def _of_units(view: StreamView) -> Iterator[tuple[str, tuple[StreamView, Ruling]]]:
-    """The rulings about units, each with the view to which it refers."""
+    """For each rule about units its ruling, and the view to which the ruling refers."""
     for name, rule in RULES.items():
         if isinstance(rule.scope, OfUnits):
             units = rule.scope.units(view)
@@ -121,7 +121,7 @@ def _of_units(view: StreamView) -> Iterator[tuple[str, tuple[StreamView, Ruling]
 
 
 def source_facts(writes: SourceWrites) -> dict[str, int]:
-    """Counts of placed writes: ok operations without a position, and unclear ones that nobody saw."""
+    """Counts of placed writes: ok operations without a position, and unclear ones that no event shows."""
     is_ok, is_unplaced = writes.outcome == OK, writes.position == NEVER
     return {
         "writing-operations": _distinct_count(writes.op if is_ok.all() else writes.op[is_ok]),

@@ -1,4 +1,4 @@
-"""A stream beside its source, prepared for the rules: scopes, first deliveries, expected writes, and lanes.
+"""A stream with its source, prepared for the rules: scopes, first deliveries, expected writes, and lanes.
 
 An *event* is a row or a backfill row. Its *identity* is what the contract compares to decide that two events are the
 same. A *scope* is how far a watermark's promise reaches (`wm_scope`). A *lane* is the watermarks of one session and
@@ -25,7 +25,7 @@ from harness.core.promises import StreamContract
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Log:
-    """A whole log beside its source. `is_alone`: there is no other log of the history."""
+    """A whole log and its source. `is_alone`: the history has no other log."""
 
     deliveries: Deliveries
     writes: SourceWrites
@@ -36,7 +36,7 @@ class Log:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamView:
-    """The input of every rule: n rows of the log and e expected writes. It may show some keys of its `log` only."""
+    """The input of every rule: n rows of the log and e expected writes. It may show only some keys of its `log`."""
 
     log: Log
     deliveries: Deliveries
@@ -46,42 +46,42 @@ class StreamView:
     session: Int64s  # (n,) dense ids of (subscriber, session)
     scope: Int64s  # (n,)
     is_regress: Bools  # (n,) watermarks below an earlier one of their scope and partition
-    is_phantom: Bools  # (n,) events whose write nobody attempted, or which certainly failed
+    is_phantom: Bools  # (n,) events whose write was never attempted, or certainly failed
     identity: Int64s  # (n,) equal for events that are the same by the contract
-    is_repeated: Bools  # (n,) events whose identity another event has
+    is_repeated: Bools  # (n,) events that share their identity with another
     first: Int64s  # rows: the first delivery of each identity in each scope, phantoms left out
-    expected: Int64s  # (e,) rows of `writes` for which the stream owes an event
+    expected: Int64s  # (e,) rows of `writes` that the stream must deliver
     match: Int64s  # (n,) the place in `expected` of the write that an event shows, -1: none
     lanes: "Lanes"
     facts: Facts = field(default_factory=Facts, init=False, compare=False)
 
     def first_times(self, group: Int64s, rows: Int64s | None = None) -> FirstTimes:
-        """The first delivery of each expected write in each group (n,), found by `of_write`.
+        """The first delivery of each expected write in each group (n,). Query it with numbers from `of_write`.
 
-        `rows` must include all that is queried, ascending; without them all rows are used.
+        `rows`, ascending, must include every row that is queried; by default all rows are used.
         """
         rows = np.flatnonzero(self.match >= 0) if rows is None else rows
         return FirstTimes(self.of_write(group[rows], self.match[rows]), rows)
 
     def firsts(self, group: Int64s) -> Int64s:
-        """The rows with the first delivery of each identity in each group (n,), phantoms left out."""
+        """The rows with the first delivery of each identity in each group (n,), without phantoms."""
         is_event = is_kind(self.deliveries.kind, (ROW, BACKFILL))
         rows = np.flatnonzero(is_event & ~self.is_phantom)
         return rows[_are_first(group, self.identity, self.is_repeated, rows)]
 
     def new_rows(self) -> Int64s:
-        """The rows, without backfill rows, among the `firsts` of their session."""
+        """The rows that are first deliveries in their session, without backfill rows."""
         return np.flatnonzero(self.coverage.begins & (self.deliveries.kind == ROW))
 
     def of_write(self, group: Int64s, place: Int64s) -> Int64s:
-        """One number for a group and a place in `expected`."""
+        """One number for each pair of a group and a place in `expected`."""
         return group * (len(self.expected) + 1) + place
 
 
 def stream_view(
     deliveries: Deliveries, writes: SourceWrites, contract: StreamContract, log: Log | None = None
 ) -> StreamView:
-    """The view of one log, in order of receipt, beside its source; `log` says more about it than these.
+    """The view of one log, in order of receipt, with its source; `log` has further facts about both.
 
     `writes` have the positions that `checkers.history.streams.placed` gives them: those still without a position are
     left out, and an operation of unclear outcome has one only if it was observed. O(n log n). See also `defect`.
@@ -122,9 +122,9 @@ def view_of(
 
 
 def announced_view(deliveries: Deliveries, contract: StreamContract) -> StreamView:
-    """The view of a log without a source, beside the units that its rows name.
+    """The view of a log without a source: its writes are those of the units that its rows name.
 
-    Rows that name none are ordinary events of unknown writes: they begin coverage, and supersede.
+    Rows that name no unit are events of unknown writes: they begin coverage, and supersede.
     """
     unknown = replace(contract, system_events=("whatever names no unit",))
     return stream_view(deliveries, announced_writes(deliveries), unknown)
@@ -159,7 +159,7 @@ class Ruling:
     (v,) is the event that shows it, -1 without one: the late event, the earlier watermark, an event of the torn unit
     that had arrived, the event before this one. `write` (v,) is the row of the source that is missing, or with which
     the event was compared; -1 for rules about the stream alone. `witnesses` counts the chances to see a violation, and
-    `legal` the cases that look like one and are allowed. If several keys may have one witness, `witness_rows` has those
+    `legal` the cases that look like one and are allowed. If several keys may share a witness, `witness_rows` has those
     that `witnesses` counts, as rows of the log.
     """
 
@@ -180,14 +180,14 @@ class Ruling:
         legal: int = 0,
         witness_rows: Int64s | None = None,
     ) -> "Ruling":
-        """Violations that events show, beside other events if there are any; without writes."""
+        """A ruling whose violations are events, each with an `other` event if there is one, and without writes."""
         none = np.full(len(event), -1, np.int64)
         row = none if other is None else other
         return cls(watermark=event, row=row, write=none, witnesses=witnesses, legal=legal, witness_rows=witness_rows)
 
     @classmethod
     def by_time(cls, event: Int64s, other: Int64s, *, witnesses: int, legal: int = 0) -> "Ruling":
-        """Violations that events show beside other events, in any order."""
+        """A ruling whose violations are pairs of events, given in any order."""
         order = np.lexsort((other, event))
         return cls.of_events(event[order], other[order], witnesses=witnesses, legal=legal)
 
@@ -195,7 +195,7 @@ class Ruling:
     def of_writes(
         cls, watermark: Int64s, write: Int64s, *, witnesses: int, witness_rows: Int64s | None = None
     ) -> "Ruling":
-        """Violations that only a watermark and a write show."""
+        """A ruling whose violations are pairs of a watermark and a write."""
         row = np.full(len(watermark), -1, np.int64)
         return cls(watermark=watermark, row=row, write=write, witnesses=witnesses, witness_rows=witness_rows)
 
@@ -207,9 +207,9 @@ class Ruling:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lanes:
-    """The lanes of a view: l lanes of k watermarks. Lane i has those at rows[begin[i]:begin[i + 1]], by time."""
+    """The lanes of a view: l lanes with k watermarks. Lane i has rows[begin[i]:begin[i + 1]], in order of time."""
 
-    rows: Int64s  # (k,) rows of the log; a *place* is a place in here
+    rows: Int64s  # (k,) rows of the log; a *place* is an index of this array
     height: Int64s  # (k,) their positions, never falling inside a lane
     begin: Int64s  # (l + 1,)
     session: Int64s  # (l,)
@@ -221,7 +221,7 @@ class Lanes:
     by_height: GroupIndex
 
     def top(self) -> Int64s:
-        """(l,) The highest position that each lane announces."""
+        """The highest position that each lane announces, shape (l,)."""
         return self.height[self.begin[1:] - 1]
 
 
@@ -266,10 +266,11 @@ def pairs_of(
     scope: Int64s | None,
     high: Int64s,
 ) -> Pairs:
-    """Every lane with every candidate up to position `high` (l,) that it covers.
+    """Pairs of a lane and a candidate at or below position `high` (l,) that the lane covers.
 
-    A lane covers a candidate if it is of its partition (or of the whole stream), covers its key at its last watermark,
-    and began below its position. `scope` None: each lane with the candidates of all scopes.
+    A lane covers a candidate if it is of the candidate's partition (or of the whole stream), covers its key at its last
+    watermark, and its coverage began below the candidate's position. Each lane pairs with the candidates of its own
+    scope; `scope` None: with those of all scopes.
     """
     group = np.zeros(len(key), np.int64) if scope is None else scope
     wanted = np.zeros(len(lanes.last), np.int64) if scope is None else lanes.scope
@@ -291,7 +292,7 @@ def pairs_of(
 
 
 def _are_first(group: Int64s, identity: Int64s, is_repeated: Bools, rows: Int64s) -> Bools:
-    """True for those of `rows`, which ascend, that show an identity for the first time in their group."""
+    """True for those of `rows`, which ascend, that are the first in their group to show an identity."""
     is_first = ~is_repeated[rows]
     again = np.flatnonzero(~is_first)
     is_first[again[first_rows(group[rows[again]], identity[rows[again]])]] = True
@@ -319,9 +320,9 @@ def _regressions(deliveries: Deliveries, scope: Int64s) -> Bools:
 
 
 def _lowest_starts(deliveries: Deliveries, session: Int64s, rows: Int64s) -> Int64s:
-    """For each of `rows` the lowest position from which coverage can begin.
+    """For each of `rows` the lowest position from which coverage can begin, among events before it.
 
-    Only events since the last marker of all keys in its session count.
+    Only events since the last marker of the whole session count.
     """
     flag = is_session_marker(deliveries)
     low = np.full(int(session.max(initial=0)) + 2 + int(np.count_nonzero(flag)), NEVER, np.int64)

@@ -16,11 +16,11 @@ from harness.core.columns import NEVER, ROW, Bools, Int64s
 
 
 def divergent_duplicates(view: StreamView) -> Ruling:
-    """Rows with the identity of an earlier one, in any session of this log, and another value.
+    """S04: rows with the identity of an earlier row, in any session of this log, and another value.
 
-    Not judged: identities that include the value; an identity that several writes of the source claim (the system gave
+    Not judged: identities that include the value; an identity that several writes of the source have (the system gave
     one position twice, and each of its rows may be right); and, without the source, positions that are not unique.
-    Values that nobody wrote are left to S11, and different subscribers to S20. A witness is an identity that was
+    Values that no operation wrote are left to S11, and different subscribers to S20. A witness is an identity that was
     delivered twice with a value.
     """
     d, contract = view.deliveries, view.contract
@@ -43,7 +43,7 @@ def divergent_duplicates(view: StreamView) -> Ruling:
 
 
 def _are_two_writes(view: StreamView, rows: Int64s, others: Int64s) -> Bools:
-    """True for pairs that show two writes of the source."""
+    """True for pairs of rows that show two different writes of the source."""
     one, other = view.match[rows], view.match[others]
     result: Bools = (one >= 0) & (other >= 0) & (one != other)
     return result

@@ -1,4 +1,4 @@
-"""S03 duplicate-event: an event comes once if that is promised, and never again once it is known to be kept."""
+"""S03 duplicate-event: an event comes once if that is promised, and never again once it is confirmed."""
 
 from dataclasses import replace
 from typing import Final
@@ -17,7 +17,7 @@ from harness.core.columns import CHECKPOINT, GAP, NEVER, OPEN, ROW, WATERMARK, B
 
 
 def duplicate_events(view: StreamView) -> Ruling:
-    """Rows that came before, by identity and value, although `delivery` and `replay` do not allow that.
+    """Rows that came before, with the same identity and value, although `delivery` and `replay` do not allow that.
 
     At least once: a session repeats nothing, unless `replay` is session, and a later one only what was not confirmed
     (`confirmed_again`). Exactly or at most once: a session repeats nothing, and if watermarks bind more than a session,
@@ -52,7 +52,7 @@ def duplicate_events(view: StreamView) -> Ruling:
 
 
 def repetitions(view: StreamView) -> Ruling:
-    """All of S03: the violations of `duplicate_events` and `confirmed_again`, by time."""
+    """All of S03: the violations by `duplicate_events` and `confirmed_again`, by time."""
     found, more = duplicate_events(view), confirmed_again(view)
     watermark = np.append(found.watermark, more.watermark)
     order = np.argsort(watermark, kind="stable")
@@ -65,11 +65,11 @@ def repetitions(view: StreamView) -> Ruling:
 
 
 def confirmed_again(view: StreamView) -> Ruling:
-    """Rows that an earlier session of their subscriber received, and a checkpoint before their session held.
+    """Rows that an earlier session of the subscriber received, and that a checkpoint before this session confirmed.
 
     Only if `delivery` is at least once and `resumes_behind_checkpoint`, and only for sessions with an `open`, because
-    the request of any other is not known. A checkpoint holds what is at its position with `resume: after`, and not with
-    `at`. A witness is the first delivery of such a row, if a later session received anything. O(n log n).
+    the request of any other is not known. A checkpoint confirms what is at its position with `resume: after`, and not
+    with `at`. A witness is the first delivery of such a row, if a later session received anything. O(n log n).
     """
     d, contract = view.deliveries, view.contract
     if contract.delivery != "at-least-once" or not contract.resumes_behind_checkpoint:
@@ -95,7 +95,7 @@ def acknowledgements(view: StreamView) -> Int64s:
 
 
 def _is_confirmed(view: StreamView, rows: Int64s, time: Int64s) -> Bools:
-    """True for rows held by a checkpoint that their subscriber recorded before that time."""
+    """True for rows that a checkpoint of their subscriber, recorded before that time, confirmed."""
     d, held = view.deliveries, np.zeros(len(rows), np.bool_)
     acks = acknowledgements(view)
     spans = [d.span[rows]]
@@ -111,7 +111,7 @@ def _is_confirmed(view: StreamView, rows: Int64s, time: Int64s) -> Bools:
 
 
 def _since_open(view: StreamView) -> Int64s:
-    """The row with which the session of each row began; -1 unless it is an `open`."""
+    """The `open` with which the session of each row began; -1 if it began with something else."""
     d = view.deliveries
     _, first, of_row = np.unique(view.session, return_index=True, return_inverse=True)
     result: Int64s = np.where(d.kind[first] == OPEN, first, -1)[of_row]
@@ -119,7 +119,7 @@ def _since_open(view: StreamView) -> Int64s:
 
 
 def _last_open(view: StreamView, opened: Int64s) -> Int64s:
-    """For each subscriber the last `open` of a session that received anything; -1 without one."""
+    """For each subscriber the last `open` of a session that received anything; -1 if there is none."""
     d = view.deliveries
     heard = np.flatnonzero(((d.kind == ROW) | (d.kind == WATERMARK)) & (opened >= 0))
     result = np.full(int(d.subscriber.max(initial=-1)) + 1, -1, np.int64)
@@ -128,7 +128,7 @@ def _last_open(view: StreamView, opened: Int64s) -> Int64s:
 
 
 def _is_requested(view: StreamView, rows: Int64s, previous: Int64s) -> Bools:
-    """True for rows below whose position their session opened, since its row `previous` (-1: none).
+    """True for rows that their session requested after row `previous` (-1: ever), by opening at a position below them.
 
     A gap cancels nothing that was requested, nor does the end of one partition for a row that names none.
     """
@@ -143,22 +143,22 @@ def _is_requested(view: StreamView, rows: Int64s, previous: Int64s) -> Bools:
 
 
 def _previous(group: Int64s, rows: Int64s) -> Int64s:
-    """For each of `rows`, by time, the last one of its group before it, -1 if there is none."""
+    """For each of `rows`, which are in order of time, the last row of its group before it; -1 if there is none."""
     return GroupIndex(group, rows, rows).last_before(group, rows)
 
 
 def _repeated_rows(view: StreamView) -> Int64s:
-    """The rows whose identity another event has, phantoms left out."""
+    """The rows that share their identity with another event, without phantoms."""
     return np.flatnonzero((view.deliveries.kind == ROW) & view.is_repeated & ~view.is_phantom)
 
 
 def _last_heard(view: StreamView, group: Int64s) -> Int64s:
-    """The last row or watermark that each group received; -1 without one."""
+    """The last row or watermark that each group received; -1 if there is none."""
     d = view.deliveries
     last = np.full(int(group.max(initial=-1)) + 1, -1, np.int64)
     for piece in pieces(len(group)):
         heard = np.flatnonzero(is_kind(d.kind[piece], (ROW, WATERMARK)))
-        last[group[piece][heard]] = heard + piece.start  # Ascending: the last one remains.
+        last[group[piece][heard]] = heard + piece.start  # Rows ascend: the last one is kept.
     return last
 
 

@@ -1,4 +1,4 @@
-"""S02 order-inversion, with S27: S02, positions do not fall; S27, one key's events come in the source's order."""
+"""S02 and S27, order-inversion. S02: positions do not fall. S27: one key's events come in the source's order."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -17,7 +17,7 @@ from harness.core.columns import NEVER, OPEN, Int64s
 
 
 def order_inversions(view: StreamView) -> Ruling:
-    """S02 and S27: first deliveries in their session after one that they precede.
+    """S02 and S27: first deliveries in their session that come after an event which they should precede.
 
     S02: its position is below one before it, in one order scope (`order_key`). S27: at one position, where a key may
     have several events, it shows an older version than one before it, by the source's order of that key's versions, or
@@ -30,13 +30,16 @@ def order_inversions(view: StreamView) -> Ruling:
 
 
 def _inverted_by_position(view: StreamView, rows: Int64s) -> Iterator[Ruling]:
-    """S02 for those rows, block by block, each after the highest of each order scope so far."""
+    """The rulings of S02 for those rows, piece by piece.
+
+    Each piece starts with the highest row of each scope so far.
+    """
     d = view.deliveries
     opened = np.flatnonzero(d.kind == OPEN)
     openings = GroupIndex(view.session[opened], opened)
     highest, begin = rows[:0], 0
     while begin < len(rows):
-        # At least as many rows as order scopes, so that the scopes do not cost more than the rows.
+        # A piece has at least as many rows as there are scopes, so that the scopes do not cost more than the rows.
         piece = piece_from(begin, len(rows), least=len(highest))
         part = np.append(highest, rows[piece])
         session = view.session[part]
@@ -69,12 +72,12 @@ def _compared(view: StreamView) -> Int64s:
 
 
 def _segments(view: StreamView, rows: Int64s) -> Int64s:
-    """The segment of each row, from one opening of a session to the next."""
+    """A number for each row that ascends by session and by the session's openings so far."""
     return segments(view.session, view.deliveries.kind == OPEN, rows)
 
 
 def _order_scope(view: StreamView, rows: Int64s) -> Int64s:
-    """The order scope of each of `rows`, inside its session."""
+    """For each of `rows` the scope, inside its session, in which order is promised."""
     d, contract = view.deliveries, view.contract
     if contract.order_key == "key":
         return d.key[rows]
@@ -84,9 +87,9 @@ def _order_scope(view: StreamView, rows: Int64s) -> Int64s:
 
 
 def _inverted(group: Int64s, height: Int64s, rows: Int64s) -> tuple[Ruling, Int64s]:
-    """The `rows`, by time, that are lower than an earlier one of their group, with the highest one before each.
+    """The `rows`, by time, that are lower than an earlier one of their group, each with the highest row before it.
 
-    Second, the highest row of each group at the end. Equal heights have no order: repeating the highest is not
+    Second, the highest row of each group at the end. Equal heights have no order: a row that repeats the highest is not
     compared.
     """
     order, inside = ordered(group)
@@ -107,7 +110,7 @@ def _inverted(group: Int64s, height: Int64s, rows: Int64s) -> tuple[Ruling, Int6
 
 
 def _first(parts: list[Ruling]) -> Ruling:
-    """Each violation once, by time, as the first part reports it; and all rows that were compared."""
+    """Each violation once, by time, as the first part with it reports it; and all rows that were compared."""
     row, earlier = (np.concatenate([getattr(part, name) for part in parts]) for name in ("watermark", "row"))
     witnesses = distinct(np.concatenate([part.witness_rows for part in parts if part.witness_rows is not None]))
     chosen = first_rows(row)

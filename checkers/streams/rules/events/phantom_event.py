@@ -1,4 +1,4 @@
-"""S11 phantom-event: every event shows what somebody wrote."""
+"""S11 phantom-event: every event shows a value that some operation wrote."""
 
 from typing import Final
 
@@ -14,10 +14,10 @@ from harness.core.columns import FAIL
 
 
 def phantom_events(view: StreamView) -> Ruling:
-    """S11: events of values that nobody wrote to their key, or only operations that certainly failed.
+    """S11: events with values that no operation wrote to their key, or only operations that certainly failed.
 
     A value that an operation of unclear outcome wrote is no phantom. Nothing is judged without a source, or if the
-    system makes events of its own (`system_events`). A witness is an event of a key of which the source refused a
+    system makes events of its own (`system_events`). A witness is an event of a key to which the source refused a
     write.
     """
     d, w = view.deliveries, view.writes

@@ -20,12 +20,12 @@ WITH_NUMBER = ["key", "value", "ordinal"]
 
 
 def wrong_values(view: StreamView) -> Ruling:
-    """S12: rows whose write is known by other means than its value, and which show a value that it did not write.
+    """S12: rows whose write is identified without the value, and which show a value that this write does not have.
 
     The write of a row is found by the unit that it names, if the source knows it; else by its identity, unless that
     includes the value; else by the value, which then must be the last that its operation wrote to the key, if only that
-    is sent (`unit_rows: final`). Values that nobody wrote are left to S11, unless the row names its unit. A witness is
-    a row that was compared, and could have failed. O(n log n).
+    is sent (`unit_rows: final`). Values that no operation wrote are left to S11, unless the row names its unit. A
+    witness is a row that was compared, and could have failed. O(n log n).
     """
     d, w = view.deliveries, view.writes
     if len(w.op) == 0 or view.contract.system_events:
@@ -40,7 +40,7 @@ def wrong_values(view: StreamView) -> Ruling:
         parts.append(rows[~is_right])
     rows = np.concatenate([np.zeros(0, np.int64), *parts])
     write, is_compared, is_wrong = _nothing(rows)
-    if len(rows):  # Usually few: each of them is looked up in the whole source.
+    if len(rows):  # Usually few rows: each of them is looked up in the whole source.
         finals = np.flatnonzero(is_final)
         for judge in (partial(_by_unit, name=name), _by_identity, _by_value):
             rest = np.flatnonzero(~is_compared)
@@ -57,7 +57,7 @@ def _names(view: StreamView) -> Int64s | None:
 
 
 def _are_final(view: StreamView) -> Bools:
-    """True for rows of the source that may be sent: all, or the last possible one of each operation and key."""
+    """True for writes of the source that may be sent: all, or only the last possible one of each operation and key."""
     w = view.writes
     result: Bools = w.outcome != FAIL
     if view.contract.unit_rows == "final":
@@ -68,7 +68,7 @@ def _are_final(view: StreamView) -> Bools:
 
 
 def _are_right(view: StreamView, rows: Int64s, name: Int64s | None, is_final: Bools) -> Bools:
-    """True for rows with the value of a write already found, by the unit that they name or by their identity.
+    """True for rows with the value of the write that their unit number or identity already gave.
 
     These count as compared, and cannot be wrong.
     """
@@ -92,7 +92,7 @@ Compared = tuple[Int64s, Bools, Bools]  # For each row: its write (-1), True if 
 
 
 def _by_unit(view: StreamView, rows: Int64s, finals: Int64s, *, name: Int64s | None) -> Compared:
-    """Judged by the unit that a row names: its value must be one of the unit that may be sent."""
+    """The comparison by the unit that a row names: its value must be one that this unit may send for the key."""
     d, w = view.deliveries, view.writes
     write, is_compared, is_wrong = _nothing(rows)
     rest = np.flatnonzero(d.unit[rows] != NEVER)
@@ -110,7 +110,10 @@ def _by_unit(view: StreamView, rows: Int64s, finals: Int64s, *, name: Int64s | N
 
 
 def _by_identity(view: StreamView, rows: Int64s, finals: Int64s) -> Compared:
-    """Judged by position, key, and number in the unit: a write there, or of unknown position, must have the value."""
+    """The comparison by position, key, and number in the unit.
+
+    A write with the same three, or one of unknown position, must have the row's value.
+    """
     d, w, contract = view.deliveries, view.writes, view.contract
     if contract.identity == "position+key+value":
         return _nothing(rows)
@@ -131,7 +134,10 @@ def _by_identity(view: StreamView, rows: Int64s, finals: Int64s) -> Compared:
 
 
 def _by_value(view: StreamView, rows: Int64s, finals: Int64s) -> Compared:
-    """Judged by a value that only one operation wrote to the key, among others: only the last of them may be sent."""
+    """The comparison by a value that only one operation wrote to the key.
+
+    If only the last write of an operation to the key is sent, the value must be that of the last one.
+    """
     d, w = view.deliveries, view.writes
     if view.contract.identity != "position+key+value" or view.contract.unit_rows == "each":
         return _nothing(rows)
@@ -154,7 +160,7 @@ def _nothing(rows: Int64s) -> Compared:
 
 
 def _matching(wanted: list[Int64s], columns: list[Int64s], source: Int64s) -> Int64s:
-    """For each wanted row of columns the last of `source` with the same columns; -1 if there is none."""
+    """For each wanted row the last of `source` with equal columns; -1 if there is none."""
     return np.append(source, -1)[Join(wanted, columns).last]
 
 

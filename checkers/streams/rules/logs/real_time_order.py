@@ -32,7 +32,7 @@ class Placed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reversal:
-    """The first operation whose position is too low for one that had ended before it; and how many there are."""
+    """The first operation whose position is too low for one that had ended before it; `count` operations are."""
 
     op: int
     position: int
@@ -50,7 +50,7 @@ class RealTime:
 
 
 def read_placed(history: Path, writes: SourceWrites) -> Placed:
-    """The operations of those writes that have a position; the writes are sorted by operation.
+    """The operations behind those writes that have a position. The writes must be sorted by operation.
 
     Raises HistoryError if a file is damaged.
     """
@@ -81,8 +81,8 @@ def _processes(history: Path, op: Int64s) -> Int64s:
 def real_time_order(ops: Placed, contract: StreamContract) -> RealTime:
     """S23: writes below one that had been answered before they were invoked; or at it, if positions are unique.
 
-    Nothing is judged if it is not promised (`realtime`), or if positions of partitions are not comparable. A witness is
-    an operation before which one of another process had been answered. O(n log n).
+    Nothing is judged if real-time order is not promised (`realtime`), or if positions of partitions are not comparable.
+    A witness is an operation that was invoked after one of another process had been answered. O(n log n).
     """
     if contract.realtime == "none" or not contract.is_position_global or len(ops.op) == 0:
         return RealTime(first=None, witnesses=0)
@@ -114,7 +114,7 @@ def _broken(ops: Placed, ended: Int64s, reached: Int64s, *, rows: slice, is_sole
 
 
 def _tops(ops: Placed, ended: Int64s, reached: Int64s, rows: slice) -> Int64s:
-    """For each of those operations the highest position that had been answered before it was invoked, or -1."""
+    """For each of those operations the highest position that had been answered before it was invoked; -1 for none."""
     before = np.searchsorted(ended, ops.invoke_seq[rows])
     return np.where(before > 0, reached[before - 1], -1)
 

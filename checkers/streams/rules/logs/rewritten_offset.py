@@ -15,12 +15,12 @@ from harness.core.columns import END, NEVER, ROW, Bools, Int64s
 
 
 def rewritten_offsets(view: StreamView) -> Ruling:
-    """S24: rows at a position at which a row with another key or value was read before, in any session.
+    """S24: rows at a position where a row with another key or value was read before, in any session.
 
     Only if a position has one event (`events_at_position`). One key with two values is left to S04, if the value is not
-    part of the identity. A partition that ended, and is read again, is another one by the same name. Missing events are
-    no violation: old ones may be removed. A witness is a position that was read in two sessions, or showed two events.
-    O(n log n).
+    part of the identity. A partition that ended, and is read again, counts as another one with the same name. Missing
+    events are no violation: old ones may be removed. A witness is a position that was read in two sessions, or showed
+    two events. O(n log n).
     """
     if view.contract.events_at_position != "one":
         return Ruling.nothing()
@@ -36,7 +36,7 @@ def rewritten_offsets(view: StreamView) -> Ruling:
 
 
 def _log(view: StreamView) -> tuple[Int64s, Int64s]:
-    """The log of each row (n,), its partition if each has its own positions; and how often that had ended."""
+    """The log of each row (n,), its partition if each has its own positions; and how often it had ended before."""
     d = view.deliveries
     log = np.zeros(len(d.kind), np.int64) if view.contract.is_position_global else d.span + 1
     is_end = (d.kind == END) & (d.key == NEVER)
@@ -45,7 +45,7 @@ def _log(view: StreamView) -> tuple[Int64s, Int64s]:
 
 
 def _is_alike(view: StreamView, rows: Int64s, others: Int64s) -> Bools:
-    """True for pairs that are the same, or whose difference another rule reports."""
+    """True for pairs of rows that are equal, or whose difference another rule reports."""
     d = view.deliveries
     result: Bools = d.key[rows] == d.key[others]
     if view.contract.identity == "position+key+value":

@@ -1,7 +1,7 @@
-"""S20 split-view: sessions that completed the same position saw the same there.
+"""S20 split-view: sessions that completed the same position saw the same events there.
 
-Each task computes one hash of what a session saw at a position, and the positions that it completed. The driver holds
-these hashes, two for each session and position with events, and never an event. The event of a finding is fetched
+Each task computes hashes of what a session saw at a position, and the positions that it completed. The driver holds
+these hashes, two for each session and position with events, and never an event. The events for a finding are fetched
 afterwards.
 """
 
@@ -24,7 +24,7 @@ from checkers.streams.view import StreamView
 from harness.core.columns import BACKFILL, GAP, NEVER, OPEN, ROW, Bools, Int64s
 from harness.core.verdict import Finding
 
-EVENTS_SHOWN: Final = 8  # Of a position where two sessions differ: it may have very many.
+EVENTS_SHOWN: Final = 8  # Events compared at a position where two sessions differ: it may have very many.
 
 _MIX = (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
 
@@ -48,17 +48,17 @@ class Intervals:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contents:
-    """What sessions saw at positions with events."""
+    """Hashes of what sessions saw at positions with events."""
 
     session: Int64s  # A row of Sessions.
     position: Int64s
-    content: Int64s  # The same for the same events, in any order.
-    order: Int64s  # The same for the same events, in the same order of each key; 0 without an order.
+    content: Int64s  # Equal for the same events, in any order.
+    order: Int64s  # Equal for the same events, in the same order of each key; 0 if no order is promised.
 
 
 @dataclass(frozen=True, slots=True)
 class Views:
-    """The views of sessions."""
+    """What the sessions of some logs saw: the positions they completed, and hashes of their events."""
 
     sessions: Sessions
     intervals: Intervals
@@ -67,7 +67,7 @@ class Views:
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """Two subscribers whose sessions differ: the first such position, and the number of them."""
+    """Two subscribers whose sessions differ: the first such position, and the number of such positions."""
 
     one: Sighted
     other: Sighted
@@ -77,13 +77,13 @@ class Split:
 def views_of(view: StreamView) -> Views:
     """The views of sessions that follow the whole stream from a known position, without a snapshot. O(n log n).
 
-    If there is no other log, only at positions that several of its sessions completed. Empty if sessions may legally
-    differ: versions may be skipped, or positions are not global.
+    If there is no other log, only positions that several of its sessions completed are included. Empty if sessions may
+    legally differ: versions may be skipped, or positions are not global.
     """
     d, contract = view.deliveries, view.contract
     first = np.zeros(int(view.session.max(initial=-1)) + 1, np.int64)
     for piece in reversed(list(pieces(len(view.session)))):
-        first[view.session[piece][::-1]] = np.arange(piece.start, piece.stop)[::-1]  # The last write remains.
+        first[view.session[piece][::-1]] = np.arange(piece.start, piece.stop)[::-1]  # The last write is kept.
     is_meant = contract.versions == "every" and contract.is_position_global
     completed = _completed(view) if is_meant else empty(Intervals)
     least = 2 if view.log.is_alone else 0
@@ -100,7 +100,7 @@ def views_of(view: StreamView) -> Views:
 
 
 def _rows_of(view: StreamView, owner: Int64s, is_meant: Callable[[Int64s], Bools]) -> Int64s:
-    """The rows that are first deliveries to one of those sessions, at positions for which `is_meant` is true."""
+    """The first deliveries to sessions among `owner`, at positions for which `is_meant` is true."""
     d = view.deliveries
     is_owner = np.zeros(int(view.session.max(initial=-1)) + 1, np.bool_)
     is_owner[owner] = True
@@ -113,7 +113,7 @@ def _rows_of(view: StreamView, owner: Int64s, is_meant: Callable[[Int64s], Bools
 
 
 def splits(parts: Sequence[Views]) -> tuple[list[Split], int]:
-    """Differences between sessions of all logs, by pairs of subscribers; and the number of positions two completed."""
+    """Differences between sessions of all logs, by pairs of subscribers; and the positions that two completed."""
     views = _together(parts)
     if len(views.contents.position) == 0:
         return [], 0
@@ -152,7 +152,10 @@ def _times_completed(positions: Int64s, completed: Intervals) -> Int64s:
 
 
 def rows_at(view: StreamView, wanted: Sequence[Sighted]) -> dict[Sighted, Int64s]:
-    """The first deliveries of each wanted session at its position, by time; sessions of other logs are left out."""
+    """For each wanted session the rows with its first deliveries at the position, by time.
+
+    Omits sessions of other logs.
+    """
     d = view.deliveries
     rows = view.firsts(view.session)
     rows = rows[d.kind[rows] == ROW]
@@ -165,10 +168,10 @@ def rows_at(view: StreamView, wanted: Sequence[Sighted]) -> dict[Sighted, Int64s
 
 
 def _completed(view: StreamView) -> Intervals:
-    """The intervals that sessions completed.
+    """The intervals of positions that sessions completed.
 
-    From the position where a session opened the whole stream up to its last watermark before the next marker; if that
-    marker says that positions may be missing, up to the first of these.
+    Each goes from the position where a session opened the whole stream up to its last watermark before the next marker.
+    If that marker says that positions may be missing, the interval ends before the first of these.
     """
     d, lanes, contract = view.deliveries, view.lanes, view.contract
     markers = np.flatnonzero(is_marker(d))
@@ -187,7 +190,10 @@ def _completed(view: StreamView) -> Intervals:
 
 
 def _hashes(view: StreamView, rows: Int64s, place: Int64s) -> tuple[Int64s, Int64s]:
-    """For each place the sums of two hashes of its rows: of their content, and of content and turn in its key."""
+    """Two sums of hashes of the rows at each place.
+
+    The first is over key and value, the second over key, value, and the rank of the row among those of its key.
+    """
     d, contract = view.deliveries, view.contract
     turn = count_so_far(codes(place, d.key[rows]), np.ones(len(rows), np.bool_))
     what = _mixed(_mixed(np.zeros(len(rows), np.uint64), d.key[rows]), d.value[rows])
@@ -201,7 +207,7 @@ def _hashes(view: StreamView, rows: Int64s, place: Int64s) -> tuple[Int64s, Int6
 def _mixed(
     state: np.ndarray[tuple[int], np.dtype[np.uint64]], number: Int64s
 ) -> "np.ndarray[tuple[int], np.dtype[np.uint64]]":
-    """A hash of the state and one more number; sums wrap around."""
+    """A hash of the state and one more number. Arithmetic wraps around."""
     add, first, second = (np.uint64(each) for each in _MIX)
     mixed = state + number.astype(np.uint64) + add
     mixed = (mixed ^ (mixed >> np.uint64(30))) * first
@@ -248,7 +254,7 @@ _Shown = tuple[int, int]  # Key and value.
 
 
 def _difference(sides: list[list[_Shown]], whose: list[str], pair: Callable[[int, int], str]) -> str:
-    """The first difference between two sides, in the words of `pair`."""
+    """A phrase with the first difference between two sides; `pair` names a key and a value."""
     for side, who in ((0, whose[0]), (1, whose[1])):
         if only := Counter(sides[side]) - Counter(sides[1 - side]):
             return f"only {who} received {pair(*next(iter(only)))} there"
@@ -257,7 +263,7 @@ def _difference(sides: list[list[_Shown]], whose: list[str], pair: Callable[[int
 
 
 def _swapped(sides: list[list[_Shown]], key: int) -> tuple[_Shown, _Shown] | None:
-    """The first two events of that key that are in different orders on the two sides; None if there are none."""
+    """The first two events of that key whose order differs between the sides; None if there are none."""
     one, other = ([event for event in side if event[0] == key] for side in sides)
     return next(((mine, theirs) for mine, theirs in zip(one, other, strict=True) if mine != theirs), None)
 

@@ -1,4 +1,4 @@
-"""S17 zombie: a node that no longer owns a log adds nothing to it."""
+"""S17 zombie: a node that no longer owns a log appends nothing to it."""
 
 from typing import Final
 
@@ -14,11 +14,11 @@ from harness.core.columns import NEVER, ROW
 
 
 def zombie_events(view: StreamView) -> Ruling:
-    """S17: rows that an older owner added to a log after a newer one had added something.
+    """S17: rows that a former owner appended to a log after a newer owner had appended a row.
 
     Judged if events name the epoch of the owner (`epochs`), and by the order of the source's log, not that of receipt:
-    rows that the old owner had added before may be delivered after the change. Each row is reported once. A witness is
-    a change of the owner, in a log to which both added something. O(n log n).
+    rows that the old owner had appended before may be delivered after the change. Each row is reported once. A witness
+    is a change of the owner, in a log to which both appended rows. O(n log n).
     """
     d, contract = view.deliveries, view.contract
     rows = np.flatnonzero((d.kind == ROW) & ~view.is_phantom & (d.epoch != NEVER))

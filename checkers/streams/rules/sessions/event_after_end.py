@@ -30,7 +30,7 @@ def events_after_end(view: StreamView) -> Ruling:
 
 
 def _latest(view: StreamView, rows: Int64s, is_marker: Bools) -> Int64s:
-    """The last of those markers before each row that names its session, its partition or its key; -1 without one."""
+    """The last of those markers before each row that names its session, partition or key; -1 if there is none."""
     d = view.deliveries
     has_key, has_span = d.key != NEVER, d.span >= 0
     whole = _last(view, rows, np.flatnonzero(is_marker & ~has_key & ~has_span), np.zeros(len(d.kind), np.int64))

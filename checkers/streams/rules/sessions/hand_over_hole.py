@@ -1,4 +1,4 @@
-"""S25 hand-over-hole: errors of a snapshot. The holes after it are found together with those of S13."""
+"""S25 hand-over-hole: errors of a snapshot. Holes after the snapshot are found together with those of S13."""
 
 from typing import Final
 
@@ -24,8 +24,10 @@ def hand_over_holes(view: StreamView) -> Ruling:
     3. A key that was there at p, and is not in a snapshot that holds every key (`backfill`), once a watermark closes p.
        A key whose newest value is null is deleted. Keys with a write of unknown position are not judged.
     4. A row that comes for the first time after a newer event of its key, and shows another value, in a stream in which
-       a key's events are in order: it overwrites newer data. Each key is reported once per session. A witness is a key
-       in a snapshot that the source wrote after it, and each key that was checked in (3).
+       a key's events are in order: it overwrites newer data.
+
+    Each key is reported once per session. A witness is a key in a snapshot that the source wrote after it, and each key
+    that was checked in (3).
     """
     d, w = view.deliveries, view.writes
     rows = np.flatnonzero((d.kind == BACKFILL) & (d.position != NEVER) & ~view.is_phantom)
@@ -66,7 +68,7 @@ def _stale(view: StreamView, rows: Int64s) -> tuple[Int64s, Int64s]:
 
 
 def _newest(view: StreamView, key: Int64s, position: Int64s) -> Int64s:
-    """The place in `expected` of each key's newest write that a snapshot at that position has; -1 without one."""
+    """The place in `expected` of each key's newest write that a snapshot at that position has; -1 if there is none."""
     w, e = view.writes, view.expected
     line = codes(np.append(w.key[e], key))
     index = GroupIndex(line[: len(e)], w.position[e])
@@ -74,9 +76,9 @@ def _newest(view: StreamView, key: Int64s, position: Int64s) -> Int64s:
 
 
 def _lacking(view: StreamView, rows: Int64s) -> tuple[Int64s, Int64s, int]:
-    """Watermarks that close whole snapshots, each missing key's newest write, and the number of keys checked.
+    """Watermarks that close whole snapshots, the newest write of each missing key, and the number of keys checked.
 
-    Judged is each part of a session between two of its markers, if an `open` of everything began it.
+    Each part of a session between two of its markers is judged if it began with an `open` of everything.
     """
     d, w, e = view.deliveries, view.writes, view.expected
     none = np.zeros(0, np.int64)
@@ -105,7 +107,7 @@ def _lacking(view: StreamView, rows: Int64s) -> tuple[Int64s, Int64s, int]:
 
 
 def _closing(view: StreamView, is_meant: Bools, position: int) -> int:
-    """The first watermark of the whole stream, among those rows, that closes the position; -1 without one."""
+    """Among those rows the first watermark of the whole stream that closes the position; -1 if there is none."""
     d = view.deliveries
     is_mark = is_meant & (d.kind == WATERMARK) & (d.span < 0) & ~view.is_regress
     is_mark &= (d.position > position) | ((d.position == position) & (view.contract.closed == "<="))
@@ -114,7 +116,7 @@ def _closing(view: StreamView, is_meant: Bools, position: int) -> int:
 
 
 def _overwriting(view: StreamView, rows: Int64s) -> tuple[Int64s, Int64s]:
-    """First deliveries after a newer event of their key since the session's last marker, and that event."""
+    """First deliveries that follow a newer event of their key since the session's last marker; and that event."""
     d = view.deliveries
     if view.contract.order_key == "none":
         return rows[:0], rows[:0]
@@ -133,7 +135,7 @@ def _overwriting(view: StreamView, rows: Int64s) -> tuple[Int64s, Int64s]:
 
 
 def _written_behind(view: StreamView, rows: Int64s) -> Bools:
-    """True for rows after whose position the source wrote their key."""
+    """True for rows after whose position the source wrote their key again."""
     d, w, e = view.deliveries, view.writes, view.expected
     line = codes(np.append(w.key[e], d.key[rows]))
     index = GroupIndex(line[: len(e)], w.position[e])

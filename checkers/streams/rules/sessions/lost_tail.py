@@ -1,4 +1,4 @@
-"""S14 lost-tail: when everything has come to rest, all committed writes have arrived."""
+"""S14 lost-tail: when the run has come to rest, all committed writes have arrived."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -25,9 +25,9 @@ def lost_tails(view: StreamView) -> Ruling:
 
     Judged only if everything had come to rest. Either the contract says so (`tail`), and then every committed write
     counts; or the run waited for it, and then those count that had been answered before it began to wait. Writes that a
-    watermark closed are left to S09. A session is live if it did not end. The rule's event is the session's
-    last. A witness is a live subscriber whose session covers a certain write that began when no fault was in force any
-    more. O(n log n), and for each subscriber the source's writes after its start.
+    watermark closed are left to S09. A session is live if it did not end. The event of a violation is the session's
+    last row. A witness is a live subscriber whose session covers a certain write that began when no fault was in force
+    any more. O(n log n), and for each subscriber the source's writes after its start.
     """
     is_settled, around = view.contract.tail == "settled", view.log.around
     if view.contract.delivery == "at-most-once" or not (is_settled or around.settled_seq != NOT_AT_REST):
@@ -53,7 +53,7 @@ def _ends(view: StreamView) -> Int64s:
 
 
 def _lacking(view: StreamView, ends: Int64s) -> Int64s:
-    """The expected writes, as places, that some subscriber never received: usually few, and only they may be lost."""
+    """The expected writes, as places, that some subscriber never received. They are few, and only they may be lost."""
     who, count = view.deliveries.subscriber, len(view.expected)
     of_who = Places(who[ends])
     came = np.zeros((len(ends), count + 1), np.bool_)  # The last column is for rows that show no write.
@@ -74,7 +74,7 @@ def _parts(view: StreamView, places: Int64s) -> Iterator[Part]:
 
 
 def _lost(view: StreamView, ends: Int64s, part: Part, limit: int) -> tuple[Int64s, Int64s]:
-    """The lost ones of those expected writes, each with the last row of the subscriber that lost it."""
+    """The lost writes of that part, each with the last row of the subscriber that lost it: (rows, places)."""
     last, place = _owed(view, ends, _counted(view, part.place, limit))
     never = _never_came(view, last, place, part.shown)
     return last[never], place[never]
@@ -96,7 +96,7 @@ def _witnesses(view: StreamView, ends: Int64s, limit: int, healed_seq: int) -> I
 
 
 def _counted(view: StreamView, places: Int64s, limit: int) -> Int64s:
-    """The expected writes among those that had certainly been answered before `limit`; all if that is NEVER."""
+    """Those of the expected writes that had certainly been answered before `limit`; all of them if that is NEVER."""
     if limit == NEVER:
         return places
     w, write = view.writes, view.expected[places]
@@ -105,7 +105,7 @@ def _counted(view: StreamView, places: Int64s, limit: int) -> Int64s:
 
 
 def _owed(view: StreamView, ends: Int64s, places: Int64s) -> tuple[Int64s, Int64s]:
-    """The last rows of subscribers, paired with each of those expected writes that their session covers."""
+    """Pairs of a subscriber, as its last row, and one of those expected writes that its session covers."""
     w = view.writes
     owner, place = expand(np.zeros(len(ends), np.int64), np.full(len(ends), len(places)))
     last, place = ends[owner], places[place]
@@ -117,9 +117,9 @@ def _owed(view: StreamView, ends: Int64s, places: Int64s) -> tuple[Int64s, Int64
 
 
 def _never_came(view: StreamView, last: Int64s, place: Int64s, shown: Int64s) -> Int64s:
-    """The writes that the subscriber never received, nor any replacement, and that no watermark closed.
+    """Places of pairs whose write the subscriber never received, nor a newer version, and that no watermark closed.
 
-    `shown` are the rows that show any of them.
+    `shown` are the rows that show any of the writes.
     """
     who, missing = view.deliveries.subscriber, missing_events(view)
     absent = view.first_times(who, shown).at(view.of_write(who[last], place)) == NEVER

@@ -15,7 +15,7 @@ from harness.core.columns import NEVER, OPEN, ROW, Bools, Int64s
 
 
 def moved_keys(view: StreamView) -> Ruling:
-    """S26: rows of a key on another partition than the one before in its session, without a declared move.
+    """S26: rows of a key on another partition than the key's previous row in the session, without a declared move.
 
     A move is declared, between the two rows, by a marker of either partition, or of the whole session, that opens or
     ends it. Rows without a partition are left out. A witness is a row compared with the one before it, in a session

@@ -32,7 +32,10 @@ class Extent:
 
 @fact
 def extent(log: Log) -> Extent:
-    """The extent of a log beside its source. O(n log n); O(n) if every session requests everything."""
+    """The keys and positions that exist in a log and its source.
+
+    O(n log n); O(n) if every session requests everything.
+    """
     d, is_row = log.deliveries, log.deliveries.kind == ROW
     opens = np.flatnonzero(d.kind == OPEN)
     opened, is_narrow = d.key[opens], (d.key[opens] != NEVER) | (d.span[opens] >= 0)
@@ -45,11 +48,11 @@ def extent(log: Log) -> Extent:
 def outside_events(view: StreamView) -> Ruling:
     """S01: rows that their session never requested, by partition and key, or at or below its start.
 
-    The start is read by `resume`; a marker that opens a session anew cancels nothing that it had requested. What the
-    subscriber had received before is a repetition, and left to S03. A session that opened by partition says nothing
-    about rows without one. A witness is a row of a session that does not cover everything: it never requested some key
-    of the source or the log, or there is a position below its start; or a row that came before it was requested.
-    O(n log n).
+    `resume` says whether the start itself is requested; a marker that opens a session anew cancels nothing that it had
+    requested. Rows that the subscriber had received before are repetitions, and left to S03. A session that opened by
+    partition says nothing about rows without one. A witness is a row of a session that does not cover everything: it
+    never requested some key of the source or the log, or there is a position below its start; or a row that came before
+    it was requested. O(n log n).
     """
     d = view.deliveries
     rows = np.flatnonzero((d.kind == ROW) & ~view.is_phantom)
@@ -73,7 +76,7 @@ def outside_events(view: StreamView) -> Ruling:
 
 
 class _Opens:
-    """The first markers with which the sessions of rows requested something. Requests are never cancelled."""
+    """For each of `rows` the first markers with which its session requested something. Requests are never cancelled."""
 
     def __init__(self, view: StreamView, rows: Int64s) -> None:
         d = view.deliveries
@@ -100,7 +103,7 @@ class _Opens:
 
 
 def _first(view: StreamView, rows: Int64s, marks: Int64s, *names: Int64s) -> Int64s:
-    """For each row the first of some markers of its session that has the same names; NEVER without one."""
+    """For each row the first marker of its session that has the same values in `names`; NEVER if there is none."""
     if len(marks) == 0:
         return constant(NEVER, len(rows))
     group, of_mark = view.session[rows], view.session[marks]
@@ -109,7 +112,7 @@ def _first(view: StreamView, rows: Int64s, marks: Int64s, *names: Int64s) -> Int
         code = codes(view.session[both], *(column[both] for column in names))
         group, of_mark = code[: len(rows)], code[len(rows) :]
     first = np.full(int(max(group.max(initial=-1), of_mark.max())) + 1, NEVER, np.int64)
-    first[of_mark[::-1]] = marks[::-1]  # The last write remains.
+    first[of_mark[::-1]] = marks[::-1]  # The last write is kept.
     return first[group]
 
 

@@ -1,8 +1,8 @@
-"""Writes that a session owes after its start: S13 resume-hole, and the holes of S25 hand-over-hole.
+"""Writes that a session must deliver after its start: S13 resume-hole, and the holes of S25 hand-over-hole.
 
-A session that was opened again at a position, and one whose rows began with a snapshot, both owe all later writes. A
-write was left out if a watermark of the session closes it, or if a newer event of the key came and a key's events come
-in order. Writes that the rules for watermarks report already are left to them.
+A session that was opened again at a position, and one whose rows began with a snapshot, must both deliver all later
+writes. A write was left out if a watermark of the session closes it, or if a newer event of the key came and a key's
+events come in order. Writes that the rules for watermarks report already are left to them.
 """
 
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ from harness.core.columns import BACKFILL, GAP, NEVER, OPEN, WATERMARK, Bools, I
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Holes:
-    """S13, and the holes after snapshots. A ruling's row is the session's start."""
+    """S13, and the holes after snapshots. The row of a violation is the session's start."""
 
     resumes: Ruling
     backfills: Ruling
@@ -39,10 +39,10 @@ def holes(view: StreamView) -> Holes:
     """S13 and a part of S25: expected writes after a session's start that it left out.
 
     A start is an `open` with a position, of a subscriber that had been open before; or the snapshot's row of the key.
-    If a watermark binds several subscribers, what another one received is not owed again. Not promised if events come
-    at most once. Each write is reported once per session. Witnesses: of S13, starts before and after which the source
-    wrote one key, if it is known whether the later write was sent; of S25, snapshots of a key for which that is known.
-    O(n log n), and the writes left out times the newer events of their key.
+    If a watermark binds several subscribers, a write that another one received is not required again. Nothing is judged
+    if events come at most once. Each write is reported once per session. Witnesses: of S13, starts before and after
+    which the source wrote one key, if it is known whether the later write was sent; of S25, snapshots of a key for
+    which that is known. O(n log n), and the writes left out times the newer events of their key.
     """
     if view.contract.delivery == "at-most-once" or len(view.expected) == 0:
         return Holes(resumes=Ruling.nothing(), backfills=Ruling.nothing())
@@ -61,7 +61,7 @@ def holes(view: StreamView) -> Holes:
 
 @per_key("write")
 def resume_holes(view: StreamView) -> Ruling:
-    """S13 alone."""
+    """The holes of S13 alone."""
     return holes(view).resumes
 
 
@@ -73,18 +73,18 @@ def snapshot_holes(view: StreamView) -> Ruling:
 
 @dataclass(frozen=True, slots=True)
 class _Passed:
-    """Writes that were passed: the row of the log that shows it, and the row with which coverage had begun. (m,)"""
+    """Writes that the stream has passed: the row that shows this, and the row with which coverage began; (m,)."""
 
     mark: Int64s
     candidate: Int64s  # A place in `expected`.
     since: Int64s
-    height: Int64s  # A newer version below this height can replace it.
+    height: Int64s  # Only a newer version below this height can replace the write.
 
 
 @dataclass(frozen=True, slots=True)
 class _Ordered:
     left_out: _Passed
-    witnesses: Int64s  # Starts for which a newer event shows something.
+    witnesses: Int64s  # Starts that a newer event tests.
 
 
 def _ruling(view: StreamView, found: _Passed, starts: Int64s) -> Ruling:
@@ -103,21 +103,21 @@ def _is_resume(view: StreamView, since: Int64s) -> Bools:
 
 
 def _starts(view: StreamView) -> Bools:
-    """(n,) True for events that are starts by this rule."""
+    """True for events that are starts by this rule, shape (n,)."""
     d = view.deliveries
     opens = np.flatnonzero(d.kind == OPEN)
     who, subscriber = runs.codes(d.subscriber[opens])
     first = np.empty(len(who), np.int64)
     first[subscriber[::-1]] = opens[::-1]
     result: Bools = d.kind == BACKFILL
-    # The openings of its first session are no resumes.
+    # The openings of a subscriber's first session are no resumes.
     result[opens] = d.session[opens] != d.session[first][subscriber]
     return result
 
 
 @dataclass(frozen=True, slots=True)
 class _Own:
-    """The group within which each row (n,) need not come again, and the first arrival of each write there."""
+    """For each row (n,) the group that needs a write only once, and the first arrival of each write in its group."""
 
     group: Int64s
     times: FirstTimes
@@ -129,7 +129,7 @@ class _Own:
 
 
 def _by_watermarks(view: StreamView) -> _Passed:
-    """Writes that watermarks close, since such a start."""
+    """Writes that watermarks close, in coverage that began with such a start."""
     w, lanes, closed = view.writes, view.lanes, closings(view)
     write, mark = view.expected[closed.candidate], lanes.rows[closed.place]
     since = view.coverage.at(lanes.session[closed.lane], w.key[write], w.span[write], mark).since
@@ -138,7 +138,7 @@ def _by_watermarks(view: StreamView) -> _Passed:
 
 
 def _by_order(view: StreamView, own: _Own) -> _Ordered:
-    """Writes that newer events of the key passed, since such a start. A later gap may still name those left out."""
+    """Writes that newer events of the key passed after such a start, and that no later gap of the session can name."""
     d, contract = view.deliveries, view.contract
     none = np.zeros(0, np.int64)
     is_silent = contract.order_key == "none" or (contract.versions != "every" and contract.replay == "session")
@@ -152,7 +152,7 @@ def _by_order(view: StreamView, own: _Own) -> _Ordered:
     low = covered.start[judged] + ~covered.is_inclusive[judged]
     source = _Source(view)
     group = source.group(d.key[rows], d.span[rows])
-    # Of the rows of a key after one start, the highest is enough.
+    # Of a key's rows after one start, the highest is enough.
     pair = codes(group, runs.codes(since)[1])
     one = np.zeros(int(pair.max(initial=-1)) + 1, np.int64)
     one[pair] = np.arange(len(rows))
@@ -189,7 +189,7 @@ def _by_order(view: StreamView, own: _Own) -> _Ordered:
 
 
 class _Source:
-    """The expected writes by key; and by partition, if partitions are separate."""
+    """The expected writes, indexed by key; by key and partition if partitions are independent."""
 
     def __init__(self, view: StreamView) -> None:
         w, e = view.writes, view.expected
@@ -204,7 +204,7 @@ class _Source:
         self.index = GroupIndex(known, w.position[e])
 
     def group(self, key: Int64s, span: Int64s) -> Int64s:
-        """The group in `index` of each key's writes; -1 for a key without any."""
+        """The group in `index` of each key's writes; -1 for a key without writes."""
         keys, spans = self._names
         if not self._is_apart:
             return Places(keys).of(key)
@@ -212,7 +212,7 @@ class _Source:
 
 
 def _left_out(view: StreamView, passed: _Passed, own: _Own) -> Int64s:
-    """The writes that never came, were not replaced, and are not reported as missing already."""
+    """The writes, as rows of `passed`, that never came, were not replaced, and are not reported as missing already."""
     missing = missing_events(view)
     blamed = view.of_write(view.scope[missing.watermark], np.searchsorted(view.expected, missing.write))
     absent = own.times.at(view.of_write(own.group[passed.mark], passed.candidate)) == NEVER
@@ -231,7 +231,7 @@ def _left_out(view: StreamView, passed: _Passed, own: _Own) -> Int64s:
 
 
 def _is_in_snapshot(view: StreamView, own: Int64s, passed: _Passed) -> Bools:
-    """True if a snapshot of the key came that was taken at or after the write, and so shows its effect."""
+    """True for writes whose key came in a snapshot at or after their position, which shows their effect."""
     d, write = view.deliveries, view.expected[passed.candidate]
     rows = np.flatnonzero((d.kind == BACKFILL) & (d.position != NEVER))
     line = codes(np.append(own[rows], own[passed.mark]), np.append(d.key[rows], view.writes.key[write]))
@@ -241,7 +241,7 @@ def _is_in_snapshot(view: StreamView, own: Int64s, passed: _Passed) -> Bools:
 
 
 def _has_earlier(view: StreamView, passed: _Passed) -> Bools:
-    """True if the source wrote the key before the start, or the start is no resume."""
+    """True for writes whose key the source had also written before the start, or whose start is a snapshot."""
     d, w = view.deliveries, view.writes
     key, lowest = runs.codes(w.key[view.expected])
     least = np.full(len(key), NEVER, np.int64)
@@ -252,7 +252,7 @@ def _has_earlier(view: StreamView, passed: _Passed) -> Bools:
 
 
 def _has_later_gap(view: StreamView) -> Bools:
-    """(n,) True for rows that a gap of their session follows."""
+    """True for rows that a gap of their session follows, shape (n,)."""
     gaps = np.flatnonzero(view.deliveries.kind == GAP)
     last = np.full(int(view.session.max(initial=-1)) + 1, -1, np.int64)
     last[view.session[gaps]] = gaps

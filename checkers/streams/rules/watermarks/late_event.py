@@ -25,15 +25,15 @@ _SPARSITY = 64  # A table with this many slots for each row is still faster than
 def late_events(view: StreamView) -> tuple[Ruling, Ruling]:
     """S05 and S06: first deliveries in their scope, below or exactly at a watermark that came before them.
 
-    The watermark must cover the event's key, and the event must be above the session's start: what lies at or below the
-    start was there before, and may be repeated. Backfill rows are never late. If watermarks are exclusive (`<`), an
-    event at the watermark is legal, and counted as such. A witness of S05 is a first delivery after a watermark that
-    covers its key (of its own session, or of one of its scope that reached its position); of S06 one of these whose
-    position is that of a watermark of its scope. O(n log n).
+    The watermark must cover the event's key, and the event must be above the session's start: events at or below the
+    start existed before, and may be repeated. Backfill rows are never late. If watermarks are exclusive (`<`), an event
+    at the watermark is legal, and counted as such. A witness of S05 is a first delivery after a watermark that covers
+    its key (of its own session, or of one of its scope that reached its position); of S06 one of these whose position
+    is that of a watermark of its scope. O(n log n).
     """
     rows = view.first[view.deliveries.kind[view.first] == ROW]
     follows = _follows_watermark(view, rows)
-    # Most rows follow a watermark, and are above all before them: these need no more checks.
+    # Most rows are above all watermarks before them, and need no more checks.
     checked = np.flatnonzero(~follows | _are_reached(view, rows))
     witnesses = int(np.count_nonzero(follows))
     rows, follows = rows[checked], follows[checked]
@@ -57,7 +57,7 @@ def late_events(view: StreamView) -> tuple[Ruling, Ruling]:
 
     is_witness = follows | (_earliest(view, pairs, pairs.opens, len(rows)) < rows)
     witnesses += int(np.count_nonzero(is_witness & ~follows))
-    meets = view.lanes.height[reaching] == height  # No position of a pair is above its lane.
+    meets = view.lanes.height[reaching] == height  # The position of a pair is never above its lane.
     is_met = np.zeros(len(rows), np.bool_)
     is_met[pairs.candidate[meets]] = True
 
@@ -68,7 +68,7 @@ def late_events(view: StreamView) -> tuple[Ruling, Ruling]:
 
 
 def _earliest(view: StreamView, pairs: Pairs, place: Int64s, count: int) -> Int64s:
-    """For each of `count` candidates the first watermark, as a row, among its pairs' places; NEVER without one."""
+    """For each of `count` candidates the first watermark, as a row, among the places of its pairs; NEVER if none."""
     result = np.full(count, NEVER, np.int64)
     inside = place < pairs.end
     np.minimum.at(result, pairs.candidate[inside], view.lanes.rows[place[inside]])
@@ -76,9 +76,9 @@ def _earliest(view: StreamView, pairs: Pairs, place: Int64s, count: int) -> Int6
 
 
 def _unless_replayed(view: StreamView, pairs: Pairs, rows: Int64s, place: Int64s) -> Int64s:
-    """`place`, but after the lane's end for versions that the stream had legally skipped and shows in a replay.
+    """`place`, set to the lane's end for versions that the stream had legally skipped and now shows in a replay.
 
-    Execution: x's versions at 1 and 3 are sent as that at 3 alone; watermark 4; the subscriber resumes at 0, and now is
+    Execution: x's versions at 1 and 3 are sent as that at 3 alone; watermark 4; the subscriber resumes at 0, and is now
     sent both. The version at 1 comes for the first time, but the watermark was as true without it.
     """
     if view.contract.versions == "every":
@@ -112,7 +112,7 @@ def _are_reached(view: StreamView, rows: Int64s) -> Bools:
 
 
 def _follows_watermark(view: StreamView, rows: Int64s) -> Bools:
-    """True for rows before which their own session announced a watermark that covers their key."""
+    """True for rows before which their own session received a watermark that covers their key."""
     d, marks = view.deliveries, view.lanes.rows
     spans = int(d.span.max(initial=-1)) + 2
     index = GroupIndex(view.session[marks] * spans + d.span[marks] + 1, marks, marks)

@@ -1,6 +1,6 @@
-"""S09 missing-event: everything that a watermark closes has arrived.
+"""S09 missing-event: every write that a watermark closes has arrived.
 
-A rule about the stream alone cannot see a key all of whose events were lost: this one joins it with its source.
+A rule about the stream alone cannot see a key all of whose events were lost: this one compares with the source.
 """
 
 from typing import Final
@@ -23,7 +23,7 @@ from harness.core.columns import NEVER
 def missing_events(view: StreamView) -> Ruling:
     """S09: expected writes that a watermark closes in live coverage, never delivered in its scope nor superseded.
 
-    A write that came later is S05 or S06. A witness is a watermark that newly closes an expected write in live
+    A write that came later is left to S05 or S06. A witness is a watermark that newly closes an expected write in live
     coverage. Each write is reported once per scope, under the first watermark that closes it. O(n log n).
     """
     lanes, closed = view.lanes, closings(view)

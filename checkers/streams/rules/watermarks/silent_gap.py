@@ -16,11 +16,11 @@ from harness.core.columns import GAP, NEVER, Int64s
 
 
 def silent_gaps(view: StreamView) -> Ruling:
-    """Positions of lost events that no marker named before a watermark of the session closed them.
+    """S22: positions of lost events that no marker named before a watermark of the session closed them.
 
-    Those are the violations of S09, which excludes what a marker covers. A marker that names its first position covers
-    nothing below it: writes lost between the last watermark before the marker and that position are silent gaps
-    too. Each position is reported once per session. Witnesses are the gap markers, and these losses.
+    These are the violations of S09, which excludes what a marker covers. A marker that names its first position covers
+    nothing below it: writes lost between the last watermark before the marker and that position are silent gaps too.
+    Each position is reported once per session. Witnesses are the gap markers, and these losses.
     """
     if not view.contract.has_gap_marker:
         return Ruling.nothing()
@@ -33,7 +33,7 @@ def silent_gaps(view: StreamView) -> Ruling:
 
 
 def _jumped(view: StreamView) -> tuple[Int64s, Int64s]:
-    """Watermarks, and the writes that they close, between the watermark before a marker and the marker's position.
+    """Watermarks, and the lost writes that they close, between the watermark before a marker and the marker's position.
 
     Execution: watermark 4; a marker says that position 9 and what follows may be missing; the session opens again at
     12, and announces 13. A write at 7 that never came was neither closed before the marker nor covered by it.

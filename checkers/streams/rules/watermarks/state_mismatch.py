@@ -1,4 +1,4 @@
-"""S19 state-mismatch: the state that a subscriber has built at a watermark equals the source's there."""
+"""S19 state-mismatch: the state that a subscriber has built at a watermark equals the source's state there."""
 
 from typing import Final
 
@@ -35,7 +35,7 @@ def state_mismatches(view: StreamView) -> Ruling:
 
     is_explained = np.zeros(int(group.max(initial=-1)) + 1, np.bool_)
     is_explained[group[arrival > lanes.rows[place]]] = True
-    # Usually all that a lane closes of a key came in one session, and positions need no check.
+    # Usually all events of a key that a lane closes came in one session, and positions need no check.
     mixed = np.flatnonzero(_are_of_two_sessions(view, group, arrival))
     tie = codes(group[mixed], position[candidate[mixed]])
     is_explained[group[mixed[_are_of_two_sessions(view, tie, arrival[mixed])]]] = True
@@ -68,7 +68,7 @@ def state_mismatches(view: StreamView) -> Ruling:
 
 
 def _in_order(group: Int64s, place: Int64s, position: Int64s, arrival: Int64s) -> Int64s:
-    """The rows by group, and inside it by the other columns. Rows that are already in order are not sorted again."""
+    """Row numbers sorted by group, then by the other columns. Rows that are already in order are not sorted again."""
     order, inside = ordered(group)
     falls = np.zeros(max(0, len(order) - 1), np.bool_)
     for column in (arrival[order], position[order], place[order]):
@@ -79,7 +79,7 @@ def _in_order(group: Int64s, place: Int64s, position: Int64s, arrival: Int64s) -
 
 
 def _are_of_two_sessions(view: StreamView, tie: Int64s, arrival: Int64s) -> Bools:
-    """True for arrivals whose tie also has arrivals in another session. NEVER stands for no arrival."""
+    """True for arrivals with the same `tie` as an arrival in another session. NEVER stands for no arrival."""
     session = np.append(view.session, -1)[np.where(arrival == NEVER, -1, arrival)]
     low = np.full(int(tie.max(initial=-1)) + 1, NEVER, np.int64)
     high = np.full(len(low), -1, np.int64)

@@ -1,4 +1,4 @@
-"""S10 torn-unit: what a watermark closes has arrived whole."""
+"""S10 torn-unit: every unit that a watermark closes has arrived whole."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -28,10 +28,10 @@ def torn_units(view: StreamView) -> Ruling:
     """S10: watermarks at which some events of a unit had arrived, and others, in live coverage, had not.
 
     The watermark must close the unit. If the state at a watermark is all that was delivered before it (`cut:
-    delivery`), any watermark tears a unit that its own session has begun. For batches and responses so does, in its
-    session, the end of one, which a commit event marks. A unit is an operation, or an epoch. A witness is a watermark
-    that newly closes a unit of two events or more in live coverage. Each unit is reported once per scope, at the first
-    watermark that tears it. Works by parts of the units. O(n log n).
+    delivery`), any watermark tears a unit that its own session has begun. For batches and responses, the end of one,
+    which a commit event marks, tears a unit in the same manner. A unit is an operation, or an epoch. A witness is a
+    watermark that newly closes a unit of two events or more in live coverage. Each unit is reported once per scope, at
+    the first watermark that tears it. Works by parts of the units. O(n log n).
     """
     if view.contract.atomic_unit == "none":
         return Ruling.nothing()  # Each write is a unit by itself.
@@ -51,7 +51,7 @@ def torn_units(view: StreamView) -> Ruling:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Boundary:
-    """A kind of boundary: the lanes whose places tear, and the groups (n,) in which units begin and must be whole."""
+    """A kind of boundary: its lanes, and the groups (n,) in which a unit begins and in which it must be whole."""
 
     lanes: Lanes
     high: Int64s  # (lanes,) the highest position that each lane covers
@@ -61,7 +61,7 @@ class _Boundary:
 
 
 def _boundaries(view: StreamView) -> Iterator[_Boundary]:
-    """Watermarks that close a unit; by the contract also any watermark, and the end of a batch."""
+    """Watermarks that close a unit; if the contract says so, also any watermark, and the end of a batch."""
     d, lanes, session = view.deliveries, view.lanes, view.session
     yield _Boundary(lanes=lanes, high=lanes.top(), begun_in=view.scope, whole_in=view.scope, is_closing=True)
     if view.contract.cut == "delivery":
@@ -99,10 +99,13 @@ class _Units:
         return cls(unit, top)
 
     def parts(self, view: StreamView) -> list[Part]:
-        """The writes of units of two or more beside their rows, about a block of both in a part. O(n)."""
+        """The writes of units with two events or more, with the rows that show them, in parts of about a block.
+
+        O(n).
+        """
         count = part_count(len(self.unit) + len(view.match))
         of_unit = np.arange(len(self.top)) * count // max(1, len(self.top))
-        of_unit[np.bincount(self.unit, minlength=len(of_unit)) < 2] = count  # These are in no part.
+        of_unit[np.bincount(self.unit, minlength=len(of_unit)) < 2] = count  # Units of one event are in no part.
         # Small numbers, for there is one for each row of the log; the last is that of rows that show no write.
         part = np.append(of_unit, count).astype(np.min_scalar_type(count))[np.append(self.unit, len(of_unit))]
         places, shown = (groups(of, count + 1)[:count] for of in (part[:-1], part[view.match]))
@@ -111,8 +114,8 @@ class _Units:
     def doubtful(self, view: StreamView, marks: Int64s, part: Part) -> Part:
         """The units of a part that may be torn.
 
-        In all others each event came once, all in one session and scope, and between two of `marks`, the rows of all
-        lanes.
+        In all others each event came once, all in one session and scope, and between the same two of `marks`, which are
+        the rows of all lanes.
         """
         rows, shown = part.shown, view.match[part.shown]
         of_row, of_write = self.unit[shown], self.unit[part.place]
@@ -120,7 +123,7 @@ class _Units:
         is_doubtful = np.zeros(int(of_write.max(initial=low)) - low + 1, np.bool_)
         of_row, of_write = of_row - low, of_write - low
         first = np.zeros(len(is_doubtful), np.int64)
-        first[of_row[::-1]] = np.arange(len(rows))[::-1]  # The last write remains.
+        first[of_row[::-1]] = np.arange(len(rows))[::-1]  # The last write is kept.
         first = first[of_row]
         for column in (np.searchsorted(marks, rows), view.session[rows], view.scope[rows]):
             is_doubtful[of_row[column != column[first]]] = True
@@ -133,7 +136,7 @@ class _Units:
 
 @dataclass(frozen=True, slots=True)
 class _Torn:
-    """One row for each lane and unit that is torn in it."""
+    """Pairs of a lane and a unit that is torn in it."""
 
     watermark: Int64s
     row: Int64s  # An event of the unit that had arrived.
@@ -142,14 +145,14 @@ class _Torn:
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """The torn units of one part by each kind, and the witnesses: places that newly close units of two."""
+    """The torn units of one part by boundary, and the witnesses: places that newly close units of several events."""
 
     torn: list[_Torn]
     closing: Int64s
 
 
 def _torn_by(view: StreamView, units: _Units, boundaries: Sequence[_Boundary], marks: Int64s, part: Part) -> _Found:
-    """The result for one part of the units. The first kind is by watermarks that close a unit."""
+    """The result for one part of the units. The first boundary has the watermarks that close a unit."""
     doubtful = units.doubtful(view, marks, part)
     return _Found(
         [_torn(view, units, boundary, doubtful) for boundary in boundaries],
@@ -166,7 +169,7 @@ def _newly_closing(view: StreamView, units: _Units, boundary: _Boundary, part: P
 
 
 def _closing(view: StreamView, units: _Units, boundary: _Boundary, pairs: Pairs) -> Int64s:
-    """The first place at which each pair's key is covered and its unit closed."""
+    """The first place at which each pair's key is covered and its unit is closed."""
     top = units.top[units.unit[pairs.candidate]]
     return np.maximum(pairs.opens, closing_place(view, boundary.lanes, pairs.lane, top))
 
@@ -213,12 +216,12 @@ def _torn(view: StreamView, units: _Units, boundary: _Boundary, part: Part) -> _
 
 
 def _arrival(view: StreamView, lanes: Lanes, pairs: Pairs, group: Int64s, shown: Int64s) -> Int64s:
-    """The first arrival of each pair's write in its lane's group, by the rows `shown`; NEVER without one."""
+    """The first arrival of each pair's write in its lane's group, among the rows `shown`; NEVER if there is none."""
     return view.first_times(group, shown).at(view.of_write(group[lanes.last[pairs.lane]], pairs.candidate))
 
 
 def _highest_delivered(view: StreamView, lanes: Lanes) -> Int64s:
-    """The highest position that each lane's session had delivered at the lane's last watermark."""
+    """For each lane the highest position that its session had delivered before the lane's last watermark."""
     if view.contract.atomic_unit == "epoch" and view.contract.position != "epoch":
         return np.full(len(lanes.last), NEVER)  # A unit of many positions may be torn far above the delivered ones.
     d, count = view.deliveries, len(view.deliveries.kind)
@@ -239,7 +242,7 @@ def _highest_delivered(view: StreamView, lanes: Lanes) -> Int64s:
 
 @fact
 def units_view(view: StreamView) -> StreamView:
-    """The view that shows units: without a source, only those that rows name are known."""
+    """The view in which units are judged. Without a source it has only the units that rows name."""
     return view if len(view.log.writes.op) else announced_view(view.deliveries, view.contract)
 
 

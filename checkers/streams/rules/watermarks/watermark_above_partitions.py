@@ -44,7 +44,7 @@ def watermarks_above_partitions(view: StreamView) -> Ruling:
 
 
 def _levels_at(view: StreamView, marks: Int64s) -> tuple[Int64s, Int64s, Int64s]:
-    """Partitions that count at each of `marks`: the mark's place, the row of the partition's height, and the height."""
+    """The partitions that count at each of `marks`: the mark's place, the row that sets the height, and the height."""
     d = view.deliveries
     is_part = (d.span >= 0) & (d.key == NEVER) & ((d.kind == WATERMARK) | is_marker(d))
     rows = np.flatnonzero(is_part)
@@ -62,7 +62,7 @@ def _levels_at(view: StreamView, marks: Int64s) -> tuple[Int64s, Int64s, Int64s]
 
 
 def _heights(view: StreamView, rows: Int64s, segment: Int64s) -> Int64s:
-    """The height of a partition at each of `rows`; a segment goes from one of its markers to the next."""
+    """The height of a partition at each of `rows`. A segment goes from one marker of the partition to the next."""
     d = view.deliveries
     is_announced = (d.kind[rows] == WATERMARK) | ((d.kind[rows] == OPEN) & (d.position[rows] != NEVER))
     height = max_so_far(segment, np.where(is_announced, d.position[rows], NOT_COUNTED))

@@ -1,4 +1,4 @@
-"""S08 watermark-from-future: a watermark is not above everything that can have been there."""
+"""S08 watermark-from-future: a watermark is not above every position that can have existed when it came."""
 
 from collections.abc import Callable
 from typing import Final
@@ -21,12 +21,12 @@ COUNTED = ("offset", "revision", "epoch")  # Positions that increase by one.
 
 
 def watermarks_from_future(view: StreamView) -> Ruling:
-    """S08: watermarks above everything that can have been there when they were received.
+    """S08: watermarks above every position that can have existed when they were received.
 
     If positions follow a clock that is comparable to the harness's (`clock_error_ns`), a watermark may be ahead of it
     by the error, and no more. If they follow the writes, and watermarks rest without any (`wm_idle`), a watermark may
     not pass all positions of operations invoked before it was received; an exclusive one may be just above the last, if
-    positions count by one. What a session began with, and what had been delivered, was there as well.
+    positions count by one. Positions with which a session began, and those already delivered, existed as well.
 
     Nothing is judged before the first operation with a position has ended, because the start of the source is unknown.
     Nor is anything judged while an operation without a position may have taken any: until an operation with one has
@@ -91,7 +91,7 @@ def _heights(position: Int64s) -> Int64s:
 
 
 def _highest_of_first(heights: Callable[[slice], Int64s], counts: Int64s) -> Int64s:
-    """The highest of the first `count` heights, for each of these `counts`, which ascend; -1 for none."""
+    """The highest of the first `count` heights for each count in `counts`, which ascend; -1 for a count of 0."""
     result = np.full(len(counts), -1, np.int64)
     reached = -1
     for piece in pieces(int(counts.max(initial=0))):
@@ -105,7 +105,7 @@ def _highest_of_first(heights: Callable[[slice], Int64s], counts: Int64s) -> Int
 
 
 def _may_be_more(view: StreamView, issued: Issued, seq: Int64s) -> Bools:
-    """True at places where an operation of unknown position may have one above all that are known."""
+    """True for each `seq` at which an operation of unknown position may have one above all known positions."""
     is_placed = issued.position != NEVER
     unplaced = np.flatnonzero(~is_placed)
     if not len(unplaced):
@@ -120,7 +120,7 @@ def _may_be_more(view: StreamView, issued: Issued, seq: Int64s) -> Bools:
 
 
 def _highest(issued: Issued, order: Int64s | None, before: Int64s, writes: int) -> Int64s:
-    """The highest of the first `before` (m,) operations, as a row of the source; -1 if it wrote nothing."""
+    """For each `before` (m,) the highest of that many first operations, as a row of the source; -1 for none."""
     height = _heights(issued.position[: before.max(initial=0)])
     reached = np.maximum.accumulate(height)
     chosen = np.maximum.accumulate(np.where(height == reached, np.arange(len(height)), 0))[before - 1]

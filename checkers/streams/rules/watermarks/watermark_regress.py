@@ -14,7 +14,10 @@ from harness.core.columns import WATERMARK
 
 
 def regressions(view: StreamView) -> Ruling:
-    """S07: watermarks below an earlier one of their scope and partition. Equal is legal. Witnesses are the pairs."""
+    """S07: watermarks below an earlier one of their scope and partition.
+
+    Equal is legal. A witness is a compared pair.
+    """
     rows = np.flatnonzero(view.deliveries.kind == WATERMARK)
     group = codes(view.scope[rows], view.deliveries.span[rows])
     height = view.deliveries.position[rows]
