@@ -4,9 +4,9 @@ All functions accept any such class, and return the class that they were given. 
 (`constant`) stays one. Rows are joined by keys; a key is one or more columns of integers.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import Field, fields
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, ClassVar, Protocol, TypeVar, get_type_hints
 
 import numpy as np
@@ -47,8 +47,7 @@ def concat(tables: Sequence[T]) -> T:
 
 def empty(kind: type[T]) -> T:
     """A table without rows. The dtypes of its columns are those of its fields."""
-    hints = get_type_hints(kind)
-    return kind(**{field.name: np.empty(0, _dtype(hints[field.name])) for field in fields(kind)})
+    return kind(**{name: np.empty(0, dtype) for name, dtype in _dtypes(kind).items()})
 
 
 def ordered_by(table: T, *names: str) -> T:
@@ -128,7 +127,8 @@ def _joined(parts: Sequence[NDArray[Scalar]]) -> NDArray[Scalar]:
     return np.concatenate(parts)
 
 
-def _dtype(hint: Any) -> np.dtype[Any]:
-    """The dtype of a field annotated as an array: int64 for Int64s, which is NDArray[np.int64]."""
-    dtype: np.dtype[Any] = np.dtype(hint.__args__[1].__args__[0])
-    return dtype
+@cache  # A history of a few rows has dozens of empty tables.
+def _dtypes(kind: type[Columns]) -> Mapping[str, np.dtype[Any]]:
+    """The dtype of each field, which is annotated as an array: int64 for Int64s, which is NDArray[np.int64]."""
+    hints = get_type_hints(kind)
+    return {field.name: np.dtype(hints[field.name].__args__[1].__args__[0]) for field in fields(kind)}

@@ -187,7 +187,7 @@ def canonical(model: str) -> str:
 
     Raises ScenarioError, with the nearest names, if there is none.
     """
-    written = {_spelling(name): name for name in (*_MODELS, *ALIASES)}
+    written = _spellings()
     name = written.get(_spelling(model))
     if name is None:
         near = [written[each] for each in get_close_matches(_spelling(model), written, n=3)]
@@ -195,6 +195,11 @@ def canonical(model: str) -> str:
             f"no consistency model {model!r}" + (f": did you mean {' or '.join(near)}?" if near else "")
         )
     return ALIASES.get(name, name)
+
+
+@cache
+def _spellings() -> Mapping[str, str]:
+    return {_spelling(name): name for name in (*_MODELS, *ALIASES)}
 
 
 def _spelling(model: str) -> str:
@@ -211,9 +216,7 @@ def prohibited(models: Iterable[str] = (DEFAULT,), anomalies: Iterable[str] = ()
 
     Raises ScenarioError for a model that does not exist.
     """
-    weaker = _closure(map(canonical, models), {model: below.split() for model, (below, _) in _MODELS.items()})
-    direct = {anomaly for model in weaker for anomaly in _MODELS[model][1].split()}
-    return _closure(direct | set(anomalies), _implied_by())
+    return _closure(anomalies, _implied_by()).union(*map(_prohibited_by, map(canonical, models)))
 
 
 def ruled_out(anomalies: Iterable[str]) -> tuple[str, ...]:
@@ -234,8 +237,15 @@ def strongest(models: Iterable[str]) -> tuple[str, ...]:
     return tuple(model for model in _MODELS if model in given and not any(model in _below(other) for other in given))
 
 
+@cache
 def _below(model: str) -> frozenset[str]:
     return _closure([model], {name: below.split() for name, (below, _) in _MODELS.items()}) - {model}
+
+
+@cache
+def _prohibited_by(model: str) -> frozenset[str]:
+    direct = {anomaly for each in (model, *_below(model)) for anomaly in _MODELS[each][1].split()}
+    return _closure(direct, _implied_by())
 
 
 @cache
