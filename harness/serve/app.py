@@ -188,7 +188,7 @@ class Pages:
         return report
 
     def sweeps(self, request: Request) -> Response:
-        """Batches and sweeps."""
+        """Batches, sweeps and hunts."""
         return self._page("serve_sweeps.html", "/sweeps", campaigns=self._campaigns.all())
 
     def trends(self, request: Request) -> Response:
@@ -196,7 +196,7 @@ class Pages:
         rows = self.index.rows()
         named: dict[str, list[object]] = {}
         for each in reversed(self._campaigns.all()):
-            if each.place.startswith("sweeps/"):
+            if each.kind == "sweep":
                 named.setdefault(each.name, []).append(each)
         return self._page("serve_trends.html", "/trends", trends=trends(rows), sightings=sightings(rows), nights=named)
 

@@ -1,4 +1,4 @@
-"""The batches and sweeps of a store: many runs that were judged as one."""
+"""The batches, sweeps and hunts of a store: many runs that were judged as one."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,6 +8,9 @@ import msgspec
 from harness.campaign.document import SWEEP_FILE, SWEEPS
 from harness.campaign.page import PAGE_FILE as PAGE_OF_SWEEP
 from harness.core.errors import HistoryError
+from harness.hunt.document import HUNT_FILE
+from harness.hunt.page import PAGE_FILE as PAGE_OF_HUNT
+from harness.hunt.search import HUNTS
 from harness.record.store import began_utc
 from harness.report.model import REPORT_FILE
 from harness.run.batch import BATCHES
@@ -27,7 +30,7 @@ class _Class(msgspec.Struct, frozen=True):
 
 
 class _Document(msgspec.Struct, frozen=True):
-    """The fields that the list needs of a batch's report.json, or of a sweep.json."""
+    """The fields that the list needs of a batch's report.json, of a sweep.json or a hunt.json."""
 
     verdict: str
     reason: str
@@ -38,8 +41,12 @@ class _Document(msgspec.Struct, frozen=True):
 
 
 class Campaign(msgspec.Struct, frozen=True, kw_only=True):
-    """A batch or a sweep. `place` is its folder below the store, `state` a key of index.STATES."""
+    """A batch, a sweep or a hunt, as `kind` says: the sweep of that `name`, the hunt in that cluster.
 
+    `place` is its folder below the store, `state` a key of index.STATES.
+    """
+
+    kind: str
     name: str
     place: str
     state: str
@@ -58,7 +65,7 @@ class Campaign(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Campaigns:
-    """The batches and sweeps of a store, the latest first. Each document is read once for each of its versions."""
+    """All of a store, the latest first. Each document is read once for each of its versions."""
 
     def __init__(self, store: Path) -> None:
         self.store = store
@@ -66,18 +73,20 @@ class Campaigns:
 
     def all(self) -> list[Campaign]:
         """All that have a folder; one that did not end says so."""
-        found = [*self._in(BATCHES, REPORT_FILE, PAGE_FILE)]
+        found = [*self._in("batch", BATCHES, REPORT_FILE, PAGE_FILE)]
         for sweep in plain_folders(self.store / SWEEPS):
-            found += self._in(f"{SWEEPS}/{sweep.name}", SWEEP_FILE, PAGE_OF_SWEEP)
+            found += self._in("sweep", f"{SWEEPS}/{sweep.name}", SWEEP_FILE, PAGE_OF_SWEEP)
+        for hunt in plain_folders(self.store / HUNTS):
+            found += self._in("hunt", f"{HUNTS}/{hunt.name}", HUNT_FILE, PAGE_OF_HUNT)
         return sorted(found, key=lambda each: (each.began or "", each.place), reverse=True)
 
-    def _in(self, place: str, document: str, html: str) -> Iterator[Campaign]:
+    def _in(self, kind: str, place: str, document: str, html: str) -> Iterator[Campaign]:
         for entry in plain_folders(self.store / place):
             folder = Path(entry.path)
-            name = place.removeprefix(f"{SWEEPS}/")
             page = f"/store/{place}/{entry.name}/{html}" if (folder / html).is_file() else None
             row = Campaign(
-                name=name,
+                kind=kind,
+                name=place.partition("/")[2],
                 place=f"{place}/{entry.name}",
                 state=UNREADABLE,
                 reason="",

@@ -151,14 +151,16 @@ def test_two_runs_are_compared_by_what_differs(tmp_path: Path) -> None:
 
 BATCH = '{"verdict": "valid", "reason": "3 runs", "planned": 3, "counts": {"valid": 3}, "runs": []}'
 CLASS = '{"fingerprint": "f", "anomaly": "torn-unit", "runs": 1, "judged": 8}'
+HUNT = '{"verdict": "invalid", "reason": "run 5 shows G0", "planned": 1000, "counts": {"valid": 4, "invalid": 1}}'
 NIGHT = '{"verdict": "invalid", "reason": "r", "planned": 9, "counts": {"valid": 7, "invalid": 1}, "findings": ['
 
 
-def test_sweeps_and_batches_are_listed_with_those_that_did_not_end(tmp_path: Path) -> None:
+def test_sweeps_batches_and_hunts_are_listed_with_those_that_did_not_end(tmp_path: Path) -> None:
     for place, name, text in (
         ("batches/20261121T000000Z-1", "report.json", BATCH),
         ("sweeps/nightly/20261122T000000Z-1", "sweep.json", f"{NIGHT}{CLASS}]}}"),
         ("sweeps/nightly/20261123T000000Z-1", "rows.jsonl", "{}"),
+        ("hunts/ndb/20261120T000000Z-1", "hunt.json", HUNT),
     ):
         (tmp_path / place).mkdir(parents=True)
         (tmp_path / place / name).write_text(text)
@@ -166,8 +168,10 @@ def test_sweeps_and_batches_are_listed_with_those_that_did_not_end(tmp_path: Pat
     web = browsing(tmp_path)
     html = " ".join(web.get("/sweeps").text.split())
     assert html.index("did not end") < html.index("8 of 9") < html.index("3 runs")
+    assert html.index("3 runs") < html.index("hunt ndb") < html.index("run 5 shows G0") < html.index("5 of 1,000")
     assert "torn-unit in 1 of 8" in html
     assert web.get("/store/sweeps/nightly/20261122T000000Z-1/page.html").status_code == 200
+    assert web.get("/store/hunts/ndb/20261120T000000Z-1/page.html").status_code == 200
     assert "nightly" in web.get("/trends").text
 
 
