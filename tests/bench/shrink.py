@@ -1,11 +1,15 @@
 """How small failing runs of the planted bugs get, and what it costs: `python -m tests.bench.shrink FOLDER [BUG...]`.
 
 For each bug the first drawn seed whose plan has at least 15 steps, and whose run of at least 1,000 operations shows
-the bug, is shrunk. Rows go to FOLDER/rows.jsonl; a bug that is there already is not measured again. On a busy machine
-CPU seconds, over both cores, say more than seconds.
+the bug, is shrunk twice, each time from nothing, and its test is carried out with the bug and without. Rows go to
+FOLDER/rows.jsonl; a bug that is there already is not measured again. On a busy machine CPU seconds, over both cores,
+say more than seconds.
 """
 
+import re
 import resource
+import shutil
+import subprocess
 import sys
 import time
 from itertools import count
@@ -23,11 +27,12 @@ from harness.scenario.consent import installed
 from harness.scenario.registry import load_cluster
 from harness.scenario.scenario import Scenario, decide
 from harness.shrink.case import Size
-from harness.shrink.shrink import Orders, shrunk
+from harness.shrink.shrink import PLAN_FILE, SCRIPT_FILE, Orders, Shrunk, shrunk
 
 CODE = installed("ndb")
 TIME_S, RATE = 40.0, 40.0
 STEPS, OPERATIONS, SEEDS = 15, 1_000, 200
+TEXTS = (PLAN_FILE, SCRIPT_FILE)
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,6 +47,8 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     tries: int = 0
     seconds: float = 0
     cpu_s: float = 0
+    is_test_right: bool = False  # It fails with the bug, and passes without.
+    is_same_again: bool = False  # A second shrink wrote the same plan, script and test.
 
 
 def red_run(bug: str, store: Path) -> tuple[Report | None, int]:
@@ -66,8 +73,11 @@ def measured(bug: str, store: Path) -> Row:
     report, drawn = red_run(bug, store)
     if report is None or report.run is None:
         return Row(bug=bug, seed=None, drawn=drawn)
+    run = Path(report.run)
+    untouched = shutil.copytree(run, store / "again" / bug / "runs" / run.name)
     started, used = time.monotonic(), _cpu_s()
-    done = shrunk(Orders(run=Path(report.run), code=CODE), LocalEngine, lambda *_: None)
+    done = _shrunk(run)
+    seconds, cpu_s = time.monotonic() - started, _cpu_s() - used
     return Row(
         bug=bug,
         seed=report.seed,
@@ -76,9 +86,32 @@ def measured(bug: str, store: Path) -> Row:
         before=done.before,
         after=done.after,
         tries=done.tries,
-        seconds=round(time.monotonic() - started, 1),
-        cpu_s=round(_cpu_s() - used, 1),
+        seconds=round(seconds, 1),
+        cpu_s=round(cpu_s, 1),
+        is_test_right=_is_right(Path(done.test)),
+        is_same_again=_texts(_shrunk(untouched)) == _texts(done),
     )
+
+
+def _shrunk(run: Path) -> Shrunk:
+    return shrunk(Orders(run=run, code=CODE), LocalEngine, lambda *_: None)
+
+
+def _texts(done: Shrunk) -> list[bytes]:
+    test = Path(done.test)
+    return [test.name.encode(), *(path.read_bytes() for path in (test, *(test.parent / name for name in TEXTS)))]
+
+
+def _is_right(test: Path) -> bool:
+    """True if the test fails as it is, and passes once it names no bug."""
+    without = test.with_name("test_without.py")
+    without.write_text(re.sub(r"(?m)^BUGS = .*$", "BUGS = ()", test.read_text(encoding="utf-8")), encoding="utf-8")
+    exit_codes = []
+    for each in (test, without):
+        options = ["-q", "-p", "no:cacheprovider", f"--rootdir={each.parent}"]
+        command = [sys.executable, "-m", "pytest", *options, str(each)]
+        exit_codes.append(subprocess.run(command, capture_output=True, check=False).returncode)
+    return exit_codes == [1, 0]
 
 
 def _cpu_s() -> float:
@@ -91,7 +124,9 @@ def _line(row: Row) -> str:
         return f"{row.bug:<26} not shown by {row.drawn} drawn runs"
     before, after = row.before, row.after
     sizes = f"{before.steps:>3} to {after.steps:<3} steps {before.operations:>5,} to {after.operations:<4} operations"
-    return f"{row.bug:<26} seed {row.seed:<4} {sizes} {row.tries:>5} tries {row.seconds:>6} s {row.cpu_s:>6} CPU s"
+    cost = f"{row.tries:>5} tries {row.seconds:>6} s {row.cpu_s:>6} CPU s"
+    wrong = ("" if row.is_test_right else "  ITS TEST IS WRONG") + ("" if row.is_same_again else "  NOT THE SAME AGAIN")
+    return f"{row.bug:<26} seed {row.seed:<4} {sizes} {cost}{wrong}"
 
 
 def main() -> None:
