@@ -80,7 +80,7 @@ class Forms:
     key_pattern: str = "{}"
     place_pattern: str = "position {}"
     mark_pattern: str = "watermark {}"
-    notation: Literal["number", "epoch", "lsn"] = "number"
+    notation: Literal["number", "epoch", "lsn", "hybrid"] = "number"
     low_bits: int | None = None
 
     def key(self, text: str, *, is_number: bool) -> str:
@@ -88,7 +88,9 @@ class Forms:
         return self.key_pattern.replace("{}", text) if is_number else text
 
     def digits(self, position: int) -> str:
-        """A position without its noun: 10/10, 0/16B3748, 42."""
+        """A position without its noun: 10/10, 0/16B3748, 3.251 s +2, 42."""
+        if self.notation == "hybrid" and self.low_bits is not None:
+            return _hybrid(position, self.low_bits)
         if self.notation == "lsn":
             return f"{position >> _LSN_BITS:X}/{position & ((1 << _LSN_BITS) - 1):X}"
         return epoch_name(self.low_bits)(position) if self.notation == "epoch" else str(position)
@@ -132,14 +134,21 @@ PLAIN: Final = Names()
 def forms_of(naming: Naming, contract: StreamContract | None, bounds: Bounds) -> Forms:
     """The forms that a system declares, or that its contract suggests."""
     kind = contract.position if contract is not None else None
+    notation: Literal["number", "epoch", "lsn", "hybrid"] = kind if kind in ("epoch", "lsn") else "number"
     place, mark = _PATTERNS.get(kind or "", (Forms().place_pattern, Forms().mark_pattern))
     return Forms(
         key_pattern=naming.key,
         place_pattern=naming.position or place,
         mark_pattern=naming.watermark or mark,
-        notation=kind if kind in ("epoch", "lsn") else "number",
-        low_bits=bounds.saved_bits,
+        notation=notation if naming.logical_bits is None else "hybrid",
+        low_bits=bounds.saved_bits if naming.logical_bits is None else naming.logical_bits,
     )
+
+
+def _hybrid(timestamp: int, logical_bits: int) -> str:
+    """A hybrid timestamp: its seconds, and its counter unless that is 0."""
+    ms, logical = timestamp >> logical_bits, timestamp & ((1 << logical_bits) - 1)
+    return f"{ms // 1000}.{ms % 1000:03} s{f' +{logical}' if logical else ''}"
 
 
 def capital(text: str) -> str:

@@ -7,13 +7,13 @@ from clusters.ticdc import planted
 from clusters.ticdc.client import TicdcClient
 from clusters.ticdc.oracle.oracle import Oracle
 from clusters.ticdc.promises import PROMISES, STREAM
-from clusters.ticdc.shape import CAPTURES, COORDINATORS, MS, ORACLE, STORES
+from clusters.ticdc.shape import CAPTURES, COORDINATORS, LOGICAL_BITS, MS, ORACLE, STORES
 from clusters.ticdc.store.store import Store
 from clusters.ticdc.stream.capture import Capture
 from clusters.ticdc.transactions.coordinator import Coordinator
 from clusters.ticdc.transactions.messages import ROLLED_BACK_ALIVE
 from harness.core.machine import Links, Machine, NodeId, Settings
-from harness.core.promises import Bounds, Promise, StreamContract
+from harness.core.promises import Bounds, Naming, Promise, StreamContract
 from harness.core.seams import Client, Connection, Node, Option, Parameter
 
 
@@ -45,6 +45,7 @@ class Ticdc:
     )
     promises: tuple[Promise, ...] = PROMISES
     stream: StreamContract | None = STREAM
+    naming: Naming = Naming(logical_bits=LOGICAL_BITS)
     bugs: Mapping[str, str] = planted.BUGS
     parameters: tuple[Parameter, ...] = (
         Parameter(name="advance_ms", low=20, high=60, text="time between rounds of watermarks"),

@@ -63,11 +63,13 @@ class Naming(msgspec.Struct, frozen=True, kw_only=True):
     """The forms in which a system's users name what a history holds as numbers: patterns, each with one {}.
 
     None: as the contract's `position` suggests, such as "LSN {}" for an lsn. Raw records keep the numbers.
+    With `logical_bits` a position is milliseconds, shifted by these bits, and a counter: "3.251 s +2".
     """
 
     key: str = "k{}"  # A key that is a number.
     position: str | None = None  # "epoch {}"
     watermark: str | None = None  # "resolved timestamp {}"
+    logical_bits: Annotated[int, msgspec.Meta(ge=1, le=62)] | None = None
 
 
 class StreamContract(msgspec.Struct, frozen=True, kw_only=True):

@@ -36,6 +36,16 @@ def test_what_a_system_declares_goes_before_what_its_contract_suggests() -> None
     assert Names(str, forms).pair(54, 17) == "value 17 of key account 54"
 
 
+@pytest.mark.parametrize(
+    ("position", "said"),
+    [(3_251 << 18 | 2, "timestamp 3.251 s +2"), (60_007 << 18, "timestamp 60.007 s"), (5, "timestamp 0.000 s +5")],
+)
+def test_a_hybrid_timestamp_is_seconds_and_a_counter(position: int, said: str) -> None:
+    forms = forms_of(Naming(logical_bits=18), contract(position="commit-timestamp"), Bounds(saved_bits=4))
+    assert forms.position(position) == said
+    assert forms.watermark(position) == f"resolved {said}"
+
+
 def test_an_epoch_of_unknown_parts_is_one_number() -> None:
     assert forms_of(Naming(), contract(position="epoch"), Bounds()).position(42) == "epoch 42"
 
