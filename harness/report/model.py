@@ -9,6 +9,7 @@ from types import MappingProxyType
 
 import msgspec
 
+from checkers.words.groups import groups
 from harness.core.command import seamark
 from harness.core.errors import HistoryError
 from harness.core.promises import MODEL
@@ -154,6 +155,12 @@ def called(report: Report, promise: str | None) -> str:
     if promise is None:
         return "none"
     return report.model if promise.startswith(MODEL) and report.model else promise
+
+
+def grouped_findings(report: Report) -> list[list[FindingRow]]:
+    """The findings by what they show: those that break a promise first, then observations."""
+    broken = [finding for finding in report.findings if finding.promise]
+    return [*groups(broken), *groups([finding for finding in report.findings if not finding.promise])]
 
 
 def model_ends(report: Report) -> tuple[list[str], list[str]]:

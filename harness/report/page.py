@@ -24,9 +24,18 @@ from harness.core.record import Json
 from harness.core.verdict import Verdict
 from harness.record.store import RunFile
 from harness.report.evidence import first_moment
-from harness.report.findings.shown import Group, glossary, grouped_findings, headline, shown_groups
+from harness.report.findings.shown import Group, glossary, headline, shown_groups
 from harness.report.findings.story import DRAWN_MAX, Story, read_story
-from harness.report.model import WHERE, Report, allowed_anomalies, called, exactness, how_decided, model_ends
+from harness.report.model import (
+    WHERE,
+    Report,
+    allowed_anomalies,
+    called,
+    exactness,
+    grouped_findings,
+    how_decided,
+    model_ends,
+)
 from harness.report.pictures.plots import STRIP_ROW, Overview, fault_colours
 from harness.report.pictures.scale import WIDTH
 from harness.report.screen import commands, visible

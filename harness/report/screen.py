@@ -4,20 +4,22 @@ Text from histories, nodes and plans is shown with control characters made visib
 """
 
 import shlex
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
+from checkers.words.titles import title
 from harness.core.command import seamark
 from harness.core.verdict import Verdict
 from harness.report.model import (
-    FindingRow,
     PromiseRow,
     Report,
     allowed_anomalies,
     called,
+    grouped_findings,
     how_decided,
     model_ends,
     repetition,
@@ -96,12 +98,7 @@ def _body(report: Report) -> Iterable[Text | Table]:
         yield Text()
         yield from _promises(report)
     yield from _models(report)
-    if report.findings:
-        yield Text()
-    for finding in report.findings[:FINDINGS_SHOWN]:
-        yield _hanging("  ", _finding_line(finding))
-    if len(report.findings) > FINDINGS_SHOWN:
-        yield plain(f"  and {len(report.findings) - FINDINGS_SHOWN} more in the report")
+    yield from _findings(report)
     yield Text()
 
 
@@ -178,13 +175,30 @@ def _models(report: Report) -> Iterable[Text | Table]:
         yield _hanging("  seen, and permitted  ", plain(", ".join(allowed)))
 
 
-def _finding_line(finding: FindingRow) -> Text:
-    times = f" ({finding.count} times)" if finding.count > 1 else ""
-    line = plain(f"{finding.anomaly}{times}  ", "bold") + plain(finding.sentence)
-    return line if finding.promise else line + plain("  (no promise forbids it)", "dim")
+def _findings(report: Report) -> Iterable[Text | Table]:
+    """One sentence for each event; the other findings that show the same event have their names below it."""
+    grouped = grouped_findings(report)
+    for root, *others in grouped[:FINDINGS_SHOWN]:
+        yield Text()
+        counts = Counter[str]()
+        for each in (root, *others):
+            counts[each.anomaly] += each.count
+        first, *also = (_seen(anomaly, count) for anomaly, count in counts.items())
+        line = Text.assemble(plain(first, "bold"), plain(f": {root.sentence}"))
+        yield _hanging("  ", line if root.promise else line.append("  (no promise forbids it)", "dim"))
+        if also:
+            yield _hanging("    also as  ", plain("; ".join(also), "dim"))
+    left = sum(map(len, grouped[FINDINGS_SHOWN:]))
+    if left:
+        yield plain(f"  and {left} more in the report")
+
+
+def _seen(anomaly: str, count: int) -> str:
+    """The name of an anomaly for people, and how often it was seen if more than once."""
+    return title(anomaly) + (f", {count:,} times" if count > 1 else "")
 
 
 def _verdict_line(report: Report) -> Text:
     verdict = Verdict(report.verdict)
     word = plain(verdict.word, STYLES[report.verdict])
-    return word + plain(f"  {report.reason} (exit {report.exit_code})")
+    return Text.assemble(word, plain(f"  {report.reason} (exit {report.exit_code})"))

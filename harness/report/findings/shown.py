@@ -8,7 +8,6 @@ from typing import Final
 
 from checkers.catalogue import NAMES
 from checkers.history.names import Forms
-from checkers.words.groups import groups
 from checkers.words.titles import title
 from harness.record.store import RunFile
 from harness.report.evidence import PLAIN, Slice, first_moment
@@ -67,12 +66,6 @@ class Group:
 
     root: Shown
     others: tuple[Shown, ...]
-
-
-def grouped_findings(report: Report) -> list[list[FindingRow]]:
-    """The findings by what they show: those that break a promise first, then observations."""
-    broken = [finding for finding in report.findings if finding.promise]
-    return [*groups(broken), *groups([finding for finding in report.findings if not finding.promise])]
 
 
 def shown_groups(

@@ -6,8 +6,8 @@ import msgspec
 from rich.console import Console
 
 from harness.core.record import Json
-from harness.report.model import FaultRow, PromiseRow, Report
-from harness.report.screen import PROMISES_SHOWN, show
+from harness.report.model import FaultRow, FindingRow, PromiseRow, Report
+from harness.report.screen import FINDINGS_SHOWN, PROMISES_SHOWN, show
 
 
 def row(number: int, verdict: str, witnesses: int) -> PromiseRow:
@@ -97,3 +97,33 @@ def test_what_was_found_and_is_not_forbidden_is_told_with_its_count() -> None:
     text = shown(msgspec.structs.replace(report, facts={"serializability": facts}))
     assert "  seen, and permitted  garbage-read (2), G2-item (1)\n" in text
     assert "allowed" not in shown(report)
+
+
+def found(anomaly: str, *, count: int = 1, ops: tuple[int, ...] = (7,), promise: str | None = "P1") -> FindingRow:
+    return FindingRow(
+        fingerprint="f",
+        anomaly=anomaly,
+        checker="c",
+        sentence=f"About {anomaly}.",
+        count=count,
+        ops=ops,
+        promise=promise,
+    )
+
+
+def test_one_event_is_one_sentence_and_what_else_shows_it_are_names() -> None:
+    event = (found("split-view"), found("missing-event", count=4), found("missing-event", count=2), found("G-single"))
+    other = (found("lag", ops=(9,)), found("internal", ops=(11,), promise=None))
+    report = Report(verdict="invalid", exit_code=1, reason="something", findings=(*event, *other))
+    lines = [line.rstrip() for line in shown(report).splitlines()]
+    assert "  Missing event, 6 times: About missing-event." in lines
+    assert "    also as  Split view; Read skew (G-single)" in lines
+    assert "  Stream too far behind (lag): About lag." in lines
+    assert any(line.endswith("About internal.  (no promise forbids it)") for line in lines)
+
+
+def test_of_many_events_the_first_are_shown_and_the_rest_counted() -> None:
+    many = tuple(found("lag", ops=(number,)) for number in range(FINDINGS_SHOWN + 3))
+    text = shown(Report(verdict="invalid", exit_code=1, reason="something", findings=many))
+    assert text.count("About lag.") == FINDINGS_SHOWN
+    assert "  and 3 more in the report" in text
