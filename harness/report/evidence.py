@@ -61,7 +61,7 @@ class Slice:
 
     low_ns: int
     high_ns: int
-    first_ns: int  # Of the evidence itself.
+    first_ns: int  # Of what makes the anomaly.
     last_ns: int
     operations: tuple[tuple[Invoke, Complete | None], ...]
     events: tuple[tuple[int, StreamEvent], ...]
@@ -97,13 +97,15 @@ def choice(series: Series, finding: Finding, prefix: str, *, is_alone: bool = Fa
     seqs = _present(finding.events[:MARKED_MAX], series.event_seq)
     if not len(ops) and not len(seqs):
         return None
-    first_ns, last_ns = _extent(series, ops, seqs)
+    first_ns, last_ns = _extent(series, _present(_acting(finding)[:MARKED_MAX], series.index), seqs)
     low_ns, high_ns = _stretch(series, first_ns, last_ns)
     notes = list[str]()
     if first_ns < series.load_end_ns < high_ns:  # Else reads of everything would take most of the drawing.
         high_ns = series.load_end_ns
-        if last_ns > high_ns:
-            notes.append(f"The drawing ends with the load; evidence up to {moment(last_ns)} stands at its right edge.")
+    earliest_ns, latest_ns = _extent(series, ops, seqs)
+    if earliest_ns < low_ns or latest_ns > high_ns:
+        span = f"from {moment(earliest_ns, is_order=series.is_order)} to {moment(latest_ns, is_order=series.is_order)}"
+        notes.append(f"The evidence is {span}; what lies outside of the drawing stands at its edge.")
     beyond = len(finding.ops) + len(finding.events) - len(ops) - len(seqs)
     if beyond > 0:
         notes.append(f"{beyond} more pieces of evidence are named in report.json.")
@@ -167,10 +169,16 @@ def _slice(chosen: Choice, records: list[tuple[int, Evidence]], *, is_order: boo
 
 
 def first_moment(series: Series, finding: Finding) -> int | None:
-    """The time of the last piece of evidence, when the anomaly became visible."""
-    ops = _present(finding.ops, series.index)
+    """The time of the last operation or event that makes the anomaly; None if the history has none of them."""
+    ops = _present(_acting(finding), series.index)
     seqs = _present(finding.events, series.event_seq)
     return _extent(series, ops, seqs)[1] if len(ops) or len(seqs) else None
+
+
+def _acting(finding: Finding) -> Sequence[int]:
+    """The operations that make the anomaly: of a cycle its members, not those that only prove an order of versions."""
+    members = {step.source for step in finding.cycle}
+    return [op for op in finding.ops if f"T{op}" in members] or finding.ops
 
 
 def _present(numbers: Sequence[int], column: Int64s) -> Int64s:

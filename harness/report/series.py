@@ -55,6 +55,11 @@ class Series:
     end_ns: int
 
     @property
+    def load_begin_ns(self) -> int:
+        """The begin of the load, where drawings begin: containers take seconds to start."""
+        return min(self.phases.get("load", 0), self.load_end_ns)
+
+    @property
     def load_end_ns(self) -> int:
         """The end of the load, where drawings end: what follows is healing, and reads of everything."""
         return min(self.phases.get("healing", self.end_ns), self.end_ns)
@@ -157,7 +162,7 @@ def lag_ns(announced: tuple[Announced, ...], series: Series, edges: Int64s, *, i
     for each in announced:
         since = _unannounced_since(each, series, is_closed=is_closed)
         before = np.maximum(each.ns - np.minimum(since[:-1], each.ns), 0)  # The lag is at its worst before each.
-        is_inside = each.ns <= edges[-1]
+        is_inside = (each.ns > edges[0]) & (each.ns <= edges[-1])
         place = np.clip(np.searchsorted(edges, each.ns[is_inside], "left") - 1, 0, len(worst) - 1)
         np.maximum.at(worst, place, before[is_inside])
         in_force = since[np.searchsorted(each.ns, edges[1:], "left")]

@@ -1,6 +1,6 @@
 """The few messages of the moment of a finding, from the trace that a replay left in the run's folder."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -47,7 +47,18 @@ def moment_messages(run: Path, found: Slice, subscribers: Sequence[str], around:
     if not chosen:
         return None
     read_contents(iter(records), chosen, most=CONTENT_MAX)
-    return diagram(_only(moments, chosen), chosen, around, subscribers, lane_px=LANE_PX)
+    fitted = _fitted(chosen.values(), found, around)
+    return diagram(_only(moments, chosen), chosen, fitted, subscribers, lane_px=LANE_PX)
+
+
+def _fitted(chosen: Collection[Message], found: Slice, around: Window) -> Window:
+    """The part of the window in which those messages, and the moment of the finding, are."""
+    ends = [ns for each in chosen for ns in (*each.handled_ns, *each.arrivals_ns, each.lost_ns) if ns is not None]
+    moments = [*ends, *(each.sent_ns for each in chosen), found.last_ns]
+    within = [ns for ns in moments if around.from_ns <= ns <= around.to_ns]
+    low_ns, high_ns = min(within), max(within)
+    margin_ns = (high_ns - low_ns) // 20 + 1
+    return Window(from_ns=max(around.from_ns, low_ns - margin_ns), to_ns=min(around.to_ns, high_ns + margin_ns))
 
 
 def _is_of(records: Sequence[TraceRecord], found: Slice, around: Window) -> bool:

@@ -25,6 +25,7 @@ OUTCOMES: Final = (("ok", OK), ("fail", FAIL), ("unknown", INFO))
 STRIP_ROW: Final = 26  # In the strip of faults: a name, and below it the bars.
 COLUMNS: Final = (24, 240)  # Of the rate: minimum and maximum.
 CELLS: Final = (500, 48)  # Of the latency: dots across, and dots upwards.
+LONG_START_S: Final = 1.0  # A start that took longer has a sentence.
 GREY: Final = "#8d96a0"
 NOTHING_BROKEN: Final[Broken] = {}
 
@@ -61,11 +62,15 @@ def overview(
     series: Series, *, is_closed: bool, planned: Sequence[Planned] = (), broken: Broken = NOTHING_BROKEN
 ) -> Overview:
     """The plots of a run, with planned faults drawn behind actual ones, and the events that show findings marked."""
-    axis = TimeAxis(low_ns=0, high_ns=max(1, series.load_end_ns), is_order=series.is_order)
+    axis = TimeAxis(
+        low_ns=series.load_begin_ns,
+        high_ns=max(series.load_begin_ns + 1, series.load_end_ns),
+        is_order=series.is_order,
+    )
     kinds = tuple(dict.fromkeys([*fault_kinds(series.windows), *(step.kind for step in planned)]))
     size = len(series.outcome)
     columns = int(np.clip(size // 15, *COLUMNS))
-    edges = np.linspace(0, axis.high_ns, columns + 1).astype(np.int64)
+    edges = np.linspace(axis.low_ns, axis.high_ns, columns + 1).astype(np.int64)
     plots, hover = [], dict[str, Json]()
     if size and not axis.is_order:
         plots += [_rate(series, edges, hover), *_latency(series, axis, edges, hover)]
@@ -93,9 +98,12 @@ def overview(
 def _note(series: Series, column: str, later: int) -> str:
     """The note under a plot: the meaning of a column, what is not drawn, and the faults planned for after the end."""
     drawn = int(np.count_nonzero(series.invoke_ns <= series.load_end_ns))
+    before_s = series.load_begin_ns / SECOND
     rest = len(series.invoke_ns) - drawn
     every = "its one operation is" if drawn == 1 else f"all {drawn:,} operations are"
     notes = [f"A column is {column}; {every} in it."] if drawn else []
+    if before_s >= LONG_START_S:
+        notes.append(f"The axis begins with the load; starting took {before_s:.1f} s.")
     if series.load_end_ns < series.end_ns:
         what = f" and {rest:,} final reads" if rest else ""
         notes.append(f"The axis ends with the load; healing{what} followed, until {series.end_ns / SECOND:.1f} s.")
@@ -108,7 +116,8 @@ def _views(series: Series, axis: TimeAxis) -> tuple[tuple[float, str], ...]:
     """The changes of membership; changes that fall on one line share it, and its title names all."""
     places: dict[float, list[str]] = {}
     for ns, text in series.views:
-        places.setdefault(round(axis.percent(ns), 1), []).append(f"{text} at {moment(ns)}")
+        if axis.low_ns <= ns <= axis.high_ns:
+            places.setdefault(round(axis.percent(ns), 1), []).append(f"{text} at {moment(ns)}")
     return tuple((percent, "; ".join(texts)) for percent, texts in places.items())
 
 
@@ -158,7 +167,7 @@ def _planned_band(step: Planned, axis: TimeAxis, kinds: Sequence[str]) -> Band:
 
 def _rate(series: Series, edges: Int64s, hover: dict[str, Json]) -> Plot:
     ended_ns = np.where(series.complete_ns < NEVER, series.complete_ns, series.invoke_ns)
-    seconds = float(edges[-1]) / SECOND / (len(edges) - 1)
+    seconds = float(edges[-1] - edges[0]) / SECOND / (len(edges) - 1)
     rates = {name: np.histogram(ended_ns[series.outcome == code], edges)[0] / seconds for name, code in OUTCOMES}
     top = nice_ceiling(max(float(rate.max()) for rate in rates.values()))
     hover |= {f"{name}/s": [round(float(each), 1) for each in rate] for name, rate in rates.items()}
@@ -174,7 +183,7 @@ def _rate(series: Series, edges: Int64s, hover: dict[str, Json]) -> Plot:
 
 
 def _latency(series: Series, axis: TimeAxis, edges: Int64s, hover: dict[str, Json]) -> list[Plot]:
-    is_done = series.complete_ns <= axis.high_ns
+    is_done = between(series.complete_ns, axis.low_ns, axis.high_ns)
     if not is_done.any():
         return []
     ended_ns, outcome = series.complete_ns[is_done], series.outcome[is_done]
@@ -184,7 +193,7 @@ def _latency(series: Series, axis: TimeAxis, edges: Int64s, hover: dict[str, Jso
     height = (np.log10(took_ms) - low) / (high - low)
     curves = list[Curve]()
     for name, code in OUTCOMES:
-        curves += _dots(ended_ns[outcome == code] / axis.high_ns, height[outcome == code], name)
+        curves += _dots((ended_ns[outcome == code] - axis.low_ns) / axis.span_ns, height[outcome == code], name)
     hover["median ms"], hover["slowest ms"] = _by_column(ended_ns, took_ms, edges)
     return [
         Plot(

@@ -70,7 +70,9 @@ class _Ranks:
 
 
 def _staircase(series: Series, ranks: _Ranks, name: str, broken: Sequence[int], left: str) -> Plot:
-    edges = np.linspace(0, max(1, series.load_end_ns), COLUMNS + 1).astype(np.int64)[1:]
+    edges = np.linspace(series.load_begin_ns, max(series.load_begin_ns + 1, series.load_end_ns), COLUMNS + 1).astype(
+        np.int64
+    )[1:]
     mine = series.event_subscriber == series.subscribers.index(name)
     heights = {"frontier": ranks.share(_last(series.commit_ns, series.commit_position, edges, is_highest=True))}
     rows = mine & series.is_row & (series.event_position < NEVER)
@@ -130,7 +132,8 @@ def _at(ns: Int64s, value: Int64s, edges: Int64s) -> list[Json]:
 def _marks(series: Series, ranks: _Ranks, chosen: Bools) -> Markup:
     """The events that show findings, as dots."""
     has_place = chosen & (series.event_position < NEVER)
-    x = np.minimum(series.event_ns[has_place] / max(1, series.load_end_ns), 1) * WIDTH
+    span_ns = max(1, series.load_end_ns - series.load_begin_ns)
+    x = np.clip((series.event_ns[has_place] - series.load_begin_ns) / span_ns, 0, 1) * WIDTH
     y = STAIRS_HEIGHT * (1 - ranks.share(series.event_position[has_place]))
     return Markup("".join(f"M{a:.2f} {b:.1f}h0" for a, b in zip(x.tolist(), y.tolist(), strict=True)))  # noqa: S704
 

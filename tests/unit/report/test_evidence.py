@@ -179,8 +179,35 @@ def test_a_drawing_ends_with_the_load_though_final_reads_are_evidence(written: W
     series, found = around(folder, finding(ops=(0, 2)))
     assert series.load_end_ns == 1_000 * MS
     assert found.high_ns == series.load_end_ns
-    assert "evidence up to 20.1000 s stands at its right edge" in found.notes[-1]
+    assert found.notes == (
+        "The evidence is from 0.1000 s to 20.1000 s; what lies outside of the drawing stands at its edge.",
+    )
     assert [number.percent for number in timeline(found, series, ()).numbers][1] > 98
+
+
+def test_the_moment_of_a_cycle_is_that_of_its_members_not_of_a_read_that_proves_an_order(written: Written) -> None:
+    folder = written([*operation(0, 100, 200), *operation(1, 150, 300), *operation(2, 20_000, 20_100)])
+    steps = tuple(
+        Step(source=source, target=target, relation="rw", sentence="because (as T2 saw)")
+        for source, target in (("T0", "T1"), ("T1", "T0"))
+    )
+    skew = finding(ops=(0, 1, 2), cycle=steps)
+    series, found = around(folder, skew)
+    assert first_moment(series, skew) == 300 * MS
+    assert (found.first_ns, found.last_ns) == (100 * MS, 300 * MS)
+    assert found.high_ns < 20_000 * MS
+    assert [row.name for row in found.rows] == ["op 0", "op 1", "op 2"]
+    assert [number.percent for number in timeline(found, series, ()).numbers][2] > 98
+
+
+def test_drawings_of_a_run_begin_with_its_load(written: Written) -> None:
+    folder = written([Mark(8_000 * MS, "load"), *operation(0, 8_100, 8_200, position=1), Mark(10_000 * MS, "healing")])
+    series = read_series(folder, run_file())
+    drawn = overview(series, is_closed=True)
+    assert (drawn.axis.low_ns, drawn.axis.high_ns) == (8_000 * MS, 10_000 * MS)
+    assert "The axis begins with the load; starting took 8.0 s." in drawn.note
+    (dot,) = [curve.d for plot in drawn.plots for curve in plot.curves if curve.kind.startswith("dot")]
+    assert 95 < float(dot[1:].split()[0]) < 105  # A tenth of the load had passed.
 
 
 def test_of_a_finding_after_the_load_the_drawing_is_of_its_own_time(written: Written) -> None:

@@ -69,6 +69,14 @@ def test_of_many_messages_the_nearest_are_drawn(written: Written, tmp_path: Path
     assert sum("arrived" in arrow.title for arrow in picture.arrows) == SHOWN_MAX
 
 
+def test_the_drawing_is_no_wider_than_the_messages_and_the_moment(written: Written, tmp_path: Path) -> None:
+    picture = drawn(tmp_path, found_in(written), [*message(1, "d1", "s1", 210), *message(2, "d1", "s1", 212)])
+    assert picture is not None
+    starts = [float(arrow.d[1:].split()[0]) for arrow in picture.arrows]
+    assert starts[0] < 0.06 * picture.width  # The messages and the watermark take 10 of the window's 200 ms.
+    assert 0.1 * picture.width < starts[1] - starts[0] < 0.2 * picture.width
+
+
 def test_the_trace_of_another_run_is_not_drawn(written: Written, tmp_path: Path) -> None:
     found = found_in(written)
     assert drawn(tmp_path, found, message(1, "d1", "s1", 215)) is not None
