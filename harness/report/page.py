@@ -43,6 +43,7 @@ from harness.runtimes.containers.lateness import BUSY
 
 TEXT_MAX: Final = 2_000  # Characters of one value: a megabyte in a key must not make the page unreadable.
 FLAG_MAX: Final = 4  # Ranges of numbers on one flag.
+WHY_MAX: Final = 3  # Pieces of evidence in the verdict's box; all are further down.
 NEAR: Final = 3.0  # Percent of the width: flags closer than this are merged.
 STRIP: Final = {"violated": "✗", "unknown": "?", "not-exercised": "–", "holds": "✓"}  # Besides the colour.
 ORDER: Final = ("violated", "unknown", "not-exercised", "holds")
@@ -95,7 +96,7 @@ def page(
     story = Story(problem=problem, forms=forms)
     if history is not None:
         story = read_story(report, grouped, history, run_file, forms)
-    repeating = commands(report) or ([("judge", command)] if command else [])
+    repeating = [each for each in commands(report) if each[0] != "open"] or ([("judge", command)] if command else [])
     found = shown_groups(report, grouped, story, run_file, repeating)
     kinds = story.overview.kinds if story.overview else ()
     return rendered(
@@ -115,6 +116,7 @@ def page(
         strip_row=STRIP_ROW,
         busy=BUSY,
         drawn_max=DRAWN_MAX,
+        why_max=WHY_MAX,
         kinds=kinds,
         windows=story.series.windows if story.series else (),
         **_promises(report),

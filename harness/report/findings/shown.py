@@ -174,11 +174,17 @@ def _faults(found: Slice, story: Story) -> tuple[str, ...]:
 
 
 def _struck(targets: str) -> str:
-    """The targets of a fault, with the links of one node together: "d1 to d2, d3" instead of d1>d2, d1>d3."""
-    links = [each.partition(">") for each in targets.split(", ")]
-    if not all(arrow for _, arrow, _ in links):
+    """The targets of a fault, with the links of one node together: "links from d1 to d2, d3" or "between d1 and d2"."""
+    links = [tuple(each.split(">")) for each in targets.split(", ")]
+    if any(len(link) != 2 for link in links):
         return targets
-    ends: dict[str, list[str]] = {}
-    for source, _, target in links:
-        ends.setdefault(source, []).append(target)
-    return " and ".join(f"{source} to {', '.join(each)}" for source, each in ends.items())
+    one_way = [link for link in links if link[::-1] not in links]
+    two_way = [link for link in links if link[::-1] in links]
+    texts = list[str]()
+    for source in dict.fromkeys(source for source, _ in one_way):
+        texts.append(f"from {source} to {', '.join(end for start, end in one_way if start == source)}")
+    while two_way:
+        node, _ = Counter(source for source, _ in two_way).most_common(1)[0]
+        texts.append(f"between {node} and {', '.join(end for start, end in two_way if start == node)}")
+        two_way = [link for link in two_way if node not in link]
+    return f"links {' and '.join(texts)}"
