@@ -8,6 +8,7 @@ import msgspec
 
 from checkers.transactions.sentences import CHECKER as TRANSACTIONS
 from checkers.words import models
+from checkers.words.meanings import meaning
 from harness.core.promises import Promise
 from harness.judging.checks import require_known
 from harness.record.formats.promise_file import Promised
@@ -33,7 +34,7 @@ def promises_of(run_file: RunFile | None, promised: Promised | None, model: str 
         return _asked(promised.promises, model)
     if run_file is None:
         asked = model or models.DEFAULT
-        text = f"Transactions are {asked}."
+        text = meaning(asked)
         source = "--model" if model else f"the default of --model: {asked}"
         return (Promise(id="MODEL", text=text, source=source, forbids=(asked,), check=TRANSACTIONS),)
     require_known(run_file.promises, RUN_FILE)
@@ -50,7 +51,7 @@ def _asked(promises: Sequence[Promise], model: str | None) -> tuple[Promise, ...
 
 def _of_model(promise: Promise, model: str) -> Promise:
     """A promise of `model`, in place of that promise."""
-    text, check = f"Transactions are {model}.", promise.check or TRANSACTIONS
+    text, check = meaning(model), promise.check or TRANSACTIONS
     name = "MODEL" if check == TRANSACTIONS else f"MODEL ({check})"
     return msgspec.structs.replace(promise, id=name, text=text, source="--model", forbids=(model,), check=check)
 

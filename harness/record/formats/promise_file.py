@@ -20,6 +20,7 @@ from checkers.history.registers import ORDER, Order, Register
 from checkers.linearizability import check as linearizability
 from checkers.transactions.sentences import CHECKER as TRANSACTIONS
 from checkers.words import models
+from checkers.words.meanings import meaning
 from harness.core.errors import ScenarioError, known
 from harness.core.promises import Bounds, Naming, Promise, StreamContract
 from harness.core.record import Json
@@ -90,8 +91,7 @@ def _of_model(parts: dict[str, Any]) -> list[Promise]:
     if not isinstance(model, str):
         raise ScenarioError('model is one text, such as model = "snapshot-isolation"')
     name = models.canonical(model)
-    text = f"Transactions are {name}."
-    return [Promise(id="MODEL", text=text, source="model", forbids=(name,), check=TRANSACTIONS)]
+    return [Promise(id="MODEL", text=meaning(name), source="model", forbids=(name,), check=TRANSACTIONS)]
 
 
 def _of_register(parts: dict[str, Any]) -> list[Promise]:
