@@ -13,6 +13,7 @@ import msgspec
 from rich.console import Console
 from rich.status import Status
 
+from checkers.words.titles import title
 from harness.core.verdict import Verdict
 from harness.report.batch_page import batch_summary
 from harness.report.github import add_summary, annotations, is_github
@@ -135,7 +136,7 @@ def print_batch(batch: Batch, *, as_json: bool) -> int:
         console.print(plain(f"  stopped after {len(batch.runs)} of {batch.planned} runs: {batch.stopped}"))
     found = [{finding.anomaly for finding in report.findings if finding.promise} for report in batch.runs]
     for anomaly, count in sorted(Counter(name for names in found for name in names).items()):
-        console.print(plain(f"  {anomaly:<28} in {count} of {len(batch.runs)} runs"))
+        console.print(plain(f"  {title(anomaly):<40} in {count} of {len(batch.runs)} runs"))
     word = plain(Verdict(batch.verdict).word, STYLES[batch.verdict])
     console.print(word + plain(f"  {batch.reason} in {batch.seconds:g} s (exit {batch.exit_code})"), soft_wrap=True)
     if batch.page is not None:

@@ -53,6 +53,7 @@ class PromiseSum:
     """A promise's results over all runs."""
 
     id: str
+    name: str
     text: str
     source: str
     counts: tuple[tuple[str, int], ...]
@@ -61,21 +62,22 @@ class PromiseSum:
 
 def batch_page(summary: Summary, reports: Sequence[Report], folder: Path) -> str:
     """The page, to be written into `folder`: its links are relative to that folder."""
-    classes = _classes(reports, folder)
-    first = reports[0] if reports else None
-    word = Verdict(summary.verdict).word
+    classes, sums = _classes(reports, folder), list(_promises(reports))
+    broken = _broken(classes)
     return rendered(
         "batch.html",
         (),
         {"hover": {}},
         summary=summary,
-        word=word,
-        title=_title(summary, classes, len(reports)),
-        first=first,
+        word=Verdict(summary.verdict).word,
+        title=broken.headline if broken else TITLES[summary.verdict],
+        broken=broken,
+        promised=[row for row in sums if broken and row.name in broken.promises],
+        first=reports[0] if reports else None,
         classes=classes,
-        promises=list(_promises(reports)),
-        sources=list(dict.fromkeys(row.source for row in _promises(reports))),
-        strip=[(row, STRIP[row.counts[0][0]]) for row in _promises(reports)],
+        promises=sums,
+        sources=list(dict.fromkeys(row.source for row in sums)),
+        strip=[(row, STRIP[row.counts[0][0]]) for row in sums],
         faults=list(_faults(reports)),
         rows=[(Verdict(report.verdict), report, _link(report, folder)) for report in _sorted(reports)],
         count=len(reports),
@@ -102,7 +104,7 @@ def batch_summary(summary: Summary, reports: Sequence[Report]) -> str:
     sums = sorted(_promises(reports), key=lambda each: each.counts[0][0] != "violated")
     promised = [
         (
-            escaped(each.id),
+            escaped(each.name),
             escaped(each.text),
             ", ".join(f"{word} {count}" for word, count in each.counts),
             f"{each.witnesses:,}",
@@ -115,10 +117,9 @@ def batch_summary(summary: Summary, reports: Sequence[Report]) -> str:
     return "\n".join([*lines, ""])
 
 
-def _title(summary: Summary, classes: Sequence[Class], count: int) -> str:
-    if not classes or not classes[0].promises:
-        return TITLES[summary.verdict]
-    return f"{classes[0].name} in {classes[0].run_count} of {count} runs: {classes[0].headline}"
+def _broken(classes: Sequence[Class]) -> Class | None:
+    """The class with which the page opens; None if no promise was broken."""
+    return classes[0] if classes and classes[0].promises else None
 
 
 def _classes(reports: Sequence[Report], folder: Path) -> list[Class]:
@@ -156,6 +157,7 @@ def _promises(reports: Sequence[Report]) -> Iterator[PromiseSum]:
         counts = [(word, sum(each.verdict == word for each in every)) for word in PROMISE_WORDS]
         yield PromiseSum(
             id=row.id,
+            name=called(next(report for report in reports if row in report.promises), row.id),
             text=row.text,
             source=row.source,
             counts=tuple((word, count) for word, count in counts if count),

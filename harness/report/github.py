@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
+from checkers.words.titles import title
 from harness.core.verdict import Verdict
 from harness.report.model import Report, repetition
 from harness.report.screen import visible
@@ -43,24 +44,24 @@ def _findings(reports: Sequence[Report]) -> Iterator[str]:
                 runs.append(report)
     for name, runs in sorted(classes.items(), key=lambda each: each[0]):
         is_allowed, anomaly = name
-        share = f" ({len(runs)} of {len(reports)} runs)" if len(reports) > 1 else ""
+        share = f" in {len(runs)} of {len(reports)} runs" if len(reports) > 1 else ""
         command = repetition(runs[0])
         again = f" Repeat it: {command}" if command else ""
-        yield _command("warning" if is_allowed else "error", f"{anomaly}{share}", f"{sentences[name]}{again}")
+        yield _command("warning" if is_allowed else "error", f"{title(anomaly)}{share}", f"{sentences[name]}{again}")
 
 
 def _others(reports: Sequence[Report]) -> Iterator[str]:
     for verdict in (Verdict.ERROR, Verdict.VACUOUS, Verdict.UNKNOWN):
         runs = [report for report in reports if report.verdict == verdict.value]
         if runs:
-            share = f" ({len(runs)} of {len(reports)} runs)" if len(reports) > 1 else ""
+            share = f" in {len(runs)} of {len(reports)} runs" if len(reports) > 1 else ""
             level = "error" if verdict is Verdict.ERROR else "warning"
             yield _command(level, f"{verdict.word}{share}", runs[0].reason)
 
 
-def _command(level: str, title: str, text: str) -> str:
+def _command(level: str, name: str, text: str) -> str:
     """A command; no part of its text can be read as another command."""
-    return f"::{level} title={_escaped(title).replace(':', '%3A').replace(',', '%2C')}::{_escaped(text)}"
+    return f"::{level} title={_escaped(name).replace(':', '%3A').replace(',', '%2C')}::{_escaped(text)}"
 
 
 def _escaped(text: str) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 from xml.etree import ElementTree
 
+from checkers.words.titles import title
 from harness.core.verdict import Verdict, worst
 from harness.report.model import FindingRow, PromiseRow, Report, repetition
 from harness.report.screen import visible
@@ -70,7 +71,7 @@ def _cases(where: str, reports: Sequence[Report], vacuous: str | None) -> Iterat
         _add(case, "failure", reason)
     unpromised = [each for report in reports for each in report.findings if not each.promise]
     if unpromised:
-        lines = [f"{each.anomaly}{_times(each)}, no promise forbids it: {each.sentence}" for each in unpromised]
+        lines = [f"{title(each.anomaly)}{_times(each)}, no promise forbids it: {each.sentence}" for each in unpromised]
         ElementTree.SubElement(case, "system-out").text = "\n".join(map(_text, lines[:LINES_MAX]))
     yield case
 
@@ -81,10 +82,10 @@ def _promise_case(where: str, pairs: Sequence[tuple[Report, PromiseRow]]) -> Ele
     by_verdict: dict[str, list[tuple[Report, PromiseRow]]] = {}
     for report, row in pairs:
         by_verdict.setdefault(row.verdict, []).append((report, row))
-    told = by_verdict.get("violated") or by_verdict.get("unknown") or by_verdict.get("holds") or pairs
-    report, row = told[0]
+    telling = by_verdict.get("violated") or by_verdict.get("unknown") or by_verdict.get("holds") or pairs
+    report, row = telling[0]
     held = [each for each, _ in by_verdict.get("holds", ()) if each.verdict not in NOT_PASSED]
-    concerned = [each for each, _ in told]
+    concerned = [each for each, _ in telling]
     case = _case(where, f"{row.id}: {row.text}", concerned if row.verdict == "violated" else reports)
     share = _share(concerned, reports)
     if row.verdict == "violated":
@@ -105,7 +106,7 @@ def _evidence(reports: Sequence[Report], row: PromiseRow) -> Iterator[str]:
     """What the first run found against the promise, and the command that repeats each run."""
     for each in reports[0].findings:
         if each.promise == row.id:
-            yield f"{each.anomaly}{_times(each)}: {each.sentence}"
+            yield f"{title(each.anomaly)}{_times(each)}: {each.sentence}"
     for report in reports[:LINES_MAX]:
         command = repetition(report)
         if command is not None:
@@ -117,7 +118,7 @@ def _share(some: Sequence[Report], every: Sequence[Report]) -> str:
 
 
 def _times(finding: FindingRow) -> str:
-    return f" ({finding.count} times)" if finding.count > 1 else ""
+    return f", {finding.count:,} times" if finding.count > 1 else ""
 
 
 def _where(report: Report) -> str:

@@ -112,7 +112,12 @@ def summary(report: Report) -> str:
     lines = [f"## {word}: {escaped(report.reason)}", "", f"{where}{seed} (exit {report.exit_code})", ""]
     if report.findings:
         found = [
-            (escaped(each.anomaly), escaped(called(report, each.promise)), str(each.count), escaped(each.sentence))
+            (
+                escaped(title(each.anomaly)),
+                escaped(called(report, each.promise)),
+                str(each.count),
+                escaped(each.sentence),
+            )
             for each in report.findings[:20]
         ]
         lines += [*table(("anomaly", "breaks", "times", "what happened"), found), ""]

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final
 
 import msgspec
@@ -43,10 +44,18 @@ from harness.runtimes.containers.lateness import BUSY
 
 TEXT_MAX: Final = 2_000  # Characters of one value: a megabyte in a key must not make the page unreadable.
 FLAG_MAX: Final = 4  # Ranges of numbers on one flag.
-WHY_MAX: Final = 3  # Pieces of evidence in the verdict's box; all are further down.
 NEAR: Final = 3.0  # Percent of the width: flags closer than this are merged.
 STRIP: Final = {"violated": "✗", "unknown": "?", "not-exercised": "–", "holds": "✓"}  # Besides the colour.
 ORDER: Final = ("violated", "unknown", "not-exercised", "holds")
+CONSTANTS: Final = MappingProxyType(
+    {
+        "width": WIDTH,
+        "strip_row": STRIP_ROW,
+        "busy": BUSY,
+        "drawn_max": DRAWN_MAX,
+        "why_max": 3,  # Pieces of evidence in the verdict's box; all are further down.
+    }
+)
 OUTCOME_WORDS: Final = {"ok": "ok", "fail": "fail", "info": "unknown"}
 TITLES: Final = {
     "valid": "Every promise that was tested held.",
@@ -112,11 +121,7 @@ def page(
         glossary=glossary(report),
         story=story,
         guides=_guides(story, found),
-        width=WIDTH,
-        strip_row=STRIP_ROW,
-        busy=BUSY,
-        drawn_max=DRAWN_MAX,
-        why_max=WHY_MAX,
+        **CONSTANTS,
         kinds=kinds,
         windows=story.series.windows if story.series else (),
         **_promises(report),

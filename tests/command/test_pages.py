@@ -87,6 +87,9 @@ def test_one_bug_is_one_short_page(seamark: Seamark, tmp_path: Path, browser: Br
     assert "<h1>Epoch " in text  # No bare number of 64 bits.
     before = re.sub(r'<path class="m .*?</path>', "", text, flags=re.DOTALL).split("Raw records")[0]
     assert "4294967" not in before  # But in messages and records, which are as they were sent.
+    first = re.sub(r"<[^>]+>", " ", text[text.index("<h1>") : text.index('class="strip"')])
+    for told in ("promised NDB-G7", "broken Missing event", "why 7.", "when at 7.", "tested ndb in simulation"):
+        assert told in " ".join(first.split())  # All in the first box.
 
 
 def test_a_vacuous_run_says_what_was_too_little(seamark: Seamark, tmp_path: Path, browser: Browser) -> None:
@@ -189,11 +192,11 @@ def test_a_job_of_github_gets_annotations_and_tables_and_json_stays_alone(
     assert "::error" not in quiet.out + quiet.err
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
     outcome = seamark("check", "some.edn", "--engine", "local")
-    assert outcome.out.count("::error title=incompatible-order::") == 1
-    assert "| incompatible-order | strict-serializable |" in (tmp_path / "summary.md").read_text(encoding="utf-8")
+    assert outcome.out.count("::error title=Contradictory orders (incompatible-order)::") == 1
+    assert "| Contradictory orders \\(incompatible-order\\) | strict-serializable |" in (tmp_path / "summary.md").read_text(encoding="utf-8")
     as_json = seamark("check", "some.edn", "--engine", "local", "--json")
     assert as_json.json["exit_code"] == outcome.code == 1
-    assert as_json.err.count("::error title=incompatible-order::") == 1
+    assert as_json.err.count("::error title=Contradictory orders (incompatible-order)::") == 1
 
 
 def test_a_run_has_its_cases_for_other_tools(seamark: Seamark, tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """What others read of a report: JUnit, annotations and summaries of GitHub, an issue, a scale."""
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from xml.etree import ElementTree
@@ -121,9 +122,10 @@ def test_any_text_is_xml_and_says_the_same_in_characters_that_show(text: str) ->
 def test_each_class_of_finding_is_annotated_once() -> None:
     lines = annotations([invalid(finding(), finding("G1c", None)), invalid(finding()), report(Verdict.VACUOUS)])
     assert len(lines) == 3
-    assert lines[0].startswith("::error title=G0 (2 of 3 runs)::It broke. Repeat it: seamark replay store/x/1")
-    assert lines[1].startswith("::warning title=G1c (1 of 3 runs)::")
-    assert lines[2] == "::warning title=VACUOUS (1 of 3 runs)::because"
+    title, text = "Dirty write (G0) in 2 of 3 runs", "It broke. Repeat it: seamark replay store/x/1"
+    assert lines[0].startswith(f"::error title={title}::{text}")
+    assert lines[1].startswith("::warning title=Circular information flow (G1c) in 1 of 3 runs::")
+    assert lines[2] == "::warning title=VACUOUS in 1 of 3 runs::because"
     assert annotations([report(Verdict.VALID)]) == []
 
 
@@ -161,7 +163,7 @@ def test_a_summary_is_appended_where_there_is_one(tmp_path: Path) -> None:
 def test_the_summary_has_the_tables() -> None:
     fault = FaultRow(kind="pause", planned=2, begun=2, effective=1, ok=5, fail=0, info=1)
     text = summary(report(Verdict.INVALID, findings=(finding(),), promises=(promise(),), faults=(fault,), **RUN))
-    assert "| G0 | P-1 | 1 | It broke. |" in text
+    assert "| Dirty write \\(G0\\) | P-1 | 1 | It broke. |" in text
     assert "| pause | 2 | 1 | 5 | 0 | 1 |" in text
     assert "| P-1 | It keeps its word. | holds | 12 |" in text
     assert "`seamark replay store/x/1" in text
@@ -204,7 +206,9 @@ def test_a_batch_is_sorted_by_finding_and_links_its_runs(tmp_path: Path) -> None
     runs = [invalid(finding("rare", None)), invalid(finding("G0"), finding("rare", None))]
     runs += [report(Verdict.VALID, promises=(promise(),), **RUN | {"run": str(tmp_path / "a b" / "2"), "seed": 8})]
     html = batch_page(batch(Verdict.INVALID), runs, tmp_path / "batches" / "1")
-    assert "Dirty write (G0) in 1 of 3 runs: It broke." in html
+    assert "<h1>It broke.</h1>" in html
+    assert re.search(r"<dt>promised</dt><dd><b>P-1</b> ", html)
+    assert re.search(r"<b>Dirty write \(G0\)</b>: .+>in 1 of 3 runs: ", html)
     # Though the other is in more of them: a promise is broken.
     assert html.index("<b>Dirty write (G0)</b>") < html.index("<b>Rare</b>")
     assert 'href="../../a%20b/2/report.html"' in html
