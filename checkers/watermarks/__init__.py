@@ -1,1 +1,1 @@
-"""Watermarks as consistent cuts: readers in the dependency graph. Begin at check.py."""
+"""Watermarks as consistent cuts: readers in the dependency graph. Begin with check.py."""

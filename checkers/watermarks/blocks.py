@@ -1,11 +1,11 @@
-"""A long log cut by keys: the edges of one block (checkers/columns/blocks.py), renumbered to the whole log.
+"""The edges of one block of a long log (checkers/columns/blocks.py), renumbered to the whole log.
 
 Every edge of a watermark is about one key (checkers/watermarks/edges.py, theory of operation), and each block has all
 watermarks, with the same numbers.
 
-Only a torn unit is about several keys. The operations that each watermark newly contains are found by block, and
-joined as *packed int64*: a watermark and an operation, both below 2**31, in one number, ascending, so that all
-operations of one watermark are neighbours.
+Only a torn unit is about several keys. The operations that each watermark newly contains are found by block, and joined
+as *packed int64*: a watermark and an operation, both below 2**31, in one number, ascending, so that all operations of
+one watermark are neighbours.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -35,7 +35,10 @@ def blocks(deliveries: Deliveries, writes: SourceWrites, block_rows: int = BLOCK
 def edges_of(
     deliveries: Deliveries, writes: SourceWrites, contract: StreamContract, block: Block, elsewhere: Int64s = NO_PLACES
 ) -> WatermarkEdges:
-    """The edges of one block, renumbered to the whole log and source; `elsewhere` are places of the whole source."""
+    """The edges of one block, renumbered to the whole log and source.
+
+    `elsewhere` has a place for each write of the source.
+    """
     inside = inner_edges(deliveries, writes, contract, block, elsewhere)
     return replace(inside, into=_outside(inside.into, block), out=_outside(inside.out, block))
 
@@ -43,13 +46,13 @@ def edges_of(
 def inner_edges(
     deliveries: Deliveries, writes: SourceWrites, contract: StreamContract, block: Block, elsewhere: Int64s = NO_PLACES
 ) -> WatermarkEdges:
-    """The edges of one block, by its own rows; operations and watermarks have their global numbers."""
+    """The edges of one block, with its own row numbers; operations and watermarks have their global numbers."""
     places = elsewhere[block.writes] if len(elsewhere) else elsewhere
     return watermark_edges(events_of(deliveries, block.events), writes_of(writes, block.writes), contract, places)
 
 
 def packed(links: Links) -> Int64s:
-    """The watermark and the operation of each edge as a packed int64, ascending. Repeated edges are repeated."""
+    """The watermark and the operation of each edge as a packed int64, ascending. Duplicates stay."""
     pairs: Int64s = links.mark << 32 | links.op
     pairs.sort()
     return pairs
@@ -61,16 +64,16 @@ def once(pairs: Int64s) -> Int64s:
 
 
 def repeated(pairs: Int64s) -> Int64s:
-    """The watermarks of packed pairs that occur more than once."""
+    """The watermarks of packed pairs that occur more than once, ascending."""
     return distinct(pairs[1:][pairs[1:] == pairs[:-1]] >> 32)
 
 
 def by_marks(
     work: Callable[[Int64s], R], parts: Sequence[Int64s], *, count: int, threads: int, block_rows: int = BLOCK_ROWS
 ) -> Iterator[R]:
-    """The results of `work` on the packed pairs of all parts together, in `threads` threads, in order.
+    """The results of `work` on the packed pairs of all parts, merged, in order; computed in `threads` threads.
 
-    Each call gets the pairs of some of the `count` watermarks, which are sorted in the cache, and take little memory.
+    Each call gets the pairs of some of the `count` watermarks, few enough to be sorted in the cache.
     """
     steps = sum(map(len, parts)) // block_rows + 1
     cuts = (np.arange(steps + 1) * count // steps) << 32

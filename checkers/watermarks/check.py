@@ -1,10 +1,10 @@
 """Watermarks as consistent cuts, checked in the dependency graph of the transactions, with watermarks as readers.
 
-The chain: `task` (each stream by itself, from rows to edges; each chunk of transactions as in
-`transactions.check`) -> shuffle by key -> shuffle by slice -> `certificate` (proof without a search) -> the residual
-graph, to `cycles.classes`. Timestamps of the system are only needed for where sessions begin, what a cut by position
-closes, and the order of versions if reads do not show it. The driver holds windows, counts, and some numbers for
-each watermark, never a row; and four numbers for each version that only subscribers order (`order_elsewhere`).
+The steps: `task` (each stream by itself, from rows to edges; each chunk of transactions as in `transactions.check`) ->
+shuffle by key -> shuffle by slice -> `certificate` (proof without a search) -> the residual graph, to `cycles.classes`.
+Timestamps of the system are only needed for where sessions begin, what a cut by position closes, and the order of
+versions if reads do not show it. The driver holds windows, counts, and some numbers for each watermark, never a row;
+and four numbers for each version that only subscribers order (`order_elsewhere`).
 
 Witnesses are watermarks that newly contain a committed write: of torn-watermark those of two keys of one operation, of
 intermediate-watermark those of two versions of a key by one; of split- and fork-watermark and order-watermark those
@@ -83,13 +83,13 @@ class Options:
     order: Order = ORDER
     initial: Initial = EMPTY
     slice_ids: int = certificate.SLICE_IDS
-    partitions: int | None = None  # None: as many as there is work for.
+    partitions: int | None = None  # None: chosen by the amount of work.
     residual_edges: int = RESIDUAL_EDGES
     stretches: Stretches | None = None  # The history has several generations at once: cycles leave the check undecided.
 
 
 def check(history: Path, context: Context) -> Judgement:
-    """The judgement of the watermarks against what the promises of transactions, and of this check, forbid.
+    """The judgement of the watermarks. Forbidden is what promises about transactions, or naming this check, forbid.
 
     Raises HistoryError if a file is damaged.
     """
@@ -100,7 +100,7 @@ def check(history: Path, context: Context) -> Judgement:
 
 
 def check_locked(history: Path, context: Context) -> Judgement:
-    """The judgement of the watermarks against what the promises that name this check forbid. Raises HistoryError."""
+    """The judgement of the watermarks. Forbidden is what promises that name this check forbid. Raises HistoryError."""
     return _of_classes(history, context, _forbidden_by(context, (LOCKED,)))
 
 
@@ -123,7 +123,7 @@ def _of_classes(history: Path, context: Context, classes: frozenset[str]) -> Jud
 def check_source(source: Path, history: Path, contract: StreamContract, engine: Engine, options: Options) -> Judgement:
     """The judgement of the operations in `source` with the streams in `history`; usually they are one directory.
 
-    Raises HistoryError if a file is damaged. The findings are the same for every engine.
+    Raises HistoryError if a file is damaged. The findings are the same on every engine.
     """
     logs = stream_logs(history, contract)
     if contract.cut == "unknown" or not logs:
@@ -139,7 +139,7 @@ def check_source(source: Path, history: Path, contract: StreamContract, engine: 
     derive = partial(derived, contract=contract, threads=threads, is_of_stretches=is_of_stretches)
     look = partial(received_of, contract=contract, known=known)
     may_agree = len(parts) > 1 and shows_order(contract)
-    if may_agree and is_of_stretches:  # Some stretches lack the reads that show an order: it is sought beforehand.
+    if may_agree and is_of_stretches:  # Some stretches lack the reads that show an order, so it is computed before.
         known = Known(known.placement, agreed(engine.over(parts).map(look).collect()))
     held, summaries = _derived(parts, partial(derive, known=known), engine)
     if may_agree and not is_of_stretches and any(one.loose_count for one in summaries):
@@ -154,7 +154,7 @@ def check_source(source: Path, history: Path, contract: StreamContract, engine: 
 def _derived(
     parts: Sequence[StreamPart], derive: Callable[[StreamPart], Noted[Derived, Summary]], engine: Engine
 ) -> tuple[Dataset[Derived], list[Summary]]:
-    """The contribution of each log, and its summary for the driver, by number."""
+    """The contribution of each log; and the logs' summaries for the driver, sorted by number."""
     held = engine.over(parts).map(derive).keep()
     summaries = held.notes()
     return held.items(), sorted(summaries, key=lambda one: int(one.marks.log[0]) if len(one.marks.log) else -1)
@@ -166,7 +166,7 @@ def _nothing(unknown: dict[str, str], facts: dict[str, Json]) -> Judgement:
 
 
 class _Check:
-    """One judgement, after all streams have delivered their summaries."""
+    """The judgement of a history, after the summaries of all streams have arrived."""
 
     def __init__(
         self,
@@ -255,7 +255,7 @@ class _Check:
         }
 
     def _chances(self, tally: Counter[str]) -> Chances:
-        """The chances to see each kind of class; over all generations, if the history is one of stretches."""
+        """The chances to see each kind of class; for a history of stretches over all its generations."""
         marks, node, stretches = self.marks, self.node, self.options.stretches
         chains = np.unique(np.stack((node, marks.chain)), axis=1)[0]
         is_shared = (np.bincount(chains, minlength=int(node.max(initial=-1)) + 1) > 1)[node]
@@ -271,7 +271,7 @@ class _Check:
         return chances(marks, is_shared, stretches, entered=entered, passing=passing, has_kind=has_kind)
 
     def _first_after(self) -> Int64s | None:
-        """For each watermark the index of the first operation invoked after its receipt; None if irrelevant."""
+        """For each watermark the first operation invoked after its receipt; None if real time does not order reads."""
         if self.contract.realtime != "reads":
             return None
         order = np.argsort(self.marks.seq, kind="stable")
@@ -281,7 +281,7 @@ class _Check:
         return result
 
     def _readers(self) -> Readers:
-        """The reads as of a position, with the watermarks that share their node."""
+        """The reads as of a position, each with the node of the watermarks at that position."""
         sources = [source for source in self.sources if may_read_as_of(source)]
         parts = self.engine.over(sources).map(as_of).collect() if sources else []
         op = np.concatenate([np.empty(0, np.int64), *(op for op, _ in parts)])
@@ -304,7 +304,7 @@ class _Check:
     def _residual(
         self, inferred: Dataset[Inference], windows: certificate.Windows, ends: certificate.Ends
     ) -> Edges | int:
-        """The edges that no certificate covers; their number, if they are too many."""
+        """The edges that no certificate covers; only their number, if they are too many."""
         count = edge_count(inferred, windows, ends)
         return count if count > self.options.residual_edges else edges_inside(inferred, windows, ends)
 
@@ -332,7 +332,7 @@ class _Check:
 
 
 def witnesses(seen: Chances) -> dict[str, int]:
-    """The number of watermarks that could have shown each class."""
+    """For each class the number of watermarks that could have shown it."""
     needed = {
         ORDERED: seen.shared,
         INTERMEDIATE: seen.passing,

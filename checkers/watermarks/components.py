@@ -16,17 +16,17 @@ from checkers.watermarks.numbering import Watermarks, chain_pairs
 from checkers.watermarks.task import Detail, Placed
 from harness.core.columns import Bools, Int64s
 
-COMPONENTS: Final = 64  # The number of components searched for names, the smallest first. All are counted.
-STEPS: Final = 30_000  # A component with more is not searched: then the answer is unknown.
+COMPONENTS: Final = 64  # The number of components, smallest first, whose cycles are named. All are counted.
+STEPS: Final = 30_000  # A component with more steps is not searched, and the answer is unknown.
 DEPENDENCIES: Final = (WW, WR, RW)
 
-Details = Callable[[Int64s, Int64s], Sequence[Detail]]  # From operations and watermarks to the edges between them.
-Processes = Callable[[Int64s], tuple[Int64s, Int64s]]  # From operations to the ok ones, ascending, and their processes.
+Details = Callable[[Int64s, Int64s], Sequence[Detail]]  # Finds the edges between given operations and watermarks.
+Processes = Callable[[Int64s], tuple[Int64s, Int64s]]  # The ok ones of given operations, ascending; their processes.
 
 
 @dataclass(frozen=True, slots=True)
 class ShownCycle:
-    """A cycle by the identity of its nodes: operations, or nodes of watermarks where `is_mark` is true.
+    """A cycle, with each node by its identity: an operation, or where `is_mark` is true a node of watermarks.
 
     `count` components have one of its class. `is_secondary`: the clients' operations alone have a cycle there, too.
     """
@@ -49,7 +49,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class _Graph:
-    """The residual graph, whose n indexes are numbers of nodes (checkers/watermarks/numbering.py)."""
+    """The residual graph. Its n indexes are numbers of nodes (checkers/watermarks/numbering.py)."""
 
     whole: Residual
     is_mark: Bools  # (n,)
@@ -65,7 +65,7 @@ def search(
     details: Details,
     processes: Processes,
 ) -> Found:
-    """The classes of all cycles through watermarks in the graph of those edges."""
+    """All classes of cycles through watermarks in the graph of those edges."""
     graph = _graph(edges, places)
     groups = _components(graph)
     chosen = np.sort(np.concatenate(groups)) if groups else np.empty(0, np.int64)
@@ -93,7 +93,7 @@ def search(
 
 
 def may_be_cyclic(edges: Edges, places: Placed, forbidden: frozenset[str]) -> bool:
-    """True if a cycle through watermarks may be of a forbidden class, by the kinds of its edges alone. O(n)."""
+    """True if the kinds of the edges allow a cycle through watermarks of a forbidden class. O(n)."""
     graph = _graph(edges, places)
     whole, kinds = graph.whole, kinds_of(forbidden)
     is_kept = (whole.kinds & kinds != 0) | graph.is_mark[whole.source] | graph.is_mark[whole.target]
@@ -106,7 +106,7 @@ def _rank(cycle: ShownCycle) -> tuple[bool, int, int, tuple[int, ...]]:
 
 
 def _graph(edges: Edges, places: Placed) -> _Graph:
-    # Edges without these kinds are edges of watermarks: they are kept for the components, and detailed later.
+    # Other edges are those of watermarks: they are kept for the components, and get their details later.
     is_client = edges.kinds & (WW | WR | RW) != 0
     is_mark = [places.numbering.known(column.astype(np.int64))[0] for column in (edges.source, edges.target)]
     whole = merged(take(edges, is_client | is_mark[0] | is_mark[1]))
@@ -114,7 +114,7 @@ def _graph(edges: Edges, places: Placed) -> _Graph:
 
 
 def _components(graph: _Graph) -> list[Int64s]:
-    """The nodes of each component with a watermark and more than one node, with real time, the smallest first."""
+    """The nodes of each component with a watermark and another node, the smallest component first; real time counts."""
     whole, size = graph.whole, len(graph.is_mark)
     time = time_steps(whole.index, whole.end, graph.is_mark)
     source, target = np.append(whole.source, time.source), np.append(whole.target, time.target)
@@ -125,9 +125,9 @@ def _components(graph: _Graph) -> list[Int64s]:
 def _links(
     places: Placed, marks: Watermarks, details: Sequence[Detail], members: Int64s
 ) -> dict[int, list[tuple[int, Step]]]:
-    """The steps through watermarks by node: the one that a chain step leaves, or the one of an in or out edge.
+    """The steps through watermarks, by node: chain steps by their source, in and out edges by their watermark.
 
-    Each with the operation at its other end, or for a chain the node; its own ends are not set yet.
+    Each comes with the operation at its other end, or for a chain step the node; its own ends are not set yet.
     """
     result: dict[int, list[tuple[int, Step]]] = {}
     for detail in details:
@@ -166,7 +166,7 @@ def _component(
             if there is not None:
                 source_at, target_at = (there, at) if step.kind == IN else (at, there)
                 steps.append(replace(step, source=source_at, target=target_at))
-    # In one order for every engine.
+    # The order is the same on every engine.
     steps = sorted(
         dict.fromkeys(steps), key=lambda step: (step.source, step.target, step.kind, step.chain, step.place, step.key)
     )
@@ -176,7 +176,10 @@ def _component(
 
 
 def _client_step(graph: _Graph, nodes: Int64s, one: int, two: int, kinds: int) -> Step | None:
-    """A dependency between operations; or a step into or out of watermarks, for a read that is one node with them."""
+    """The step for a dependency between two nodes; None if both are nodes of watermarks.
+
+    If one is, the other is a read that shares its node, and the step leads into or out of watermarks.
+    """
     kind = next(kind for kind in DEPENDENCIES if kinds & kind)
     into, out = bool(graph.is_mark[nodes[two]]), bool(graph.is_mark[nodes[one]])
     if not into and not out:

@@ -22,7 +22,7 @@ from harness.core.promises import StreamContract
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CoverageEvents:
-    """h coverage events, sorted by (chain, key), then row. Each is in one chain and about one key.
+    """h coverage events, sorted by chain and key, then row. Each concerns one key in one chain.
 
     A row is a coverage event in the chain of its partition and in that of the whole stream.
 
@@ -37,15 +37,15 @@ class CoverageEvents:
     broken: Int64s  # the row of the last break of the key up to there; -1 without one
     at: Int64s
     until: Int64s
-    write: Int64s  # the row of the source that it shows; UNKNOWN if that is not known, or nobody wrote it
+    write: Int64s  # the row of the source that it shows; UNKNOWN if not known, or if no operation wrote it
     age: Int64s  # of that version; UNKNOWN if it has no place in the order
-    is_delivered: Bools  # a row of the stream, rather than of a backfill or a state
-    is_shown: Bools  # an event of the log, rather than a state
-    moment: Int64s  # everything at lower moments is contained with it (see `moments`); -1: no claim
+    is_delivered: Bools  # a row of the stream, not of a backfill or a state
+    is_shown: Bools  # an event of the log, not a state
+    moment: Int64s  # whatever contains it contains all lower moments (see `moments`); -1: not known
 
 
 class KeyCoverage:
-    """Key coverage: the columns and indexes from which all coverage events of one log are derived."""
+    """The columns and indexes from which all coverage events of one log are derived."""
 
     def __init__(
         self,
@@ -64,11 +64,11 @@ class KeyCoverage:
         self.breaks = Breaks(self)
 
     def places(self, line: Int64s, row: Int64s, position: Int64s, *, above: bool) -> tuple[Int64s, Int64s]:
-        """Chain and place of the first watermark of each line after `row` that closes `position`, if positions matter.
+        """Chain and place of each line's first watermark after `row` that closes `position`, if the cut is by position.
 
-        The place is the chain's length if none of the same session does: a session that continues elsewhere is sent
-        again what no watermark had contained. `above`: an event at a watermark is not closed by it. An unknown position
-        is closed by all.
+        The place is the chain's length if the session has no such watermark: if it continues elsewhere, it is sent
+        again what no watermark contained. `above`: the watermark must be above the position. An unknown position is
+        closed by every watermark.
         """
         chain, place = self.marks.first_after(line, row)
         if self.contract.cut == "position":
@@ -86,11 +86,11 @@ class KeyCoverage:
         return GroupIndex(self.marks.chain[self.marks.order], self.marks.position[self.marks.order])
 
     def untils(self, line: Int64s, chain: Int64s, code: Int64s, row: Int64s) -> Int64s:
-        """The place of the last watermark of each chain before the next break of the key after `row`."""
+        """The place of the last watermark of each chain before the first break of the key after `row`."""
         broken = self.breaks.following(self.marks.unit_of_line[line], code, row)
         last: Int64s = (self.marks.length() - 1)[chain]
         ends = np.flatnonzero(broken != NEVER)
-        # A session may begin with a watermark: that also comes after the break.
+        # A session may begin with a watermark: its own row is then the break, and it counts as after it.
         where, place = self.marks.first_after(line[ends], broken[ends] - 1)
         is_cut = where == chain[ends]
         cut = ends[is_cut]
@@ -103,7 +103,7 @@ class Breaks:
 
     def __init__(self, coverage: KeyCoverage) -> None:
         d, self._unit, self._marks = coverage.deliveries, coverage.unit, coverage.marks.rows
-        # Not the key coverage itself, which holds this: a reference cycle stays in memory long after its block is done.
+        # No reference to `coverage`, which refers to this: a reference cycle outlives its block for long.
         self._span_of_key, self._keys = coverage.span, max(1, len(coverage.order.keys))
         is_break = is_marker(d)
         is_first = np.zeros(len(d.kind), np.bool_)
@@ -127,31 +127,31 @@ class Breaks:
             yield self._key, unit * self._keys + code
 
     def following(self, unit: Int64s, code: Int64s, row: Int64s) -> Int64s:
-        """The row of the first break of each key after `row`; NEVER without one."""
+        """The row of the first break of each key after `row`; NEVER if there is none."""
         found = [index.first(group, row, above=True) for index, group in self._groups(unit, code)]
         result: Int64s = np.minimum.reduce([np.where(each < 0, NEVER, each) for each in found])
         return result
 
     def watched(self, opens: Int64s) -> Int64s:
-        """The openings that a watermark follows before everything is opened anew."""
+        """Those of the openings that a watermark follows before the next opening of everything."""
         unit, marks = self._unit, self._marks
         mark = GroupIndex(unit[marks], marks, marks).first(unit[opens], opens)
         over = self._anew.first(unit[opens], opens, above=True)
         return opens[(mark >= 0) & ((over < 0) | (mark < over))]
 
     def before(self, unit: Int64s, code: Int64s, row: Int64s) -> Int64s:
-        """The row of the last break of each key up to `row`; -1 without one."""
+        """The row of the last break of each key at or before `row`; -1 if there is none."""
         found = [index.last_before(group, row, or_equal=True) for index, group in self._groups(unit, code)]
         result: Int64s = np.maximum.reduce(found)
         return result
 
 
 def coverage_events(coverage: KeyCoverage, shown: Int64s) -> CoverageEvents:
-    """All coverage events; `shown` (n,) is the row of the source that each event shows.
+    """All coverage events. `shown` (n,) is the row of the source that each event of the log shows.
 
     O(n log n), and for each opening before a watermark the keys of the source.
     """
-    # Everything from here on is in this order, without further sorts.
+    # All later steps keep this order, and need no further sorts.
     every = ordered_by(concat([_rows(coverage, shown), _states(coverage)]), "group", "row")
     is_unknown = every.is_shown & (every.write == UNKNOWN)
     until = np.minimum(every.until, _until_unknown(every, is_unknown))
@@ -162,12 +162,12 @@ def coverage_events(coverage: KeyCoverage, shown: Int64s) -> CoverageEvents:
 
 
 def moments(position: Int64s, *, with_it: bool) -> Int64s:
-    """The moment just after each position (`with_it`), or just before: the state that includes it, or does not yet."""
+    """A number for the state just after each position (`with_it`), or just before; such numbers ascend in time."""
     return position * 2 + with_it
 
 
 def _begins(every: CoverageEvents, is_unknown: Bools) -> Bools:
-    """True for coverage events that begin coverage: the first since the last break or the last unknown version."""
+    """True for events that begin coverage: the first of a key since the last break or unknown version."""
     since = every.broken
     if is_unknown.any():
         group = np.cumsum(first_of_each(every.group)) - 1
@@ -180,7 +180,7 @@ def _begins(every: CoverageEvents, is_unknown: Bools) -> Bools:
 
 
 def _rows(coverage: KeyCoverage, shown: Int64s) -> CoverageEvents:
-    """The events that show a version for the first time in their session, and every row of a backfill."""
+    """Coverage events for rows that are the first of their session to show a version, and for all backfill rows."""
     d, order = coverage.deliveries, coverage.order
     rows = np.flatnonzero(is_kind(d.kind, (ROW, BACKFILL)) & (coverage.code >= 0))
     is_first = np.zeros(len(rows), np.bool_)
@@ -200,7 +200,7 @@ def _rows(coverage: KeyCoverage, shown: Int64s) -> CoverageEvents:
     is_over = (before >= 0) & is_kind(d.kind[before], ENDS)
     received = np.where(is_early, before, rows)
     exclusive = coverage.contract.closed == "<"
-    # A row of a backfill shows the state with which its session begins: no watermark below that contains it.
+    # A backfill row shows the state with which its session begins: no watermark below that state contains it.
     is_state = is_open & (d.kind[rows] == BACKFILL)
     closing = np.where(is_state, np.where(position == NEVER, start, np.maximum(position, start)), position)
     chain, at = coverage.places(line, received, closing, above=exclusive)
@@ -224,7 +224,7 @@ def _rows(coverage: KeyCoverage, shown: Int64s) -> CoverageEvents:
 
 
 def _states(coverage: KeyCoverage) -> CoverageEvents:
-    """The states with which sessions begin: one coverage event for each opening and key, even of an unknown version."""
+    """Coverage events for the states with which sessions begin: one per opening and key, also if it is unknown."""
     d = coverage.deliveries
     opens = coverage.breaks.watched(np.flatnonzero((d.kind == OPEN) & (d.position != NEVER)))
     owner, code = _meant(coverage, opens)
@@ -252,7 +252,7 @@ def _states(coverage: KeyCoverage) -> CoverageEvents:
 
 
 def _meant(coverage: KeyCoverage, opens: Int64s) -> tuple[Int64s, Int64s]:
-    """The keys that each opening is about: pairs of a place in `opens` and a key of the source."""
+    """Pairs of a place in `opens` and a key of the source that this opening covers."""
     d, keys = coverage.deliveries, np.arange(len(coverage.order.keys))
     by_span = ordered(coverage.span)[0]
     spans = coverage.span[by_span]
@@ -267,7 +267,7 @@ def _meant(coverage: KeyCoverage, opens: Int64s) -> tuple[Int64s, Int64s]:
 
 
 def _lines(coverage: KeyCoverage, unit: Int64s, span: Int64s) -> tuple[Int64s, Int64s]:
-    """The lines that speak for keys of those units and partitions, and the input row of each: at most two per row."""
+    """The lines whose watermarks cover keys of each unit and partition, and the row of each: at most two per row."""
     whole = coverage.marks.line_of(unit, np.full(len(unit), WHOLE))
     if not np.any(span >= 0):
         owner = np.flatnonzero(whole >= 0)
@@ -278,14 +278,14 @@ def _lines(coverage: KeyCoverage, unit: Int64s, span: Int64s) -> tuple[Int64s, I
 
 
 def _until_unknown(every: CoverageEvents, is_unknown: Bools) -> Int64s:
-    """For each coverage event the place before the first watermark that contains a later unknown version."""
+    """For each coverage event the place before the first watermark with a later unknown version of the key."""
     if not is_unknown.any():
         return every.until
     group = codes(every.group)
     order = ascending(group, -every.row)
     top = int(max(every.at.max(initial=0), every.until.max(initial=0))) + 3
     height = np.where(is_unknown[order], every.at[order], top - 1)
-    # Groups descend in this number, so that the running minimum of a group is below all of those before it.
+    # Groups descend in `base`, so that each group's running minimum is below those of all groups before it.
     base = (int(group.max(initial=0)) - group[order]) * top
     result = np.empty(len(group), np.int64)
     result[order] = np.minimum.accumulate(base + height) - base - 1

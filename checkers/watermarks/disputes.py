@@ -1,19 +1,19 @@
-"""Independent on purpose: a definition of what one opinion on a stream had to see of the other's findings.
+"""Independent on purpose: a definition of which findings one opinion on a stream had to share with the other.
 
 It consults neither the graph of watermarks nor the stream rules. An operation that is torn or split gives the graph a
 cycle if a watermark contains one of its rows, and the same watermark, or one of the same node, lacks another. Positions
-show the same if they are known. So what only one of the two saw is expected if the definition left the other nothing to
-see:
+show the same if they are known. So a finding of one opinion alone is expected if the definition left the other nothing
+to see:
 1. A watermark contains a row that came before it in its session, and that it closes if the cut is by position.
 2. It lacks a version of a key that it covers if no event had shown that, and either it came later in the session, or it
-   is next, in the order of versions, to what had been shown. A version that never came and has no such place does not
+   is next, in the order of versions, to the newest one shown. A version that never came and has no such place does not
    count as missing.
 3. Watermarks of two subscribers are one node at equal positions; without a common position there is none.
 4. Rules judge what watermarks close; they do not judge an operation without position, or above all watermarks.
 
 Plain loops over the events of a few keys. If it is in doubt what a watermark covered (an event that shows an unknown
-value, a marker in the session, a watermark that went back), nothing had to be seen: some disputes are not reported,
-and none is made up.
+value, a marker in the session, a watermark that went back), nothing had to be seen: some disputes are not reported, and
+none is made up.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -52,7 +52,7 @@ APART: Final = "expected: no watermark that contains it is one node with one tha
 OPEN_POSITION: Final = "expected: no watermark there closes its position"
 SHARED: Final = "expected: a watermark is one for all subscribers there, of whom another may have received it"
 
-Why = Callable[[Finding], str]  # The reason why the other opinion need not have seen it; SEEN if it had to.
+Why = Callable[[Finding], str]  # For a finding the reason why the other opinion need not share it; SEEN if it had to.
 Columns = TypeVar("Columns", Deliveries, SourceWrites)
 _Rank = tuple[int, int, int]
 
@@ -86,7 +86,7 @@ class _Write:
 
 
 class Definition:
-    """The contents of watermarks, and what they lack, for a stream beside its source."""
+    """What watermarks contain and lack, for a stream and its source."""
 
     def __init__(self, deliveries: Deliveries, writes: SourceWrites, contract: StreamContract) -> None:
         self.contract = contract
@@ -102,7 +102,7 @@ class Definition:
         self.is_steady = self._never_goes_back()
 
     def torn(self, finding: Finding) -> str:
-        """The reason why the graph need not have seen a torn unit of the rules; SEEN if it had to."""
+        """The reason why the graph need not have seen a torn unit that the rules found; SEEN if it had to."""
         shown = [event for event in self.events if event.seq in finding.events]
         marks = [event for event in shown if event.kind == WATERMARK]
         for mark in marks:
@@ -116,7 +116,7 @@ class Definition:
         return WHOLE
 
     def split(self, finding: Finding) -> str:
-        """The reason why the graph need not have seen a split view of the rules; SEEN if it had to."""
+        """The reason why the graph need not have seen a split view that the rules found; SEEN if it had to."""
         reason = APART
         for row in (event for event in self.events if event.seq in finding.events):
             write = self._write_of(row)
@@ -136,9 +136,9 @@ class Definition:
         return SEEN if is_closed else OPEN_POSITION
 
     def _one_node(self, row: _Event) -> Iterator[tuple[_Event, _Event]]:
-        """Pairs of the first watermark that contains a row, and another subscriber's of the same node.
+        """Pairs of the first watermark that contains a row, and a watermark of another subscriber on the same node.
 
-        One pair for each session of others.
+        One pair for each session of other subscribers.
         """
         if not self.contract.is_position_global:
             return
@@ -167,7 +167,7 @@ class Definition:
         return is_in and not is_interrupted and self.is_steady
 
     def _lacks(self, mark: _Event, write: _Write) -> bool:
-        """True if that watermark certainly lacks that write, and the place of the write is known."""
+        """True if that watermark certainly lacks that write, whose place among the versions is known."""
         of_key = [event for event in self.events if event.kind in (ROW, BACKFILL) and event.key == write.key]
         heard = [event for event in of_key if event.subscriber == mark.subscriber or self.is_shared]
         before = [event for event in heard if event.at < mark.at]
@@ -187,7 +187,7 @@ class Definition:
         return (bool(later) and self.contract.versions == "every") or self._is_next(write, before, start)
 
     def _start(self, mark: _Event, *, until: _Event) -> int | None:
-        """The position with which the mark's session began, if it opened everything and no other marker came.
+        """The position with which the mark's session began; None unless it opened everything, without another marker.
 
         Markers after `until` do not count.
         """
@@ -196,7 +196,7 @@ class Definition:
         return markers[0].position if is_whole and markers[0].position != NEVER else None
 
     def _is_covered(self, mark: _Event, write: _Write, before: Sequence[_Event], start: int) -> bool:
-        """True if it is certain what the session held of the write's key, and that this excludes the write."""
+        """True if the session certainly covered the write's key, and what it held of the key excludes the write."""
         mine = [event for event in before if _is_same_session(event, mark)]
         is_known = all(self._write_of(event) is not None and event.kind == ROW for event in before)
         if not is_known or NEVER in (write.position, mark.position) or self._is_early(write.position, start):
@@ -209,7 +209,7 @@ class Definition:
         return first is not None and self._contains(mark, first) and start < first.position < write.position
 
     def _is_next(self, write: _Write, before: Sequence[_Event], start: int) -> bool:
-        """True if that version is next to the newest one shown, or held at the session's start."""
+        """True if that version is the next after the newest one shown, or after that held at the session's start."""
         of_key = [each for each in self.writes if each.key == write.key]
         held = [self._write_of(event) for event in before] + [
             each for each in of_key if self._is_early(each.position, start)
@@ -225,7 +225,7 @@ class Definition:
         return self._markers.get((event.subscriber, event.session), [])
 
     def _is_early(self, position: int, start: int) -> bool:
-        """True if that position is part of what a session begins with."""
+        """True if that position is part of the state with which a session begins."""
         return position < start or (position == start and self.contract.resume == "after")
 
     def _closes(self, mark: _Event, position: int) -> bool:
@@ -247,7 +247,7 @@ class Definition:
 
 
 def why(history: Path, contract: StreamContract) -> Why:
-    """A function that answers for findings of one history, whose files it reads at the first call."""
+    """A function that gives the reason for findings of one history. It reads the files at the first call."""
     ask: dict[str, Callable[[Definition, Finding], str]] = {
         "torn-unit": Definition.torn,
         "split-view": Definition.split,
@@ -268,7 +268,7 @@ def why(history: Path, contract: StreamContract) -> Why:
 
 
 def _columns(history: Path, contract: StreamContract) -> tuple[Deliveries, SourceWrites]:
-    """The events of all subscribers, in order of receipt, and the writes, with positions and ranks."""
+    """The events of all subscribers, in order of receipt; and the writes, with positions and ranks."""
     parts = [read_deliveries(log) for log in stream_logs(history, contract)]
     writes = read_writes(history)
     ranked = read_ranked(history, placed(writes, merged([placement(part, writes) for part in parts])))

@@ -1,4 +1,4 @@
-"""The edges between transactions and watermarks of one log, by what each watermark contains and lacks.
+"""The edges between transactions and watermarks of one log, from what each watermark contains and lacks.
 
 Theory of operation. A watermark W reads the state that results from the rows that it contains.
 1. W contains a row that was received before it, in its chain, and that it closes (`cut: position`), or whatever its
@@ -7,7 +7,7 @@ Theory of operation. A watermark W reads the state that results from the rows th
    one chain, writer(v) precedes the first of the run, and the last of it precedes the writer of the version after v.
 3. From delivery, if every version is sent: the writer of a row precedes f; and the last watermark before f at which the
    key was covered precedes the writer, because it lacks the row, and the row came. Not so for rows of a backfill, and
-   for what a session began with.
+   for the state with which a session began.
 4. Watermarks of a chain precede each other in their order, and nothing more is needed: every other edge follows.
 5. Coverage of a key begins with the opening of its session, if the state at its position is known, else with the first
    row after it. It ends with a gap marker, with any marker that ends a session, and with a row that shows an unknown
@@ -32,9 +32,9 @@ from harness.core.promises import StreamContract
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Links:
-    """Edges between operations and watermarks, e of them, unordered; an edge may occur twice, by different rows.
+    """e edges between operations and watermarks, in no order; an edge may occur twice, by different rows.
 
-    `row` is the event of the log that shows it, UNKNOWN for one that follows from versions alone; `version` is the row
+    `row` is the event of the log that shows the edge, UNKNOWN if it follows from versions alone; `version` is the row
     of the source that the operation wrote.
     """
 
@@ -62,7 +62,7 @@ class WatermarkEdges:
     order: KeyOrder
     into: Links
     out: Links
-    new: Links  # what each watermark newly contains, by version; one per operation and key
+    new: Links  # each watermark and the versions that it newly contains; one per operation and key
     witnesses: Int64s
     passing: Links
 
@@ -70,9 +70,9 @@ class WatermarkEdges:
 def watermark_edges(
     deliveries: Deliveries, writes: SourceWrites, contract: StreamContract, elsewhere: Int64s = NO_PLACES
 ) -> WatermarkEdges:
-    """The edges of a log, O(rows) of them; without a declared cut there are no nodes. O(n log n).
+    """The edges of a log, O(rows) of them; none if the contract declares no cut. O(n log n).
 
-    `elsewhere` are places of the writes, if any: those of checkers/watermarks/order_elsewhere.py.
+    `elsewhere` has a place for each write of the source, by checkers/watermarks/order_elsewhere.py, or is empty.
     """
     unit = units_of(deliveries, contract)
     marks = marks_of(deliveries, unit, is_cut_known=contract.cut != "unknown")
@@ -116,10 +116,10 @@ def node_pairs(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Runs:
-    """Runs of watermarks of one chain at which a key was covered and `age` its newest version, by group and place.
+    """Runs of watermarks of one chain at which a key was covered and `age` was its newest version.
 
-    They go from place `first` to `last` of the chain. `age` is UNKNOWN if the order of the contained versions is not
-    known.
+    They are sorted by group and place, and go from place `first` to `last` of the chain. `age` is UNKNOWN if the order
+    of the contained versions is not known.
     """
 
     group: Int64s
@@ -132,7 +132,7 @@ class _Runs:
 
 
 def _runs(marks: Marks, seen: CoverageEvents) -> _Runs:
-    """Runs by theory of operation, 2 and 5: the watermarks at which each key was covered, and the version held."""
+    """Runs by theory of operation, 2 and 5: the watermarks at which each key was covered, and the version it had."""
     length = marks.length()
     acts = np.flatnonzero(seen.at < length[seen.chain])
     acts = acts[ascending(seen.group[acts], seen.at[acts])]
@@ -174,7 +174,7 @@ def _segments(marks: Marks, order: KeyOrder, runs: _Runs) -> tuple[Links, Links]
 
 
 def _ordered_elsewhere(marks: Marks, order: KeyOrder, seen: CoverageEvents, elsewhere: Int64s) -> Links:
-    """Edges by theory of operation, 6: out of the last watermark that held a version to the next one's writer."""
+    """Edges by theory of operation, 6: out of the last watermark with a version, to the writer of the next."""
     shown = order_by(order, elsewhere)
     mine = take(seen, ~shown.is_loose()[seen.code])
     is_version = mine.write != UNKNOWN
@@ -184,7 +184,7 @@ def _ordered_elsewhere(marks: Marks, order: KeyOrder, seen: CoverageEvents, else
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Firsts:
-    """The first containment of each known version in each chain."""
+    """The first watermark of each chain that contains each known version."""
 
     group: Int64s
     chain: Int64s
@@ -195,7 +195,7 @@ class _Firsts:
 
 
 def _firsts(deliveries: Deliveries, seen: CoverageEvents) -> _Firsts:
-    """The first containment of each known version in each chain; of several at one watermark the first received."""
+    """The first containment of each known version in each chain; of several at one watermark the one received first."""
     known = np.flatnonzero(seen.write != UNKNOWN)
     at = seen.at[known]
     early = _held_before(deliveries, seen, known)
@@ -220,19 +220,19 @@ def _firsts(deliveries: Deliveries, seen: CoverageEvents) -> _Firsts:
 
 
 def _held_before(deliveries: Deliveries, seen: CoverageEvents, known: Int64s) -> Int64s:
-    """The first place at which coverage of its key had begun with each of the coverage events `known`.
+    """For each of the events `known` the first place at which coverage of its key began with a state that includes it.
 
-    NEVER if there is none, or if that is not before the coverage event itself.
+    NEVER if there is none, or if that is not before the event itself.
 
     Execution: a gap, then x's version at 9 is received, which begins coverage anew; watermark 9. The subscriber resumes
-    at 5, and now is sent x's version at 8 for the first time. Watermark 9 contained it all the same.
+    at 5, and is now sent x's version at 8 for the first time. Watermark 9 contained it all the same.
     """
     result = np.full(len(known), NEVER)
     begins = np.flatnonzero(seen.moment >= 0)
     position = deliveries.position[seen.row[known]]
     queried = np.flatnonzero(seen.is_shown[known] & (position != NEVER))
     moment = moments(position[queried], with_it=True)
-    # Usually no key had been held so early: sessions begin at few moments.
+    # Usually no coverage began that early: sessions begin at few moments.
     is_early = _earliest(seen.moment[begins], seen.at[begins], moment) < seen.at[known[queried]]
     queried, moment = queried[is_early], moment[is_early]
     if not len(queried):
@@ -248,7 +248,7 @@ def _held_before(deliveries: Deliveries, seen: CoverageEvents, known: Int64s) ->
 
 
 def _earliest(begin: Int64s, at: Int64s, moment: Int64s) -> Int64s:
-    """The least place `at` of those that begin at each moment or later; NEVER without one."""
+    """For each `moment` the least `at` among those whose `begin` is that moment or later; NEVER if there is none."""
     order, levels = ordered(begin)
     is_first = first_of_each(levels)
     least = np.minimum.accumulate(at[order][::-1])[::-1]
@@ -256,20 +256,20 @@ def _earliest(begin: Int64s, at: Int64s, moment: Int64s) -> Int64s:
 
 
 def _least_to_come(group: Int64s, height: Int64s) -> Int64s:
-    """Along ascending groups the least height from each row on."""
+    """For each row the least height from there to the end of its group; `group` ascends."""
     top = int(height.max(initial=0)) + 1
     base = group * top
     return np.minimum.accumulate((base + height)[::-1])[::-1] - base
 
 
 def _entered(marks: Marks, firsts: _Firsts) -> Links:
-    """Edges by theory of operation, 3: the writer of each contained version, into the first watermark."""
+    """Edges by theory of operation, 3: from the writer of each contained version into the first watermark with it."""
     inside = take(firsts, firsts.at < marks.length()[firsts.chain])
     return _links(marks.number(inside.chain, inside.at), inside.write, inside.row)
 
 
 def _missed(marks: Marks, firsts: _Firsts, runs: _Runs) -> Links:
-    """Edges by theory of operation, 3: out of the last watermark that covered the key and lacked a delivered one."""
+    """Edges by theory of operation, 3: out of the last watermark that covered the key and lacked the version."""
     run = GroupIndex(runs.group, runs.first).last_before(firsts.group, firsts.at)
     is_missed = firsts.is_delivered & (run >= 0)
     came, run = take(firsts, is_missed), run[is_missed]
@@ -278,7 +278,7 @@ def _missed(marks: Marks, firsts: _Firsts, runs: _Runs) -> Links:
 
 
 def _contained(entered: Links, writes: SourceWrites) -> tuple[Links, Links]:
-    """The newly contained versions, one for each operation and key; and further ones where a watermark has several."""
+    """The newly contained versions, one for each operation and key; and the others, where a watermark has several."""
     part = codes(entered.op, writes.key[entered.version])
     several = np.flatnonzero(np.bincount(part, minlength=1)[part] > 1)  # Usually an operation writes a key once.
     is_kept = np.ones(len(part), np.bool_)
@@ -289,7 +289,7 @@ def _contained(entered: Links, writes: SourceWrites) -> tuple[Links, Links]:
 
 
 def _links(mark: Int64s, version: Int64s, row: Int64s) -> Links:
-    """Edges by version; those of no version are left out."""
+    """Edges by version, with `op` still missing; those without a version are left out."""
     links = Links(op=version, mark=mark, version=version, row=row)
     return take(links, version != UNKNOWN)
 
@@ -298,12 +298,12 @@ NO_LINKS = _links(NO_PLACES, NO_PLACES, NO_PLACES)
 
 
 def _by_op(links: Links, writes: SourceWrites) -> Links:
-    """Edges by version, as edges by operation."""
+    """The same edges with the operation that wrote each version."""
     return replace(links, op=writes.op[links.version])
 
 
 def _with_two(mark: Int64s, unit: Int64s, part: Int64s) -> Int64s:
-    """The rows of the second and any other part of a unit at a watermark."""
+    """Rows that show a further part of a unit at a watermark which already has another part of it."""
     pairs = first_rows(mark, unit, part)
     order = pairs[ascending(mark[pairs], unit[pairs])]
     is_again = ~(first_of_each(mark[order]) | first_of_each(unit[order]))

@@ -1,7 +1,7 @@
 """The witnesses of the watermark graph in all generations of a history of stretches (checkers/history/stretches.py).
 
-Every generation has all watermarks, as the same nodes and chains. What each of them newly contains differs: a write
-counts in the generations of its key's stretch. So a watermark is a witness in the union of some spans of generations.
+Every generation has all watermarks, as the same nodes and chains. They differ in what each watermark newly contains: a
+write counts in the generations of its key's stretch. So a watermark is a witness in a union of spans of generations.
 """
 
 from collections import Counter
@@ -21,12 +21,12 @@ from checkers.transactions.partition import infer, shares
 from checkers.watermarks.numbering import Watermarks
 from harness.core.columns import Bools, Int64s, Transactions
 
-KINDS: Final = ("ww", "wr", "rw")  # The kinds of edges of the transactions, without which some classes have no witness.
+KINDS: Final = ("ww", "wr", "rw")  # Kinds of edges that a class must have for a witness.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entered:
-    """What watermarks newly contain: operations by key, which is a stretch. Columns: shape (n,)."""
+    """Operations that watermarks newly contain, by key, which is a stretch. Columns: shape (n,)."""
 
     mark: Int64s
     op: Int64s
@@ -35,18 +35,18 @@ class Entered:
 
 @dataclass(frozen=True, slots=True)
 class Spells:
-    """The generations from `first` to before `stop` in which a group has something: by group, disjoint."""
+    """Spans of generations, from `first` to before `stop`, in which a group has members: by group, disjoint."""
 
     group: Int64s
     first: Int64s
     stop: Int64s
 
     def length(self) -> Int64s:
-        """The number of generations of each spell."""
+        """The number of generations of each span."""
         return self.stop - self.first
 
     def in_each(self, count: int) -> Int64s:
-        """(count,) The number of groups that have something in each generation."""
+        """For each generation the number of groups that have members in it, shape (count,)."""
         change = np.bincount(self.first, minlength=count + 1) - np.bincount(self.stop, minlength=count + 1)
         result: Int64s = np.cumsum(change)[:count]
         return result
@@ -56,8 +56,8 @@ class Spells:
 class Chances:
     """The number of chances to see each kind of class, over all generations.
 
-    `shared` are those of watermarks that are one node with others of another chain; `of_many` those in generations in
-    which several chains have some; `by_kind` those in generations whose transactions have an edge of that kind.
+    `shared` counts those of watermarks that are one node with others of another chain; `of_many` those in generations
+    in which several chains have chances; `by_kind` those in generations whose transactions have an edge of that kind.
     """
 
     shared: int
@@ -68,7 +68,7 @@ class Chances:
 
 
 def chances_of_one(marks: Watermarks, is_shared: Bools, tally: Counter[str]) -> Chances:
-    """The chances to see anything in a history that is one generation, with those counts of edges by kind."""
+    """The chances in a history that is one generation; `tally` counts its edges by kind."""
     new = marks.is_witness
     every = int(np.count_nonzero(new))
     return Chances(
@@ -89,7 +89,9 @@ def chances(
     passing: Entered,
     has_kind: dict[str, Bools],
 ) -> Chances:
-    """The chances to see anything. `is_shared` (w,) are the watermarks of shared nodes; `has_kind` is from `kinds_in`.
+    """The chances over all generations.
+
+    `is_shared` (w,) flags watermarks of shared nodes; `has_kind` is from `kinds_in`.
 
     O(n log n) for n rows of `entered`.
     """
@@ -113,7 +115,7 @@ def chances(
 
 
 def _spells(group: Int64s, entered: Entered, stretches: Stretches, *, least: int = 1) -> Spells:
-    """The generations in which at least so many rows of each group are there."""
+    """The spans of generations in which each group has at least `least` rows."""
     return _of_spans(group, stretches.first[entered.stretch], stretches.last[entered.stretch], least=least)
 
 
@@ -129,10 +131,10 @@ def _of_spans(group: Int64s, first: Int64s, last: Int64s, *, least: int = 1) -> 
 
 
 def kinds_in(sources: Sequence[Source], stretches: Stretches, *, order: Order) -> dict[str, Bools]:
-    """(generations,) for each kind of edge: True for the generations whose transactions have one.
+    """For each kind of edge, (generations,): True for generations whose transactions have an edge of the kind.
 
-    The stretches of the same generations are inferred together, the longest first, until nothing is open: usually
-    three or four steps.
+    The stretches of the same generations are inferred together, the longest first, until every kind is found in every
+    generation: usually three or four steps.
     """
     found = {kind: np.zeros(stretches.generations, np.bool_) for kind in KINDS}
     classes = codes(stretches.first, stretches.last)
@@ -150,7 +152,7 @@ def kinds_in(sources: Sequence[Source], stretches: Stretches, *, order: Order) -
 
 
 def _tally(parts: Sequence[tuple[Transactions, list[Int64s]]], number: int, order: Order) -> Counter[str]:
-    """The counts of the stretches of that number alone."""
+    """The counts of edges by kind in the stretches of that number alone."""
     chosen = [select_steps(transactions, steps[number]) for transactions, steps in parts]
     found = [share for each in chosen for _, share in shares(each, partitions=1)]
     return infer(found, order=order).report.tally

@@ -19,10 +19,10 @@ WHOLE = -1  # The span of a watermark of the whole stream.
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Marks:
-    """The w watermarks of a log, in order of receipt: number i is that at rows[i] of the log.
+    """The w watermarks of a log, in order of receipt: number i is at rows[i] of the log.
 
-    `chain` are dense ids, `place` counts inside each, from 0, and `order` (w,) has the numbers by chain and place:
-    those of chain c are order[begin[c]:begin[c + 1]]. Positions never fall inside a chain.
+    `chain` are dense ids, `place` counts inside each chain, from 0, and `order` (w,) has the numbers by chain and
+    place: those of chain c are order[begin[c]:begin[c + 1]]. Positions never fall inside a chain.
     """
 
     rows: Int64s
@@ -37,9 +37,9 @@ class Marks:
     by_receipt: GroupIndex  # (w,) finds numbers by line and row
 
     def line_of(self, unit: Int64s, span: Int64s) -> Int64s:
-        """The line of each pair; -1 if no watermark was received."""
+        """The line of each pair of unit and partition; -1 if it has no watermark."""
         high = int(max(self.span_of_line.max(initial=0), span.max(initial=0))) + 2
-        known = self.unit_of_line * high + self.span_of_line + 1  # Lines are numbered in just this order.
+        known = self.unit_of_line * high + self.span_of_line + 1  # Lines are numbered in this order.
         wanted = unit * high + span + 1
         if not len(known):
             return np.full(len(unit), -1, np.int64)
@@ -47,11 +47,11 @@ class Marks:
         return np.where((span >= WHOLE) & (known[at] == wanted), at, -1)
 
     def length(self) -> Int64s:
-        """(chains,) The number of watermarks of each chain."""
+        """The number of watermarks of each chain, shape (chains,)."""
         return np.diff(self.begin)
 
     def number(self, chain: Int64s, place: Int64s) -> Int64s:
-        """The watermarks at those places of those chains."""
+        """The numbers of the watermarks at those places of those chains."""
         result: Int64s = self.order[self.begin[chain] + place]
         return result
 
@@ -70,20 +70,20 @@ class Marks:
         return chain, place
 
     def pairs(self) -> tuple[Int64s, Int64s]:
-        """The chain edges: each watermark and the next one of its chain."""
+        """The chain edges, from each watermark to the next one of its chain."""
         is_next = ~first_of_each(self.chain[self.order])[1:]
         return self.order[:-1][is_next], self.order[1:][is_next]
 
 
 def units_of(deliveries: Deliveries, contract: StreamContract) -> Int64s:
-    """(n,) The session, or subscriber, of each event: how far a chain may reach."""
+    """The unit of each event (n,), its session or its subscriber: a chain stays inside one unit."""
     if contract.wm_scope == "session":
         return codes(deliveries.subscriber, deliveries.session)
     return codes(deliveries.subscriber)
 
 
 def marks_of(deliveries: Deliveries, unit: Int64s, *, is_cut_known: bool) -> Marks:
-    """The watermarks of a log whose events are of those units; none if their cut is not known. O(n log n)."""
+    """The watermarks of a log whose events belong to those units; none if their cut is not known. O(n log n)."""
     rows = np.flatnonzero(deliveries.kind == WATERMARK) if is_cut_known else np.empty(0, np.int64)
     line = codes(unit[rows], deliveries.span[rows])
     position = deliveries.position[rows]

@@ -2,7 +2,7 @@
 
 Theory of operation. An operation u has an index, and an end: u precedes v in real time iff end(u) <= index(v).
 1. What a watermark contains had begun before it, so its index is the greatest of those of the operations that lead into
-   it or into an earlier one of its chain: whatever had ended before that, precedes it.
+   it or into an earlier one of its chain: an operation that had ended before that precedes the watermark.
 2. If a subscriber's later operations see what it has seen (`realtime: reads`), a watermark ends where the first
    operation is invoked after its receipt. Else it has no end of its own, and ends by what it leads to.
 3. Several watermarks may have one index. In one ascending column of numbers each gets a place of its own, after the
@@ -30,7 +30,7 @@ NOBODY = -1  # The index of a watermark that contains nothing of the source.
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Watermarks:
-    """The w watermarks of some logs, by log and receipt, with all that the driver needs."""
+    """The w watermarks of some logs, by log and receipt, with all facts that the driver needs."""
 
     log: Int64s
     chain: Int64s  # one number for each chain of each log
@@ -42,15 +42,15 @@ class Watermarks:
     span: Int64s
     position: Int64s
     least: Int64s  # the greatest index of the operations that lead into it; NOBODY if none does
-    is_mergeable: Bools  # True if it may be one node with others of its position
+    is_mergeable: Bools  # True if it may share a node with others of its position
     is_witness: Bools  # True if it newly contains a committed write,
     is_torn_witness: Bools  # two keys of one operation,
-    is_passing_witness: Bools  # two versions of one key by one operation?
+    is_passing_witness: Bools  # or two versions of one key by one operation.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contents:
-    """The effect of some keys' edges on the w watermarks of a log; the columns are those of `Watermarks`."""
+    """The effect of some keys' edges on the w watermarks of a log, in columns of `Watermarks`."""
 
     least: Int64s
     is_witness: Bools
@@ -58,7 +58,7 @@ class Contents:
 
     @classmethod
     def of(cls, edges: WatermarkEdges) -> "Contents":
-        """The contents by those edges."""
+        """The contents that follow from those edges."""
         count = len(edges.marks.rows)
         least = np.full(count, NOBODY, np.int64)
         np.maximum.at(least, edges.into.mark, edges.into.op)
@@ -67,7 +67,7 @@ class Contents:
         return cls(least=least, is_witness=is_witness, is_passing_witness=is_passing)
 
     def beside(self, other: "Contents") -> "Contents":
-        """The contents by these and other edges together."""
+        """The contents that follow from both sets of edges together."""
         return Contents(
             least=np.maximum(self.least, other.least),
             is_witness=self.is_witness | other.is_witness,
@@ -78,7 +78,7 @@ class Contents:
 def watermarks(
     log: int, deliveries: Deliveries, marks: Marks, contents: Contents, torn: Int64s, contract: StreamContract
 ) -> Watermarks:
-    """The watermarks of the log of that number; those in `torn` newly contain two keys of one operation."""
+    """The watermarks of log number `log`; those in `torn` newly contain two keys of one operation."""
     d, count = deliveries, len(marks.rows)
     return Watermarks(
         log=np.full(count, log, np.int64),
@@ -109,7 +109,7 @@ def joined(parts: Sequence[Watermarks]) -> Watermarks:
 
 
 def nodes_of(marks: Watermarks, contract: StreamContract) -> Int64s:
-    """(w,) The node of each: those of equal position are one, if that means an equal state."""
+    """The node of each watermark, shape (w,): those of equal position are one if that means an equal state."""
     count = len(marks.seq)
     is_one = marks.is_mergeable & (marks.position != NEVER)
     if not contract.is_position_global:
@@ -122,7 +122,7 @@ def nodes_of(marks: Watermarks, contract: StreamContract) -> Int64s:
 class Numbering:
     """Operations and nodes in one ascending column of numbers (theory of operation, 3).
 
-    `index` (n,) ascends; `number` (n,) and `end` (n,) are those of each node, by `node`, its place in that order.
+    `index` (n,) ascends, and node order[i] has index[i]. `number` (n,) and `end` (n,) are those of each node.
     """
 
     index: Int64s
@@ -136,9 +136,9 @@ class Numbering:
 
     @cached_property
     def _below(self) -> Int32s:
-        """For each operation the number of nodes before it; the last entry holds for all later operations.
+        """For each operation the number of nodes before it; the last entry is that of all later operations.
 
-        As long as the history: each task computes its own, and the driver sends none.
+        It is as long as the history: each task computes its own, and the driver sends none.
         """
         return np.cumsum(np.bincount(self.index + 1, minlength=1), dtype=np.int32)
 
@@ -157,9 +157,10 @@ class Numbering:
 
 
 def numbering(marks: Watermarks, node: Int64s, first_after: Int64s | None) -> Numbering:
-    """The numbers of all nodes and operations. `first_after` (w,) is the first operation invoked after each receipt.
+    """The numbers of all nodes and operations.
 
-    It is an index, or OPEN_END; None if it does not count.
+    `first_after` (w,) is the first operation invoked after each receipt, an index or OPEN_END; None if it does not
+    count.
     """
     count = int(node.max(initial=-1)) + 1
     index = _indexes(marks, node, count)
@@ -175,9 +176,9 @@ def numbering(marks: Watermarks, node: Int64s, first_after: Int64s | None) -> Nu
 
 
 def nodes_at(marks: Watermarks, node: Int64s, position: Int64s, contract: StreamContract) -> Int64s:
-    """The nodes of watermarks of the whole stream at those positions; NOBODY without one.
+    """The node of the whole stream's watermarks at each position; NOBODY if there is none.
 
-    A read as of a position sees what is at it; if watermarks do not contain that, no read shares a node with them.
+    A read as of a position sees the writes at it; if watermarks do not contain these, no read shares a node with them.
     """
     known = np.flatnonzero(marks.is_mergeable & (marks.span == WHOLE) & (marks.position != NEVER))
     if contract.closed == "<" or not contract.is_position_global or not len(known):
@@ -195,7 +196,7 @@ def chain_pairs(marks: Watermarks) -> tuple[Int64s, Int64s]:
 
 
 def _indexes(marks: Watermarks, node: Int64s, count: int) -> Int64s:
-    """Indexes by theory of operation, 1, over merged nodes: passes until nothing changes."""
+    """The index of each node by theory of operation, 1: repeated passes, until nothing changes."""
     index = np.full(count, NOBODY, np.int64)
     np.maximum.at(index, node, marks.least)
     order = ascending(marks.chain, marks.place)
@@ -208,7 +209,7 @@ def _indexes(marks: Watermarks, node: Int64s, count: int) -> Int64s:
 
 
 def _is_mergeable(deliveries: Deliveries, marks: Marks, contract: StreamContract) -> Bools:
-    """True for watermarks that may be one node with others of their position.
+    """True for watermarks that may share a node with others of their position.
 
     Not those of a session that was opened for some keys only, unless its positions are epochs of the whole system.
     Under a cut by delivery, none of several with one position in their chain, unless nothing was delivered in between.
@@ -235,7 +236,7 @@ def _is_mergeable(deliveries: Deliveries, marks: Marks, contract: StreamContract
         np.minimum.at(low, same, state)
         np.maximum.at(high, same, state)
         result &= (low == high)[same]
-    # A watermark between two of its position would precede itself, if these were one node.
+    # If these were one node, a watermark between them would precede itself.
     has_other = np.zeros(int(same.max(initial=-1)) + 1, np.bool_)
     has_other[same[~result]] = True
     return result & ~has_other[same]

@@ -1,4 +1,4 @@
-"""The order in which other subscribers received the versions of a key: the last source of an order, without another.
+"""The order in which other subscribers received the versions of a key: used if no other source gives an order.
 
 Theory of operation. A stream that orders the events of each key, and sends every version, shows with each session the
 order of a part of them.
@@ -41,13 +41,16 @@ NOTHING_RECEIVED = empty(Received)
 
 
 def shows_order(contract: StreamContract) -> bool:
-    """True if a stream of that contract shows the order of versions. Each watermark must be of one subscriber."""
+    """True if streams under that contract show the order of versions: every one is sent, in the order of its key.
+
+    Each watermark must bind a single subscriber or session.
+    """
     is_apart = contract.wm_scope in ("session", "subscriber")
     return is_apart and contract.versions == "every" and contract.order_key != "none"
 
 
 def received(log: int, deliveries: Deliveries, writes: SourceWrites, contract: StreamContract) -> Received:
-    """The versions that one log shows to the others. O(n log n)."""
+    """The versions, and their order, that one log shows to the others. O(n log n)."""
     order = key_order(writes, contract)
     shown = shown_writes(deliveries, writes)
     is_loose = order.is_loose()[order.code_of_write]
@@ -61,7 +64,7 @@ def received(log: int, deliveries: Deliveries, writes: SourceWrites, contract: S
 
 
 def agreed(parts: Sequence[Received]) -> Received:
-    """Of each key with an undisputed order, the session of each log that has most versions. O(n log n)."""
+    """For each key with an undisputed order and each log, the versions in the session that has most. O(n log n)."""
     every = ordered_by(concat([NOTHING_RECEIVED, *parts]), "key", "log", "session")
     begins = first_of_each(every.key) | first_of_each(every.log) | first_of_each(every.session)
     run = np.cumsum(begins) - 1
@@ -72,9 +75,9 @@ def agreed(parts: Sequence[Received]) -> Received:
 
 
 def places(agreement: Received, log: int, count: int) -> Int64s:
-    """(count,) For each write of the source its place in the order that another log shows; NEVER without one.
+    """For each write of the source (count,) its place in the order that another log shows; NEVER if there is none.
 
-    Empty if no other log shows anything.
+    Empty if no other log shows an order.
     """
     others = take(agreement, agreement.log != log)
     if not len(others.key):

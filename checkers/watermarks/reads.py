@@ -1,4 +1,4 @@
-"""Operations beside watermarks: reads as of a position, and counts of operations invoked before a receipt."""
+"""Operations that watermarks need: reads as of a position, and counts of operations invoked before a receipt."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,9 +16,9 @@ NO_NODE = -1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Readers:
-    """Operations that only read, as of a position: by `op`, ascending, the node of the watermarks of that position.
+    """Operations that only read, as of a position: by `op`, ascending, with the node of the watermarks there.
 
-    If no watermark has it, that is NO_NODE: such a read has no place in real time, and is left out.
+    NO_NODE if no watermark has the position: such a read has no place in real time, and is left out.
     """
 
     op: Int64s
@@ -45,7 +45,7 @@ def may_read_as_of(source: Chunk) -> bool:
 
 
 def as_of(source: Source) -> tuple[Int64s, Int64s]:
-    """The operations of a chunk that only read, as of a position; and these positions. By index, ascending."""
+    """The operations of a chunk that only read, as of a position; and these positions. Sorted by index."""
     if not isinstance(source, Chunk):
         return np.empty(0, np.int64), np.empty(0, np.int64)
     table = read_group(Path(source.directory) / "ops.parquet", source.group, ["index", "outcome", "read_ts"])

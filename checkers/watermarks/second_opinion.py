@@ -2,10 +2,10 @@
 
 The graph of watermarks needs a dependency to contradict a stream, the rules need positions. So a row after its
 watermark may be seen by the rules alone: no dependency forbids its place. And a stream that keeps its positions, which
-contradict what transactions saw, is seen by the graph alone. For a transaction that is torn or split, usually both
-should see something. `checkers/watermarks/disputes.py` decides by definition, for the example that was found, if they
-must. If both had to and only one did, that is a finding of its own: one of the two is wrong about the stream, or its
-positions are. It breaks no promise, so it makes no run red. Without a finding of either opinion there is none.
+contradict what transactions saw, is seen by the graph alone. A transaction that is torn or split both should usually
+see: for the example that was found, `checkers/watermarks/disputes.py` decides by definition if both had to. If so and
+only one did, that is a finding of its own: one of the two is wrong about the stream, or its positions are. It breaks no
+promise, so it makes no run red. Without a finding of either opinion there is none.
 """
 
 from hashlib import blake2b
@@ -74,9 +74,9 @@ def second_opinion(graph: Judgement, rules: Judgement, why: Why) -> Judgement | 
 
 
 def _observed(graph: Judgement) -> set[str]:
-    """The classes about one transaction that the graph saw and called legal.
+    """The classes about one transaction that the graph found and did not forbid.
 
-    The graph names the least class of a component: other legal classes may have nothing to do with what is torn.
+    The graph names the least class of a component: other legal classes may have nothing to do with a torn unit.
     """
     observed = graph.facts.get("observations")
     return set(_OF_GRAPH).intersection(observed if isinstance(observed, dict) else ())
@@ -96,7 +96,7 @@ def _reason_of_rules(finding: Finding, graph: Judgement, why: Why) -> str:
     if finding.anomaly not in _OF_RULES:
         return _EXPECTED
     components = graph.facts.get("components", 0)
-    if graph.unknown or not isinstance(components, int) or components > COMPONENTS:  # Beyond that, not all have a name.
+    if graph.unknown or not isinstance(components, int) or components > COMPONENTS:  # Others are not named.
         return _UNDECIDED
     if "generations" in graph.facts:
         return _APART
@@ -104,7 +104,7 @@ def _reason_of_rules(finding: Finding, graph: Judgement, why: Why) -> str:
 
 
 def _by_name(findings: tuple[Finding, ...] | list[Finding], reasons: dict[str, str]) -> dict[str, Json]:
-    """The reason by anomaly; of several examples a dispute comes first."""
+    """The reason for each anomaly. If an anomaly has several examples, a dispute takes precedence."""
     result: dict[str, Json] = {}
     for one in sorted(findings, key=lambda one: one.anomaly):
         if one.fingerprint in reasons and result.get(one.anomaly) != _DISPUTED:
@@ -113,7 +113,7 @@ def _by_name(findings: tuple[Finding, ...] | list[Finding], reasons: dict[str, s
 
 
 def _finding(finding: Finding) -> Finding:
-    """The finding that only one opinion found this, and the other had to."""
+    """The finding that only one opinion reported this one, though the other had to."""
     one, other = "the graph of watermarks", "the rules of streams"
     if finding.anomaly in _OF_RULES:
         one, other = other, one

@@ -20,7 +20,7 @@ CHECKER: Final = "watermark-graph"
 
 
 def _folded(cycle: ShownCycle) -> ShownCycle:
-    """The same cycle, with successive steps along one chain folded into one step.
+    """The cycle with successive steps along one chain folded into one step.
 
     A subscriber that never gets a row has a chain of hundreds of watermarks from the first that lacks it to the last.
     """
@@ -42,7 +42,7 @@ def _folded(cycle: ShownCycle) -> ShownCycle:
 
 
 class CycleExplainer:
-    """Explains the steps of cycles, with the evidence for clients' operations."""
+    """Findings for cycles, with an explanation of each step and the evidence for clients' operations."""
 
     def __init__(self, explainer: Explainer, marks: Watermarks, subscribers: Sequence[str], name: Names) -> None:
         self._explainer, self._marks, self._subscribers, self._name = explainer, marks, subscribers, name
@@ -101,7 +101,7 @@ class CycleExplainer:
             reached = self._shown_mark(before.marks[-1]) if before.marks else self._of_node(())
             sentence = f"{labels[1]} began after {reached} had been received"
             return Shown(source=labels[0], target=labels[1], relation="realtime", sentence=sentence)
-        # The explainer explains whole cycles of operations: here a cycle of two steps, of which the first is used.
+        # The explainer takes whole cycles: this one has two steps, and only the first explanation is used.
         other = REALTIME if step.kind != REALTIME else PROCESS
         explained = self._explainer.cycle("", 1, Cycle(ends, (step.kind, other))).cycle[0]
         return Shown(source=labels[0], target=labels[1], relation=explained.relation, sentence=explained.sentence)
@@ -125,7 +125,7 @@ class CycleExplainer:
         return f"{who} did not have {what}, which T{ends[1]} wrote, at {where}"
 
     def _merged(self, step: Step, before: Step) -> str:
-        """The reason why one watermark stands for another: they are one node. Empty if not needed."""
+        """The reason why two watermarks are one node, if the path changes from one to the other; else empty."""
         if (
             step.kind == IN
             or not before.marks

@@ -1,4 +1,4 @@
-"""The tasks of the watermark graph: a stream's log beside its source, from files to edges and back to events.
+"""The tasks of the watermark graph: from the files of a stream's log and its source to edges, and back to events.
 
 Edges with watermarks are kept beside the partitions in which those of the clients are inferred, so that one certificate
 covers both (checkers/graph/certificate.py).
@@ -39,13 +39,13 @@ from checkers.watermarks.versions import UNKNOWN
 from harness.core.columns import BACKFILL, FAIL, NEVER, ROW, Bools, Deliveries, Int8s, Int64s, SourceWrites
 from harness.core.promises import StreamContract
 
-# The columns of events that are needed here.
+# The columns of events that these tasks read.
 _NAMES = ("seq", "ns", "subscriber", "session", "kind", "span", "key", "value", "position", "ordinal")
 
 
 @dataclass(frozen=True, slots=True)
 class StreamPart:
-    """The log of that number, and the directory of its source's operations."""
+    """Log number `number`, and the directory of its source's operations."""
 
     number: int
     log: StreamLog
@@ -54,7 +54,7 @@ class StreamPart:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """The facts that follow from all logs together: the placement, and the order of versions that nothing else orders.
+    """Facts that follow from all logs together: the placement, and an order of versions that no other source orders.
 
     `placement` is None if there is only one log, which has all the facts itself.
     """
@@ -65,12 +65,12 @@ class Known:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
-    """The results for one log that the driver needs. `counts` are facts about it, `orders` about the source."""
+    """The results for one log that the driver needs. `counts` are facts about the log, `orders` about the source."""
 
     marks: Watermarks
     counts: dict[str, int]
     orders: dict[str, int]
-    loose_count: int  # Writes, not failed ones, of keys whose versions nothing orders.
+    loose_count: int  # Writes that did not fail, of keys whose versions no source orders.
     entered: Entered  # Both are empty unless the history is one of stretches.
     passing: Entered
 
@@ -103,19 +103,19 @@ class Detail:
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """Operations and watermarks of one log, by their numbers there, in four bytes each."""
+    """Operations and watermarks of one log, by their numbers in it, in four bytes each."""
 
     op: Int32s
     mark: Int32s
 
     @classmethod
     def of(cls, pairs: Int64s) -> "Pairs":
-        """The pairs of packed int64 (checkers/watermarks/blocks.py)."""
+        """The pairs that those packed int64 hold (checkers/watermarks/blocks.py)."""
         return cls((pairs & 0xFFFFFFFF).astype(np.int32), (pairs >> 32).astype(np.int32))
 
 
 def _of_pairs(pairs: Pairs) -> tuple[Callable[..., Pairs], tuple[object, ...]]:
-    return _pairs, (steps(pairs.op), steps(pairs.mark))  # They are sorted by watermark: steps of both are small.
+    return _pairs, (steps(pairs.op), steps(pairs.mark))  # Sorted by watermark: both columns have small differences.
 
 
 def _pairs(op: Ints, mark: Ints) -> Pairs:
@@ -144,7 +144,7 @@ class _Condensed:
 
     into: Int64s
     out: Int64s
-    new: Int64s  # what is newly contained, of each key once
+    new: Int64s  # newly contained operations, once for each key
     contents: Contents
     orders: Counter[str]
     loose_count: int
@@ -158,7 +158,7 @@ def placement_of(part: StreamPart, threads: int = 1) -> Placement:
 
 
 def received_of(part: StreamPart, contract: StreamContract, known: Known) -> Received:
-    """The versions that one log shows in an order which nothing else gives."""
+    """The versions that one log shows in an order which no other source gives."""
     return received(part.number, *_read(part, known), contract)
 
 
@@ -191,7 +191,7 @@ def derived(
 
 
 def gather(parts: Sequence[Share], *, order: Order, places: Placed) -> Noted[Inference, PartitionSummary]:
-    """The dependencies that follow from the shares of one partition, by number."""
+    """The dependencies that follow from the shares of one partition, with nodes by number."""
     inference = infer(parts, order=order)
     edges, readers, writers = inference.edges, inference.implicit.readers, inference.implicit.writers
     source, source_after, has_source = _renumbered(places, edges.source, edges.source_after)
@@ -211,12 +211,12 @@ def required(item: Derived, *, places: Placed) -> Noted[Inference, PartitionSumm
 
 
 def numbered(item: Derived, *, places: Placed, is_whole: bool = True) -> Inference:
-    """The edges of one log by number, chains included.
+    """The edges of one log with nodes by number, chains included.
 
-    Without `is_whole` those that real time implies are left out, by rule 2 of checkers/graph/certificate.py: into a
-    watermark, if the operation had ended before it; and out of one, if the operation begins after the first end among
-    all that the watermark leads to, by which it has to end. The edge to that end stays, so ends and windows are the
-    same.
+    Without `is_whole` the edges that real time implies are left out, by rule 2 of checkers/graph/certificate.py: an
+    edge into a watermark, if the operation had ended before it; and one out of it, if the operation begins after the
+    first end among all that the watermark leads to, by which the watermark has to end. The edge to that end stays, so
+    ends and windows are the same.
     """
     node = places.node[places.begin[item.part.number] :]
     ops = np.arange(max(int(pairs.op.max(initial=-1)) for pairs in (item.into, item.out)) + 1)
@@ -256,7 +256,7 @@ def _noted(inference: Inference) -> Noted[Inference, PartitionSummary]:
 def details(
     part: StreamPart, *, contract: StreamContract, known: Known, begin: Int64s, op: Int64s, mark: Int64s
 ) -> list[Detail]:
-    """The edges of one log between those operations and those watermarks: into these, and out of them."""
+    """The edges of one log from those operations into those watermarks, and out of these to the operations."""
     deliveries, writes = _read(part, known)
     elsewhere = places(known.agreement, part.number, len(writes.op))
     first = int(begin[part.number])
@@ -292,7 +292,7 @@ def _condensed(
     is_loose = edges.order.is_loose()[edges.order.code_of_write] & (writes.outcome[block.writes] != FAIL)
     loose_count = int(np.count_nonzero(is_loose))
     return _Condensed(
-        # Distinct in each part already: less memory until all parts are there.
+        # Made distinct in each part already, which saves memory until all parts are there.
         into=once(packed(edges.into)),
         out=once(packed(edges.out)),
         new=packed(edges.new),
@@ -320,7 +320,7 @@ def _came(links: Links, deliveries: Deliveries) -> Int64s:
 
 
 def _first_ends(out: Pairs, end: Int32s, count: int) -> Int32s:
-    """For each of `count` watermarks the first end among the operations that it leads to; OPEN_END without one."""
+    """For each of `count` watermarks the first end among the operations that it leads to; OPEN_END if there is none."""
     result = np.full(count, OPEN_END, np.int32)
     begins = np.flatnonzero(first_of_each(out.mark))
     if len(begins):
@@ -333,7 +333,7 @@ def _no_kinds(like: Int32s | Int64s) -> Int8s:
 
 
 def _ends(source: Path, op: Int64s) -> Int64s:
-    """The ends of those operations, the first ones of the history; OPEN_END for those without."""
+    """The ends of those operations, which are the first ones of the history; OPEN_END for those without."""
     result = np.full(len(op), OPEN_END, np.int64)
     with opened(source / "ops.parquet") as file:
         for group in range(file.num_row_groups):
@@ -345,7 +345,7 @@ def _ends(source: Path, op: Int64s) -> Int64s:
 
 
 def _renumbered(places: Placed, op: Int32s, end: Int32s) -> tuple[Int32s, Int32s, Bools]:
-    """Numbers and ends of operations, those of readers by their nodes; and True for those that have a place."""
+    """Numbers and ends of operations, with those of their node for readers; and True for those that have a place."""
     numbering = places.numbering
     number, after = numbering.of_op(op.astype(np.int64)), numbering.of_end(end.astype(np.int64))
     is_reader, node = places.readers.of(op)

@@ -1,6 +1,6 @@
 """The versions of each key at the source, in their order, and the version that each event of a stream shows.
 
-Only Committed* writes have versions: those that certainly happened, and unclear ones that somebody saw. Their order
+Only Committed* writes have versions: those that certainly happened, and unclear ones that were observed. Their order
 comes, key by key, from the best available source:
 1. Reads of lists, if they show any version of the key. Versions that no read shows are newer than all that one shows.
 2. The system's own positions, if it declares that each is of one unit; inside a unit the order of its writes.
@@ -32,7 +32,7 @@ NO_PLACES = np.empty(0, np.int64)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyOrder:
-    """The versions of k keys, v of them, by key and age: those of keys[i] are the slots start[i] up to start[i + 1].
+    """The versions of k keys, v of them, by key and age: those of keys[i] are the slots from start[i] to start[i + 1].
 
     The *age* of a version counts inside its key, from 0; INITIAL is the age of the state before all versions.
     """
@@ -45,17 +45,17 @@ class KeyOrder:
     counts: dict[str, int]  # The number of versions that each source orders.
 
     def is_loose(self) -> Bools:
-        """(k,) True for keys without any version that has a place."""
+        """True for keys none of whose versions has a place, shape (k,)."""
         result: Bools = self.start[1:] == self.start[:-1]
         return result
 
     def code(self, key: Int64s) -> Int64s:
-        """The place of each key in `keys`; UNKNOWN for one that the source does not have."""
+        """The place of each key in `keys`; UNKNOWN for a key that the source does not have."""
         at = Places(self.keys).of(key)
         return np.where(at >= 0, at, UNKNOWN)
 
     def writer(self, code: Int64s, age: Int64s) -> Int64s:
-        """The row of the source that wrote the version of that age of each key; UNKNOWN if there is none."""
+        """The row of the source that wrote the version with that age of each key; UNKNOWN if there is none."""
         slot = self.start[code] + age
         exists = (age >= 0) & (slot < self.start[code + 1])
         return np.where(exists, np.append(self.write, UNKNOWN)[np.where(exists, slot, len(self.write))], UNKNOWN)
@@ -67,7 +67,7 @@ class KeyOrder:
 
 
 def is_committed(writes: SourceWrites) -> Bools:
-    """True for the writes that are Committed*."""
+    """True for writes that are Committed*: they certainly happened, or were observed."""
     is_seen = (writes.position != NEVER) | (writes.version != NEVER)
     result: Bools = (writes.outcome == OK) | ((writes.outcome == INFO) & is_seen)
     return result
@@ -85,7 +85,7 @@ def key_order(writes: SourceWrites, contract: StreamContract) -> KeyOrder:
     ordinal = np.where(is_listed[rows], 0, writes.ordinal[rows])
     order = ascending(code[rows], by_list, position, ordinal)
     is_first = reduce(or_, (first_of_each(each[order]) for each in (code[rows], by_list, position, ordinal)))
-    # Two versions at one place of the order have none.
+    # Two versions at the same place have no place.
     is_single = is_first & np.append(is_first[1:], True)[: len(order)]
     write = rows[order[is_single]]
     counts = {
@@ -97,14 +97,14 @@ def key_order(writes: SourceWrites, contract: StreamContract) -> KeyOrder:
 
 
 def order_by(order: KeyOrder, place: Int64s) -> KeyOrder:
-    """The order of the same keys' versions by `place` (writes,); versions with NEVER have no place."""
+    """The versions of the same keys, ordered by `place` (writes,); a version with NEVER has no place."""
     rows = np.flatnonzero(place != NEVER)
     write = rows[ascending(order.code_of_write[rows], place[rows])]
     return _ordered(order.keys, order.code_of_write, write, {})
 
 
 def _ordered(keys: Int64s, code: Int64s, write: Int64s, counts: dict[str, int]) -> KeyOrder:
-    """The order of those rows of the source, which are sorted by key and age."""
+    """The order whose versions are those rows of the source, which are sorted by key and age."""
     slot = np.full(len(code), UNKNOWN, np.int64)
     slot[write] = np.arange(len(write))
     start = np.searchsorted(code[write], np.arange(len(keys) + 1))
@@ -112,7 +112,7 @@ def _ordered(keys: Int64s, code: Int64s, write: Int64s, counts: dict[str, int]) 
 
 
 def shown_writes(deliveries: Deliveries, writes: SourceWrites) -> Int64s:
-    """(n,) The row of the source that each event shows; UNKNOWN for unknown versions and other events."""
+    """The row of the source that each event shows, shape (n,); UNKNOWN for unknown versions and other events."""
     d, n = deliveries, len(deliveries.kind)
     events = np.flatnonzero(is_kind(d.kind, (ROW, BACKFILL)) & (d.key != NEVER))
     possible = np.flatnonzero(writes.outcome != FAIL)
@@ -134,9 +134,9 @@ def shown_writes(deliveries: Deliveries, writes: SourceWrites) -> Int64s:
 
 
 def states_at(order: KeyOrder, writes: SourceWrites, *, code: Int64s, position: Int64s, with_it: bool) -> Int64s:
-    """The age that each key (m,) has at `position` (m,), or before it unless `with_it`; UNKNOWN if not known.
+    """The age that each key (m,) has just before `position` (m,), with `with_it` just after it; UNKNOWN if not known.
 
-    Known only for keys all of whose versions have positions, and those up to there an order. O(m log v).
+    Known only for keys all of whose versions have positions, and whose versions up to there have an order. O(m log v).
     """
     placed = writes.position[order.write]
     owner = np.repeat(np.arange(len(order.keys)), np.diff(order.start))
@@ -154,12 +154,12 @@ def states_at(order: KeyOrder, writes: SourceWrites, *, code: Int64s, position: 
 
 
 def _trusts_positions(contract: StreamContract) -> bool:
-    """True if the system orders the versions of a key by its positions."""
+    """True if positions order the versions of a key: they are unique, and events of a key come in order."""
     return contract.is_position_unique and contract.order_key != "none"
 
 
 def _lowest_to_come(owner: Int64s, height: Int64s) -> Int64s:
-    """Along the versions of each key the lowest height from each one on."""
+    """For each version the lowest height from there to the last version of its key."""
     if np.all((height[1:] >= height[:-1]) | (owner[1:] != owner[:-1])):
         return height
     levels, rank = runs.codes(height)

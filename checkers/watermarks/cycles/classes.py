@@ -1,8 +1,8 @@
 """The classes of cycles through watermarks: those that a graph has, and a short cycle of each.
 
-A class that a found one implies is not sought, unless it is forbidden and the found one is legal. Components decide if
-a class is present. The cycle to show is sought from few edges: the least chains, then the least steps. A timed order of
-registers' versions is not used.
+A class that is implied by a found one is not searched for, unless it is forbidden and the found one is legal.
+Components decide if a class is present. The cycle to show is sought from few edges: the least chains, then the least
+steps. A timed order of registers' versions is not used.
 """
 
 from collections.abc import Iterator, Sequence
@@ -33,12 +33,15 @@ from checkers.watermarks.cycles.steps import (
 
 _TRIES: Final = 12
 _ALONE_TRIES: Final = 64
-_SINGLE_CHAINS: Final = 16  # Up to this many chains are tried alone.
-_PAIRED: Final = 300  # Up to this many nodes, each pair is checked for its order of time, if some have another name.
+_SINGLE_CHAINS: Final = 16  # The greatest number of chains that are tried one by one.
+_PAIRED: Final = 300  # In components of at most this many nodes, each pair is checked for its order of time.
 
 
 def classes(component: Component, forbidden: frozenset[str]) -> dict[str, Loop]:
-    """Every class of the component that no other found one implies; and the forbidden ones, if any."""
+    """A cycle for each class that the component has, except for classes that another found class implies.
+
+    An implied class is found all the same if it is forbidden and the other is not.
+    """
     found: dict[str, Loop] = {}
     for name in NAMES:
         if any(implies(other, name) and (other in forbidden or name not in forbidden) for other in found):
@@ -52,12 +55,12 @@ def classes(component: Component, forbidden: frozenset[str]) -> dict[str, Loop]:
 
 
 def has_client_cycle(component: Component) -> bool:
-    """True if the clients' operations alone have a cycle there."""
+    """True if the clients' operations of the component have a cycle without watermarks."""
     return bool(_Graph(component, WW | WR | RW | PROCESS | REALTIME).cyclic(WW | WR | RW))
 
 
 class _Graph:
-    """Steps of some kinds, of one chain if `chain` is given, and of time if the kinds include it."""
+    """Steps of some kinds, of one chain if `chain` is given, and steps of time if the kinds include it."""
 
     def __init__(self, component: Component, kinds: int, chain: int | None = None) -> None:
         steps = [
@@ -66,7 +69,7 @@ class _Graph:
             if step.kind & kinds and (chain is None or not step.kind & THROUGH or step.chain == chain)
         ]
         dependencies = sorted((s for s in component.steps if s.kind & (WW | WR)), key=lambda step: -step.kind)
-        self._dependencies = {(step.source, step.target): step for step in dependencies}  # If both, ww.
+        self._dependencies = {(step.source, step.target): step for step in dependencies}  # If a pair has both, ww.
         named = {pair for pair, step in self._dependencies.items() if not step.kind & kinds}
         if named and len(component.number) <= _PAIRED:
             steps += [step for step in _timed_pairs(component, kinds) if (step.source, step.target) not in named]
@@ -77,7 +80,10 @@ class _Graph:
         self.graph = StepGraph([Steps(*columns.T)], len(component.number))
 
     def cyclic(self, kinds: int, *, apart: int = 0) -> list[Step]:
-        """The steps of those kinds on closed paths. With `apart` they are of these, and no two follow each other."""
+        """The steps of those kinds on closed paths.
+
+        With `apart` they are of these kinds, and no two follow each other.
+        """
         rows = np.flatnonzero(self.graph.steps.kind & kinds)
         source, target = self.graph.steps.source[rows], self.graph.steps.target[rows]
         return [self.steps[row] for row in rows[self.graph.closed(source, target, apart=apart)].tolist()]
@@ -88,7 +94,7 @@ class _Graph:
         return None if rows is None else [self.steps[row] for row in rows]
 
     def loops(self, step: Step, rule: Rule) -> Iterator[tuple[Step, ...]]:
-        """The cycles of a shortest closed path through that step, each from its least node on."""
+        """The cycles that make up a shortest closed path through that step, each from its least node on."""
         along = self.path(step.target, step.source, first=step.kind, rule=rule)
         for cycle in simple_cycles([] if along is None else [step, *along]):
             following = [*cycle[1:], cycle[0]]
@@ -97,7 +103,7 @@ class _Graph:
             yield tuple(map(self._renamed, ends[first:] + ends[:first]))
 
     def _renamed(self, step: Step) -> Step:
-        """An order of time as the ww or wr between the same nodes, which is stronger; any other step as it is."""
+        """The step, or if it is one of time the ww or wr between the same nodes, which says more."""
         if step.kind not in (PROCESS, REALTIME):
             return step
         return self._dependencies.get((step.source, step.target), step)
@@ -112,7 +118,7 @@ def _timed(component: Component, kinds: int) -> Iterator[Step]:
 
 
 def _timed_pairs(component: Component, kinds: int) -> Iterator[Step]:
-    """Every pair that is ordered by time, as an order of a process if it is one."""
+    """A step for every pair that time orders, as an order of a process if it is one."""
     due = np.searchsorted(component.number, component.end)
     for one in range(len(component.number)):
         for two in range(int(due[one]), len(component.number)):
@@ -124,7 +130,7 @@ def _timed_pairs(component: Component, kinds: int) -> Iterator[Step]:
 
 
 def _of_many(component: Component, name: str, base: str, suffix: str) -> Loop | None:
-    """The cycle with the least chains, then the least steps, of those that were tried."""
+    """Of the cycles tried the one with the least chains, then the least steps; None if there is none."""
     sought = SEARCHED[base]
     kinds = sought.kinds | (0, PROCESS, PROCESS | REALTIME)[SUFFIXES.index(suffix)]
     graph = _Graph(component, kinds)
@@ -149,7 +155,7 @@ def _best(graph: _Graph, starts: Sequence[Step], name: str, rule: Rule) -> Loop 
 
 
 def _of_one(component: Component, name: str, base: str) -> Loop | None:
-    """A cycle of one transaction: in one chain by places, over merged nodes by a path along chains."""
+    """A cycle of one transaction: inside one chain by places, over merged nodes by a path along chains."""
     entries: dict[int, list[Step]] = {}
     for step in component.steps:
         if step.kind == IN:
@@ -174,6 +180,6 @@ def _closed(component: Component, name: str, entry: Step, last: Step, chain: int
 
 
 def _is_one_chain(entry: Step, last: Step) -> bool:
-    """True if both are of one chain, which leads from the target of `entry` to the source of `last`."""
+    """True if both steps are of one chain, which leads from the target of `entry` to the source of `last`."""
     is_along = entry.place <= last.place or entry.target == last.source
     return entry.chain == last.chain and is_along

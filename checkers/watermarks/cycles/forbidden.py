@@ -1,7 +1,8 @@
 """The classes of cycles through watermarks that break the promises of a source and a stream.
 
 A cluster forbids classes by name. `forbidden` derives classes from a stream's contract, and from the model that its
-transactions are promised to keep: fewer than may be true, never more. All other classes are reported as observations.
+transactions are promised to keep: perhaps fewer than they imply, never more. All other classes are reported as
+observations.
 """
 
 from collections.abc import Iterable, Mapping

@@ -1,7 +1,7 @@
 """Steps of a graph with watermarks, and the names of its cycles.
 
 A *step* leads from one node to another: a client's dependency, an order of time, into a watermark, out of one, or along
-a chain. Watermarks and chains are passed and not counted. An out edge counts as an rw where two in a row are forbidden,
+a chain. Steps along chains are passed and not counted. An out edge counts as an rw where two in a row are forbidden,
 and not in the number of rw. The classes, least first, are CLASSES; those of n rw edges of clients also exist with the
 order of processes and of real time. A cycle of one class shows a weaker stream than the later classes do.
 """
@@ -17,7 +17,7 @@ from checkers.graph.edges import CHAIN, IN, OUT, PROCESS, REALTIME, RW, WR, WW
 from checkers.graph.paths import UNORDERED, Rule
 from harness.core.columns import Int64s
 
-READS: Final = -2  # From here on down, the chain of a read that shares a node with watermarks.
+READS: Final = -2  # Chains of reads that share a node with watermarks are numbered from here down.
 THROUGH: Final = IN | OUT | CHAIN
 ORDER, INTERMEDIATE, TORN, SPLIT, FORK = ("order", "intermediate", "torn", "split", "fork")
 G0, G1C, SINGLE, NONADJACENT, G2 = ("G0", "G1c", "G-single", "G-nonadjacent", "G2-item")
@@ -31,7 +31,7 @@ NAMES: Final = tuple(
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One edge. `chain` is that of a step through watermarks, `key` and `version` of one into or out of one; else -1.
+    """One edge. `chain` is set for a step through watermarks, `key` and `version` for one into or out of one; else -1.
 
     `marks` are the watermarks that it passes, as members of their nodes: an out step begins where an in step leads.
     """
@@ -55,17 +55,17 @@ class Loop:
     steps: tuple[Step, ...]
 
     def chains(self) -> int:
-        """The number of chains that it passes."""
+        """The number of chains that the path uses."""
         return len({step.chain for step in self.steps if step.kind & THROUGH})
 
     def places(self) -> list[tuple[int, int, int]]:
-        """The sort key that distinguishes cycles of the same length."""
+        """A sort key that distinguishes cycles of the same length."""
         return [(step.source, step.target, step.kind) for step in self.steps]
 
 
 @dataclass(frozen=True, slots=True)
 class Component:
-    """Nodes 0 to n - 1 in the order of their numbers, which reach each other, and the steps between them.
+    """A strongly connected component: nodes 0 to n - 1 in the order of their numbers, and the steps between them.
 
     `number` and `end` are those of checkers/watermarks/numbering.py; `process` is UNORDERED for nodes outside every
     process order.
@@ -78,13 +78,13 @@ class Component:
     steps: tuple[Step, ...]
 
     def is_ordered(self, node: int) -> bool:
-        """True for a node in the order of a process."""
+        """True for a node that a process orders."""
         return bool(self.process[node] != UNORDERED)
 
 
 @dataclass(frozen=True, slots=True)
 class CycleClass:
-    """Cycles of a class as data: their steps but those of time, one of which is of a required kind; and their rule."""
+    """A class of cycles as data: the kinds of its steps without those of time, the required kinds, and a rule."""
 
     kinds: int
     required: int
@@ -124,7 +124,7 @@ def implies(one: str, other: str) -> bool:
 
 
 def name_of(steps: Sequence[Step]) -> str | None:
-    """The class of a cycle; None for one without a watermark, such as a cycle of reads alone."""
+    """The class of a cycle; None for a cycle without a watermark, such as one of reads alone."""
     if not any(step.kind & THROUGH and step.chain > READS for step in steps):
         return None
     clients = [step for step in steps if not step.kind & THROUGH]

@@ -113,7 +113,7 @@ def _rows_of(view: StreamView, owner: Int64s, is_meant: Callable[[Int64s], Bools
 
 
 def splits(parts: Sequence[Views]) -> tuple[list[Split], int]:
-    """Differences between sessions of all logs, by pairs of subscribers; and the positions that two completed."""
+    """Differences between sessions, by pairs of subscribers; and the number of positions that two completed."""
     views = _together(parts)
     if len(views.contents.position) == 0:
         return [], 0
