@@ -1,7 +1,8 @@
-"""Declarations: what a fault needs, does and hides, and what users see of it.
+"""Declarations of faults: their arguments, targets and effects, the faults that they hide, and their texts for users.
 
 A *fault* is what one step of a plan does to nodes or links; both runtimes carry it out by its name. A *package* is a
-family of faults with one draw. Each file of nemesis/faults declares one package, and the faults that it introduces.
+family of faults that are drawn together. Each file of nemesis/faults declares one package, and the faults that it
+introduces.
 """
 
 from collections.abc import Callable, Mapping
@@ -20,7 +21,7 @@ HOUR_NS: Final = 3600 * 1000 * MS
 
 
 class Targets(Enum):
-    """What a fault strikes, in the words of the page of faults."""
+    """The targets of a fault, in the words of the page of faults."""
 
     NODES = "nodes"
     CLOCKS = "nodes with a clock of their own"
@@ -41,12 +42,12 @@ class Range(msgspec.Struct, frozen=True):
     high: int
 
 
-Allowed = Range | tuple[str, ...]  # Or one of these names.
+Allowed = Range | tuple[str, ...]  # In place of a range: the allowed names.
 POINT: Final[Mapping[str, Allowed]] = {"point": ()}  # The names of failpoints depend on the cluster.
 
 
 class Fault(msgspec.Struct, frozen=True, kw_only=True):
-    """One fault: its arguments, its targets, and what keeps it from having an effect."""
+    """One fault: its arguments, its targets, and the conditions under which it has an effect."""
 
     name: FaultName
     does: str  # Until its step ends.
@@ -54,17 +55,17 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True):
     required: Mapping[str, Allowed] = {}
     optional: Mapping[str, Allowed] = {}
     needs_one: bool = False  # Of the optional arguments.
-    is_silencing: bool = False  # Its targets carry or handle no messages, which hides what others do to messages there.
-    needs_messages: bool = False  # It slows the handling of messages: without any it has no effect.
-    is_prepared: bool = False  # When a server is started: so attached servers cannot have it.
-    beyond: Mapping[str, str] = {}  # The runtimes that cannot do it, and the reason.
+    is_silencing: bool = False  # Its targets carry or handle no messages, which hides other faults of messages.
+    needs_messages: bool = False  # It only slows the handling of messages.
+    is_prepared: bool = False  # It is prepared when a server is started, so it cannot strike attached servers.
+    beyond: Mapping[str, str] = {}  # The runtimes that cannot do it, each with the reason.
 
 
 class Package(msgspec.Struct, frozen=True, kw_only=True):
-    """A family of faults. `draw` returns one of them, or None if its draw does not exist in that topology.
+    """A family of faults. `draw` returns one of them, or None if the drawn one does not exist in that topology.
 
-    Users choose it by its name, and reports count under it. docs/faults.md quotes the texts, and the beginning of the
-    docstring of `draw`.
+    Users choose it by its name, and reports count under it. docs/faults.md quotes the texts, and the first paragraph of
+    the docstring of `draw`.
     """
 
     name: str
@@ -75,13 +76,13 @@ class Package(msgspec.Struct, frozen=True, kw_only=True):
     excuse: Excuse = Excuse.DELAYS
     probe: str  # The measure of its effect.
     heals: str
-    colour: str  # Of its bands in reports; chosen so that colour-blind readers can distinguish neighbours.
-    is_prepared: bool = False  # Even if its faults are not: they lose what only our own servers can lose.
+    colour: str  # The colour of its bands in reports; colour-blind readers can distinguish neighbours.
+    is_prepared: bool = False  # Or its faults lose what only our own servers can lose.
     is_last: bool = False  # Nothing heals it: it strikes once, after all others.
 
     @property
     def is_attachable(self) -> bool:
-        """True if it can strike servers that somebody else started."""
+        """True if it can strike servers that were started by someone else."""
         return not self.is_prepared and not any(fault.is_prepared for fault in self.faults)
 
     @property

@@ -1,4 +1,4 @@
-"""Conflicts of faults that must not be in force together, as one would have no effect, and the plan would mislead."""
+"""Conflicts of faults that must not be in force together: one would have no effect, and the plan would mislead."""
 
 from nemesis.fault import Fault
 from nemesis.plan import Step
@@ -7,9 +7,9 @@ from nemesis.topology import Topology, ends
 
 
 def conflict(one: Step, other: Step, topology: Topology | None = None) -> str | None:
-    """The reason why those two may not be in force together; None if they may, or never are.
+    """The reason why those two must not be in force together; None if they may, or if they never are.
 
-    `topology` tells who sends to whom, which some reasons need.
+    `topology` says which nodes send to which; some reasons need it.
     """
     if one.until_ns <= other.at_ns or other.until_ns <= one.at_ns:
         return None
@@ -24,7 +24,7 @@ def conflict(one: Step, other: Step, topology: Topology | None = None) -> str | 
 
 
 def _starved(slow: Step, down: Step, topology: Topology) -> str | None:
-    """The reason why nothing comes to one of the slow nodes, if all who send to it are down."""
+    """The reason why one of the slow nodes gets no messages, if all its senders are down; else None."""
     slowing, silencing = FAULTS.get(slow.fault), FAULTS.get(down.fault)
     if not (slowing and slowing.needs_messages and silencing and silencing.is_silencing):
         return None
@@ -36,7 +36,7 @@ def _starved(slow: Step, down: Step, topology: Topology) -> str | None:
 
 
 def _hidden_by_nodes(links: Step, fault: Fault, nodes: Step) -> str | None:
-    """The reason why nothing is sent on any of those links, if the state of nodes is one."""
+    """The reason why none of those links carries messages, if the nodes at their ends are down; else None."""
     if fault.is_silencing:
         for down in _going_down(nodes):
             if all(any(end in down for end in ends(link)) for link in links.targets):
@@ -47,14 +47,14 @@ def _hidden_by_nodes(links: Step, fault: Fault, nodes: Step) -> str | None:
 
 
 def _going_down(step: Step) -> list[tuple[str, ...]]:
-    """The groups of nodes one of which goes down: at a failpoint a single target, unknown which; otherwise all."""
+    """Groups of nodes of which one goes down as a whole: at a failpoint any single target, otherwise all targets."""
     return [(target,) for target in step.targets] if "point" in step.args else [step.targets]
 
 
 def _hidden_by_links(links_fault: Fault, links: Step, fault: Fault, nodes: Step) -> str | None:
-    """The reason why one of those nodes handles no messages, if the state of links is one."""
+    """The reason why one of those nodes gets no messages to handle, if its links carry none; else None."""
     if fault.needs_messages and links_fault.is_silencing:
         for link in links.targets:
             if ends(link)[1] in nodes.targets:
-                return f"{links.fault} keeps from {ends(link)[1]} what it should be slow to handle"
+                return f"{links.fault} keeps messages from {ends(link)[1]}, so {nodes.fault} has none to slow down"
     return None

@@ -1,4 +1,4 @@
-"""The parts of docs/faults.md that the declarations of faults decide: `python -m nemesis.page` writes them anew."""
+"""The parts of docs/faults.md that follow from the declarations of faults. `python -m nemesis.page` updates them."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +13,7 @@ LINE_MAX: Final = 120
 
 
 def rewritten(page: str) -> str:
-    """The page with its parts between markers as the declarations have them now, and all else as it is."""
+    """The page with its parts between markers written anew from the declarations; the rest stays."""
     parts = {
         "packages": ["| package | what it does |", "| --- | --- |", *map(_package_row, PACKAGES.values())],
         "sections": [line for package in PACKAGES.values() for line in _section(package)],
@@ -64,7 +64,7 @@ def _arguments(fault: Fault) -> str:
 
 
 def _argument(name: str, allowed: Allowed) -> str:
-    """The name, with what it may be if that is one of a few names."""
+    """The argument's name; with the allowed values, if these are a few names."""
     return f"`{name}` ({', '.join(allowed)})" if isinstance(allowed, tuple) and allowed else f"`{name}`"
 
 

@@ -8,7 +8,7 @@ from typing import Literal, Protocol
 
 import msgspec
 
-# The closed set of what a runtime can do: each runtime matches on all of it. A new name goes here.
+# All faults that a runtime can carry out: each runtime matches on every name. A new name goes here.
 LinkFault = Literal["cut", "reset", "stall", "delay", "bandwidth", "limit-data"]
 DatagramFault = Literal["drop", "duplicate", "reorder"]
 NodeFault = Literal["crash", "pause", "consumer", "clock", "disk-full", "failover"]
@@ -27,7 +27,7 @@ class Step(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The steps of a run, in order of their beginning, and the values they were drawn with."""
+    """The steps of a run, in order of their beginning; and `drawn`, the seed's choices."""
 
     steps: tuple[Step, ...]
     drawn: dict[str, int | str] = {}  # The seed's decisions, for display: packages, their counts and lengths.
@@ -41,10 +41,13 @@ class Effect(msgspec.Struct, frozen=True):
 
 
 class FaultRuntime(Protocol):
-    """The runtime that carries out steps. Simulation and containers share this interface."""
+    """A runtime that carries out steps: the simulation, or containers."""
 
     def refusal(self, step: Step) -> str | None:
-        """The reason why this runtime cannot do that step, in one line, or None. Called when the plan is loaded."""
+        """The reason, in one line, why this runtime cannot do that step; None if it can.
+
+        Called when the plan is loaded.
+        """
 
     async def apply(self, step: Step) -> None:
         """Apply the fault. Raises ScenarioError if it cannot."""
@@ -53,4 +56,4 @@ class FaultRuntime(Protocol):
         """Heal the fault; does nothing if it is already healed."""
 
     async def effect(self, step: Step) -> Effect:
-        """The effect since the fault was applied; queried before and after `undo`."""
+        """The effect since the fault was applied. Called before and after `undo`."""

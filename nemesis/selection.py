@@ -3,13 +3,14 @@
 from harness.core.draw import Stream
 from nemesis.topology import SUBSCRIBER, Topology
 
-SELECTIONS = ("one", "one", "one", "minority", "majority", "all", "role")  # One node reveals most: three times.
+# A fault of one node reveals most, so it is drawn three times as often.
+SELECTIONS = ("one", "one", "one", "minority", "majority", "all", "role")
 
 
 def draw_nodes(topology: Topology, stream: Stream) -> tuple[tuple[str, ...], bool]:
-    """The nodes, and True if they are so many of a role that nobody may be left to answer.
+    """The nodes; and True if they are so many of a role that perhaps no other can answer.
 
-    Minority, majority and all are of the largest role of servers, where quorums are counted.
+    Minority, majority and all are those of the servers' largest role, in which quorums are counted.
     """
     members = topology.largest_role()
     count = len(members)

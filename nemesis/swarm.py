@@ -1,8 +1,8 @@
-"""The drawing of plans from packages of faults.
+"""Fault plans drawn from packages of faults.
 
 Swarm: each seed draws its packages, the gaps between their windows, and their lengths, so that runs differ more than
-with one average mixture. All of it comes from the stream "faults", before the run starts.
-Source: Groce et al., "Swarm testing", ISSTA 2012.
+with one average mixture. All of it comes from the stream "faults", before the run starts. Source: Groce et al., "Swarm
+testing", ISSTA 2012.
 """
 
 from collections.abc import Sequence
@@ -18,13 +18,13 @@ from nemesis.topology import Strike, Topology
 SECOND = 1_000_000_000
 # A run of a minute or more is cut into seconds; a shorter one into sixtieths, so that it has as many windows.
 UNITS = 60
-# Real processes need longer: a container restarts in half a second, and TCP retries ever more rarely what a
+# Real processes need longer: a container restarts in half a second, and TCP retries more and more rarely what a
 # silent link dropped, so that the link stays quiet for a while after it is healed.
 UNITS_IN_CONTAINERS = 30
 LEAD_UNITS, TAIL_UNITS = 2, 6  # Free of faults: start-up and recovery must be observed.
 WINDOW_MILLIUNITS = 2000  # The shortest window: long enough for time-outs of some hundred milliseconds.
 LONGEST_MILLIUNITS = (4000, 6000, 8000)
-TOTAL_MILLIUNITS = (600, 950)  # Under a second, as nothing else is tested while nobody can answer.
+TOTAL_MILLIUNITS = (600, 950)  # Under a second: while no node can answer, nothing else is tested.
 GAP_MILLIUNITS = (1000, 1800, 3000)
 OVERLAP_PERCENT = (0, 25, 60)
 MIN_PACKAGES = 3
@@ -38,10 +38,9 @@ def draw_plan(
 ) -> Plan:
     """A plan for a load of that length: windows of at least three packages, with fault-free time between them.
 
-    A load of fewer seconds than `units` is cut into that many parts, which are the unit of windows and gaps.
-
-    No two faults in force at one time hide each other's effect. Without packages the plan is empty.
-    Raises ScenarioError if a package has nothing to strike in this topology.
+    The load is cut into seconds, or if these are fewer than `units` into `units` parts; windows and gaps are measured
+    in them. No two faults that are in force at the same time hide each other's effect. Without packages the plan is
+    empty. Raises ScenarioError if a package has nothing to strike in this topology.
     """
     for package in packages:
         reason = package.unfit(topology)
@@ -55,7 +54,7 @@ def draw_plan(
 
 
 class _Swarm:
-    """The choices of one seed, and the steps that follow from them."""
+    """The choices of one seed, and the steps that they give."""
 
     def __init__(
         self, topology: Topology, packages: Sequence[Package], stream: Stream, duration_ns: int, units: int
@@ -79,14 +78,17 @@ class _Swarm:
         }
 
     def steps(self) -> list[Step]:
-        """The steps, in windows in sequence, some with a second fault inside; each package gets a first turn."""
+        """The steps, in windows one after the other, some with a second fault inside.
+
+        Each package gets a first turn.
+        """
         last = [package for package in self._packages if package.is_last]
         self._packages = [package for package in self._packages if not package.is_last]
         ending = [self._at_the_end(package) for package in last[:1]]
         return [*self._before_the_end(), *ending]
 
     def _at_the_end(self, package: Package) -> Step:
-        """A last window for the package, and less time for all others."""
+        """A window for the package at the end of the time left. Less time is left for all others."""
         strike = self._strike(package)
         until_ns = self._end_ns
         at_ns = until_ns - self._length_ns(strike)
@@ -110,7 +112,7 @@ class _Swarm:
         return steps
 
     def _second(self, first: Step) -> Step | None:
-        """A fault of another package that begins in the middle of `first`, if the seed has one and one fits."""
+        """A fault of another package that begins in the middle of `first`; None if none is drawn, or none fits."""
         others = [package for package in self._packages if package.name != first.package]
         if not others or not self._stream.chance(self._overlap_percent, 100):
             return None
@@ -155,7 +157,7 @@ def _step(package: Package, strike: Strike, *, at_ns: int, until_ns: int) -> Ste
 
 
 def _totals(steps: Sequence[Step]) -> dict[str, int | str]:
-    """The number of strikes of each package, and their total time."""
+    """For each package the number of its strikes and their total time."""
     lengths: dict[str, list[int]] = {}
     for step in steps:
         lengths.setdefault(step.package, []).append(step.until_ns - step.at_ns)

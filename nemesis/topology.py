@@ -10,11 +10,11 @@ CLIENT = "client"  # The address, and the role, of all clients together.
 SUBSCRIBER = "subscriber"
 FIFO = "fifo"
 DATAGRAM = "datagram"
-ENOUGH = 3  # With fewer nodes of a role, a single link of one may carry no traffic for a while.
+ENOUGH = 3  # If a role has fewer nodes, a single link between them may carry no traffic for a while.
 
 
 class Topology(msgspec.Struct, frozen=True, kw_only=True):
-    """A cluster as fault packages see it. A link exists if its direction was declared."""
+    """The cluster as fault packages see it. A link exists if its direction was declared."""
 
     nodes: tuple[tuple[str, str], ...]  # Each node's id and role.
     links: Mapping[tuple[str, str], str]  # From role, to role: "fifo" or "datagram". Clients have the role "client".
@@ -38,7 +38,7 @@ class Topology(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(node for node, role in self.nodes if role != SUBSCRIBER)
 
     def largest_role(self) -> tuple[str, ...]:
-        """The nodes of the servers' largest role, the first of equals."""
+        """The nodes of the servers' role with most nodes; of equal roles the first."""
         roles = [role for role in self.roles() if role != SUBSCRIBER] or list(self.roles())
         return max((self.of_role(role) for role in roles), key=len)
 
@@ -50,28 +50,28 @@ class Topology(msgspec.Struct, frozen=True, kw_only=True):
         return self.links.get((roles[source], roles[target]))
 
     def existing(self, pairs: Sequence[tuple[str, str]]) -> tuple[str, ...]:
-        """The linked pairs among those (source, target), as targets of a step, each once."""
+        """The targets "source>target" for those of the pairs that are linked, each once."""
         linked = (f"{source}>{target}" for source, target in pairs if self.kind(source, target) is not None)
         return tuple(dict.fromkeys(linked))
 
     def all_links(self, kind: str | None = None) -> tuple[str, ...]:
-        """Every link of that kind, or of any."""
+        """All links of that kind; None: of any kind."""
         ends = (*self.ids(), CLIENT)
         pairs = [(source, target) for source in ends for target in ends]
         return self.existing([pair for pair in pairs if kind is None or self.kind(*pair) == kind])
 
 
 def ends(link: str) -> tuple[str, str]:
-    """The source and the target of a link "n1>n2"; two empty strings if it is not a link."""
+    """The source and the target of a link "n1>n2"; two empty strings for anything else."""
     source, arrow, target = link.partition(">")
     return (source, target) if arrow and source and target else ("", "")
 
 
 class Strike(msgspec.Struct, frozen=True, kw_only=True):
-    """A fault without its time, as drawn by a package."""
+    """A fault as a package drew it, without a time."""
 
     fault: FaultName
     targets: tuple[str, ...]
     args: dict[str, int | str] = {}
-    # It may leave nobody able to answer: keep it short, and alone.
+    # Perhaps no node can answer meanwhile: the fault must be short, and alone.
     is_total: bool = False

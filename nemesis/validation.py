@@ -1,5 +1,6 @@
-"""Plans as files: read, checked against a cluster, written. The user may have edited them, so every problem is
-reported.
+"""Plans as files: read, checked against a cluster, written.
+
+The user may have edited them, so every problem is reported.
 
 Steps are numbered from 0, as in the records of a run.
 """
@@ -18,7 +19,7 @@ from nemesis.plan import Plan, Step
 from nemesis.registry import FAULTS, PACKAGES
 from nemesis.topology import CLIENT, DATAGRAM, Topology, ends
 
-_MOST_PROBLEMS: Final = 8  # The rest are counted.
+_MOST_PROBLEMS: Final = 8  # Further ones are only counted.
 
 
 def plan_from_json(text: str | bytes) -> Plan:
@@ -47,17 +48,17 @@ def plan_from_json(text: str | bytes) -> Plan:
 
 
 def plan_to_json(plan: Plan) -> str:
-    """The plan as JSON, indented for people; `plan_from_json` reads the same plan from it."""
+    """The plan as indented JSON, which `plan_from_json` reads."""
     return msgspec.json.format(msgspec.json.encode(plan), indent=2).decode()
 
 
 def validate(plan: Plan, topology: Topology, *, duration_ns: int | None = None, runtime: str = "sim") -> None:
-    """Raise ScenarioError unless every step can have its effect in that cluster and runtime, within that load."""
+    """Raise ScenarioError unless every step can have an effect in that cluster and runtime, within that load."""
     _refuse(problems(plan, topology, duration_ns=duration_ns, runtime=runtime))
 
 
 def problems(plan: Plan, topology: Topology, *, duration_ns: int | None = None, runtime: str = "sim") -> list[str]:
-    """The problems of a plan, one line each: step, field, and what is allowed. Empty if it is sound."""
+    """The problems of a plan, one line each: step, field, and the allowed values. Empty if it is sound."""
     found: list[str] = []
     for number, step in enumerate(plan.steps):
         lines = [*_time_problems(step, duration_ns), *_name_problems(step)]
@@ -166,13 +167,13 @@ def _unknown_fields(where: str, raw: Mapping[str, object], form: type[Plan] | ty
 
 
 def _plainly(error: msgspec.ValidationError) -> str:
-    """The message of msgspec, with its path given as a field."""
+    """The message of msgspec, with the path to the value as a field name."""
     message, _, path = str(error).partition(" - at `$.")
     return f"field {path.rstrip('`')}: {message}" if path else message
 
 
 def _hint(name: str, choices: Iterable[str]) -> str:
-    """The nearest of the choices as a question; all choices, if none is near."""
+    """The nearest of the choices as a question; all choices if none is near."""
     names = list(choices)
     nearest = difflib.get_close_matches(name, names, 1, 0.6)
     if nearest:

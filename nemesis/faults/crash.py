@@ -19,8 +19,8 @@ CRASH = Fault(
 
 
 def draw_crash(topology: Topology, stream: Stream, disk: str = "kept") -> Strike:
-    """At a failpoint every second time, whichever server reaches it first. Else one node (most often), a minority, a
-    majority or all of the largest role, or all of one role.
+    """Every second time the server that first reaches a failpoint. Else one node (most often), a minority, a majority
+    or all of the largest role, or all of one role.
     """
     if topology.points and stream.chance(1, 2):
         # It is unknown which node reaches the failpoint: target all that may, and the first one is struck.

@@ -1,7 +1,7 @@
 """Failovers: the node that leads dies for good, and another is promoted.
 
 The cluster's own means promote the successor. In containers, and for clusters of real servers only: machines find out
-themselves who leads.
+themselves which node leads.
 """
 
 from harness.core.draw import Stream
@@ -12,7 +12,7 @@ from nemesis.topology import Strike, Topology
 FAILOVER = Fault(
     name="failover",
     does="the node dies for good, and the cluster's own means promote another",
-    targets=Targets.NODES,  # Not silencing: a link that was cut before decides what the successor has.
+    targets=Targets.NODES,  # Not silencing: a link that was cut before decides how much data the successor has.
     beyond={"sim": "machines find out themselves who leads: use crash"},
 )
 

@@ -18,7 +18,7 @@ DISK_FULL = Fault(
 
 
 def draw_full_disk(topology: Topology, stream: Stream) -> Strike:
-    """One node of the largest role: if all disks were full, nobody could answer."""
+    """One node of the largest role: if all disks were full, no node could answer."""
     return Strike(fault="disk-full", targets=(stream.choice(topology.largest_role()),))
 
 

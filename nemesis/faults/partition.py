@@ -21,42 +21,42 @@ STALL = Fault(
     is_silencing=True,
 )
 
-# Pairs (source, target): messages of the source do not reach the target. They are pure functions of nodes, in
-# the order given; shuffle the nodes first for randomness. Source: jepsen.nemesis, for the idea and the forms.
+# Pairs (source, target): messages of the source do not reach the target. The functions below are pure and keep the
+# order of the nodes; shuffle these first for randomness. Source: jepsen.nemesis, for the idea and the forms.
 Grudge = tuple[tuple[str, str], ...]
 Draft = Callable[[Topology, Stream], Strike | None]
 
 
 def complete_grudge(groups: Sequence[Sequence[str]]) -> Grudge:
-    """A grudge that separates every group from all others."""
+    """A grudge that separates each group from all others."""
     return tuple(pair for group in groups for other in groups if group is not other for pair in product(group, other))
 
 
 def one_way_grudge(silent: Sequence[str], deaf: Sequence[str]) -> Grudge:
-    """A grudge from `silent` to `deaf`; the other direction works."""
+    """A grudge from `silent` to `deaf`. The other direction works."""
     return tuple(product(silent, deaf))
 
 
 def halves(nodes: Sequence[str]) -> Grudge:
-    """Two groups of nearly equal size, the first the smaller."""
+    """A grudge between two groups of nearly equal size, the first the smaller."""
     middle = len(nodes) // 2
     return complete_grudge((nodes[:middle], nodes[middle:]))
 
 
 def one_alone(nodes: Sequence[str]) -> Grudge:
-    """Two groups: the first node, and all others."""
+    """A grudge between the first node and all others."""
     return complete_grudge((nodes[:1], nodes[1:]))
 
 
 def bridge(nodes: Sequence[str]) -> Grudge:
-    """Two groups that can talk to the first node, but not to each other."""
+    """A grudge between two groups, both of which reach the first node."""
     return halves(nodes[1:])
 
 
 def majority_ring(nodes: Sequence[str]) -> Grudge:
     """A grudge under which each node hears a majority, itself included, and no two hear the same majority.
 
-    The nodes form a ring; each hears its neighbours. With fewer than three nodes nobody is cut off.
+    The nodes form a ring; each hears its neighbours. With fewer than three nodes none is cut off.
     """
     count = len(nodes)
     majority = count // 2 + 1
@@ -114,9 +114,9 @@ def _majority_ring(topology: Topology, stream: Stream) -> Strike | None:
 
 
 def _one_way(topology: Topology, stream: Stream) -> Strike | None:
-    """A cut of all links to one node, or from it. Never a stall: a direction without traffic would not notice.
+    """A cut of all links to one node, or from it. Never a stall: a direction without traffic would not notice one.
 
-    A node whose outgoing links are cut is of the largest role, whose nodes talk to each other: a lone coordinator may
+    A node whose outgoing links are cut is of the largest role, whose nodes send to each other: a lone coordinator may
     have nothing more to send, so its messages would not be missed.
     """
     is_deaf = stream.chance(1, 2)
@@ -134,7 +134,7 @@ def _between_roles(topology: Topology, stream: Stream) -> Strike | None:
 
 
 def _with_clients(nodes: list[str], stream: Stream) -> list[str]:
-    """The clients on the side of the last node; in half of the cases on all sides."""
+    """The nodes with the clients beside the last one, on one side; in half of the cases without, on all sides."""
     return [*nodes, CLIENT] if stream.chance(1, 2) else nodes
 
 

@@ -15,7 +15,7 @@ PAUSE = Fault(
 
 
 def draw_pause(topology: Topology, stream: Stream) -> Strike:
-    """Nodes as `crash` draws them, at a failpoint every fourth time."""
+    """Nodes as `crash` draws them, but at a failpoint only every fourth time."""
     if topology.points and stream.chance(1, 4):
         targets = tuple(stream.shuffled(topology.servers()))
         return Strike(fault="pause", targets=targets, args={"point": stream.choice(topology.points)})
