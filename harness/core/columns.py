@@ -1,10 +1,10 @@
-"""The arrays that kernels see, and the columns of the Parquet files that hold them.
+"""The arrays that kernels work on, and the columns of the Parquet files that hold them.
 
-Keys and values are int64 ids, given once when a history is written or imported: an integer in [0, NAMED) is its own
+Keys and values are int64 ids, assigned once, when a history is written or imported. An integer in [0, NAMED) is its own
 id; anything else (text, null, lists, booleans, negative or huge numbers) gets NAMED + n, by order of first appearance,
 and names.parquet holds its JSON. So kernels see integers only, and a plain history needs no dictionary.
 
-ops.parquet and mops.parquet are cut into row groups alike: row group i of both is about the same operations, at most
+ops.parquet and mops.parquet are cut into the same row groups: row group i of both has the same operations, at most
 GROUP_OPS of them with at most GROUP_ELEMENTS elements read. That pair is a *chunk*, the unit that engines distribute.
 The texts of a row group have at most GROUP_TEXT_BYTES, unless one row alone has more.
 """
@@ -22,14 +22,14 @@ Int8s = NDArray[np.int8]
 Bools = NDArray[np.bool_]
 
 NAMED: Final = 1 << 53
-NEVER: Final = np.iinfo(np.int64).max  # The `after` of an operation without a certain end, and any missing position.
+NEVER: Final = np.iinfo(np.int64).max  # The `after` of an operation without a certain end, and every missing position.
 GROUP_OPS: Final = 250_000
 GROUP_ELEMENTS: Final = 4_000_000
 GROUP_TEXT_BYTES: Final = 32 << 20
 
 OK, FAIL, INFO = 0, 1, 2  # Outcomes, as int8.
 READ, APPEND, WRITE = 0, 1, 2  # Micro-operations, as int8.
-NOTHING, UNKNOWN = -1, -2  # In place of a register's value: nothing was ever written; the value read is not known.
+NOTHING, UNKNOWN = -1, -2  # Instead of a register's value: never written; read, but not known.
 
 # Column names and types ("?" for nullable), in the order of the files. Files may gain columns; a number never changes.
 OPS_COLUMNS: Final = {
@@ -91,8 +91,8 @@ class Transactions:
     Micro-operations follow the order of their transactions, and keep their own order inside each; those of operation i
     are mop_start[i]:mop_start[i + 1]. The elements of read j are elements[element_start[j]:element_start[j + 1]]. A
     `fail` or `info` operation has the micro-operations of its invocation; its reads are unknown unless it reported
-    them. The operations on a key show if it is a list or a register. The result of a read is a list if `is_known`,
-    else `value`.
+    them. Whether a key is a list or a register follows from the operations on it. The result of a read is a list if
+    `is_known`, else `value`.
     """
 
     index: Int64s  # (n,) ascending, unique over the whole history
@@ -121,8 +121,9 @@ class Transactions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deliveries:
-    """The events that subscribers received, as arrays of length n, in order of receipt (by `seq`). Missing numbers are
-    NEVER.
+    """The events that subscribers received, as arrays of length n, in order of receipt (by `seq`).
+
+    NEVER stands for a missing number.
 
     `kind` is an index into KINDS. `subscriber` and `span` are dense ids from 0 (span -1: none, the whole stream).
     """
@@ -149,8 +150,9 @@ OPEN, ROW, WATERMARK, BEGIN, COMMIT, GAP, ERROR, CLOSE, CHECKPOINT, END, BACKFIL
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceWrites:
-    """The writes of the source as arrays of length n: one row for each write of each operation. Writes that were
-    certainly refused are included (outcome FAIL), so that a phantom can be recognized.
+    """The writes of the source as arrays of length n: one row for each write of each operation.
+
+    Writes that were certainly refused are included (outcome FAIL), so that a phantom can be recognized.
 
     `position` is the commit position that the source reported, or NEVER; `ordinal` is the write's place in its unit.
     `span` is the id of the partition that delivers the key's rows; -1 if there is none, or it is unknown.

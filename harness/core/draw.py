@@ -72,7 +72,7 @@ class Stream:
 
 
 class Draw:
-    """All random streams of one seed. A repeated request for a name continues the same stream."""
+    """All random streams of one seed. Two requests for a name get the same stream."""
 
     def __init__(self, seed: int) -> None:
         self.seed = seed

@@ -1,15 +1,15 @@
-"""The `Context` that a machine gets in either runtime: it collects effects, which its host carries out afterwards."""
+"""The `Context` of a machine in either runtime. It collects effects, which the machine's host carries out later."""
 
 from collections.abc import Callable
 from typing import Any, Protocol
 
 from harness.core.machine import Delivery, Dump, Message, NodeId, Randomness
 
-Effect = tuple[Callable[[Any, Any], None], object, object]  # The call to make, with its two arguments.
+Effect = tuple[Callable[[Any, Any], None], object, object]  # A method of `Actions`, and its two arguments.
 
 
 class Actions(Protocol):
-    """A host's operations for its machine: those of the first group run at once, those of the second as effects."""
+    """A host's operations for its machine. The first group runs at once; the second group is collected as effects."""
 
     def now_ns(self) -> int: ...
     def local_clock_ns(self) -> int: ...
@@ -33,7 +33,7 @@ class Actions(Protocol):
 
 
 class CollectingContext:
-    """A machine's context. `effects` holds those of the current method, in order; the host empties it."""
+    """A machine's context. `effects` has those of the current method, in order; the host empties it."""
 
     def __init__(self, node: NodeId, actions: Actions) -> None:
         self.node = node

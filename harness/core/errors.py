@@ -1,18 +1,16 @@
 """Errors of the harness itself. A bad database is not an error: it is a verdict.
 
-SeamarkError
-├── ScenarioError   the user requested the impossible: an option, a plan, a cluster file (exit 64)
-├── ProtocolError   a machine was given an input that its model does not allow; nothing changed
-├── HistoryError    recorded evidence is malformed: the message names file, record and remedy (exit 4)
-├── Stalled         no progress is possible: names what was awaited, and for how long
-└── DeployError     a container or image failed; carries the tail of its log
+SeamarkError ├── ScenarioError the user requested the impossible: an option, a plan, a cluster file (exit 64) ├──
+ProtocolError a machine got an input that its model does not allow; nothing changed ├── HistoryError recorded evidence
+is malformed: the message names file, record and remedy (exit 4) ├── Stalled no progress is possible: names what was
+awaited, and for how long └── DeployError a container or image failed; carries the tail of its log
 """
 
 from difflib import get_close_matches
 
 
 class SeamarkError(Exception):
-    """The root of all errors of our own. Its text is one line: the problem, where it is, and what to do."""
+    """The base class of our errors. Its text is one line: the problem, where it is, and what to do."""
 
 
 class ScenarioError(SeamarkError):
@@ -28,7 +26,7 @@ class HistoryError(SeamarkError):
 
 
 class Stalled(SeamarkError):
-    """No progress is possible: the message names who awaits what, and since when."""
+    """No progress is possible: the message names what is awaited, where, and since when."""
 
 
 class DeployError(SeamarkError):
@@ -36,13 +34,16 @@ class DeployError(SeamarkError):
 
 
 def require(condition: bool, problem: str, subject: object) -> None:
-    """Raise ScenarioError unless `condition` holds. For values that the user writes, checked on construction."""
+    """Raise ScenarioError unless `condition` holds. For checking values that the user wrote, at construction."""
     if not condition:
         raise ScenarioError(f"{type(subject).__name__}: {problem}")
 
 
 def known(name: str, allowed: tuple[str, ...], what: str, *, besides: str = "") -> str:
-    """`name`, if it is one of `allowed`. Raises ScenarioError, suggesting the nearest one, or all and `besides`."""
+    """`name`, if it is one of `allowed`.
+
+    Otherwise raises ScenarioError with the nearest one, or with all and `besides`.
+    """
     if name in allowed:
         return name
     nearest = get_close_matches(name, allowed, 1, 0.5)

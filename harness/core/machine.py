@@ -21,7 +21,7 @@ import msgspec
 
 NodeId = NewType("NodeId", str)
 
-Message = msgspec.Struct  # Frozen and tagged: links pass it on by reference, the wire as msgpack.
+Message = msgspec.Struct  # Frozen and tagged: simulated links pass it by reference, containers as msgpack.
 
 
 class Received(msgspec.Struct, frozen=True):
@@ -124,7 +124,7 @@ class Randomness(Protocol):
 
 
 class Context(Protocol):
-    """A machine's only access to the world: all that it may know and do."""
+    """A machine's only access to the world: what it may know and do."""
 
     node: NodeId
 
@@ -138,7 +138,7 @@ class Context(Protocol):
         """This node's own random stream of that name."""
 
     def send(self, to: NodeId, message: Message) -> None:
-        """Hand a message to the link. A full send buffer ends the connection: watch `queued`."""
+        """Send a message over the link. If the send buffer is full the connection ends: see `queued`."""
 
     def queued(self, to: NodeId) -> int:
         """Messages waiting in the send buffer to `to`, not counting those in transit."""
@@ -168,7 +168,7 @@ class Context(Protocol):
         """Record a metric, for promises about liveness and memory."""
 
     def sometimes(self, goal: str) -> None:
-        """Count that a goal was reached. A campaign that never reaches it has tested less than it claims."""
+        """Count that a goal was reached. A campaign that never reaches one has tested less than it claims."""
 
     def point(self, name: str) -> None:
         """A failpoint. Effects before it are carried out; the nemesis may crash, pause or cut the node here."""
@@ -205,7 +205,7 @@ class Machine(Protocol):
         """React to one event. Total: no event raises."""
 
     def dump(self, context: Context) -> None:
-        """Record by `context.dump` the parts of this node's state that a check needs, at the end of a run."""
+        """Record, with `context.dump`, the parts of this node's state that checks need. Called at the end of a run."""
 
 
 Links = Mapping[tuple[str, str], str]  # (role, role) -> "fifo" or "datagram".

@@ -1,4 +1,4 @@
-"""The data by which a run is judged: promises, bounds, the contract of a change stream, and what faults excuse."""
+"""The data by which a run is judged: promises, bounds, the contract of a change stream, and the excuses of faults."""
 
 from collections.abc import Mapping
 from enum import Flag, auto
@@ -8,17 +8,17 @@ import msgspec
 
 
 class Excuse(Flag):
-    """The harm that a fault may do beside delays, for which no check blames the system."""
+    """The kind of harm besides delays for which a fault excuses the system."""
 
-    DELAYS = 0  # None: while the fault is in force, and shortly after, all may be late.
+    DELAYS = 0  # Only delays: everything may be late while the fault is in force, and shortly after.
     NODES = auto()  # Others may take a node for lost.
-    MEMORY = auto()  # A process ends, and with it what is only in its memory.
+    MEMORY = auto()  # A process ends, and its memory is lost.
     WRITES = auto()  # Writes that were not synced are lost as well.
     LINKS = auto()  # Connections may break.
     SUBSCRIBERS = auto()  # Only subscribers may be late.
 
 
-MODEL: Final = "MODEL"  # The id of the promise of one consistency model, which goes by the name of that model.
+MODEL: Final = "MODEL"  # The id of a promise that consists of one consistency model. It is shown by the model's name.
 Excuses = Mapping[str, Excuse]  # By package of faults. Faults without an excuse here, such as a busy machine: DELAYS.
 
 
@@ -34,11 +34,11 @@ class Promise(msgspec.Struct, frozen=True, kw_only=True):
     source: str  # The page or file, with the date of reading.
     forbids: tuple[str, ...]
     is_purpose: bool = True
-    check: str | None = None  # Only this check's findings count; None: all that look for `forbids`.
+    check: str | None = None  # Only this check's findings count; None: those of all checks that look for `forbids`.
 
     @property
     def called(self) -> str:
-        """The promise's name for people: its id, or the model where the user named just that."""
+        """The promise's name for people: its id, or the model if the user named only a model."""
         return self.forbids[0] if self.id.startswith(MODEL) and self.forbids else self.id
 
 
@@ -53,17 +53,17 @@ class Bounds(msgspec.Struct, frozen=True, kw_only=True):
     disconnect_ns: int | None = None  # A subscriber that acknowledges nothing for this long is disconnected.
     stall_ns: int | None = None  # The longest that watermarks may stand still outside faults and their grace.
     blocked_ns: int | None = None  # The longest that a commit may wait for an epoch outside faults and their grace.
-    behind_ns: int | None = None  # The longest that a committed write may stay above the watermark, as for stalls.
-    spurious: tuple[str, ...] = ()  # Reasons of failed operations, as parts of their errors, that take a fault.
+    behind_ns: int | None = None  # The longest that a committed write may stay above the watermark; as for stalls.
+    spurious: tuple[str, ...] = ()  # Parts of errors; an operation fails with one only due to a fault.
     grace_ns: int = 0  # After the end of a fault: detection, arbitration, take-over, restart.
     total: int | None = None  # The sum of all accounts of a bank; None: the sum that its first read shows.
 
 
 class Naming(msgspec.Struct, frozen=True, kw_only=True):
-    """The forms in which a system's users name what a history holds as numbers: patterns, each with one {}.
+    """The forms in which a system's users name the numbers of a history: patterns, each with one {}.
 
-    None: as the contract's `position` suggests, such as "LSN {}" for an lsn. Raw records keep the numbers.
-    With `logical_bits` a position is milliseconds, shifted by these bits, and a counter: "3.251 s +2".
+    None: as the contract's `position` suggests, such as "LSN {}" for an lsn. Raw records keep the numbers. With
+    `logical_bits` a position is milliseconds, shifted by these bits, and a counter: "3.251 s +2".
     """
 
     key: str = "k{}"  # A key that is a number.
@@ -73,8 +73,9 @@ class Naming(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StreamContract(msgspec.Struct, frozen=True, kw_only=True):
-    """The rules for reading a change stream. `closed` and `cut` have no default, because wrong choices have lost data
-    before.
+    """The rules for reading a change stream.
+
+    `closed` and `cut` have no default, because wrong choices have lost data before.
 
     The fields are parameters of the rules S01 to S28, see `checkers/streams/check.py`.
     """
@@ -92,7 +93,7 @@ class StreamContract(msgspec.Struct, frozen=True, kw_only=True):
     versions: Literal["every", "latest-per-epoch", "latest"] = "every"
     is_position_unique: bool = True  # One unit for each position.
     is_position_global: bool = True
-    follows_clock: bool = False  # Positions follow a clock, rather than the writes.
+    follows_clock: bool = False  # Positions follow a clock, not the writes.
     identity: Literal["position+key", "position+key+ordinal", "position+key+value"] = "position+key+ordinal"
     wm_scope: Literal["session", "subscriber", "partition", "global"] = "subscriber"
     wm_idle: Literal["moves", "rests"] = "moves"
@@ -100,15 +101,15 @@ class StreamContract(msgspec.Struct, frozen=True, kw_only=True):
     has_noop_events: bool = True
     system_events: tuple[str, ...] = ()
     realtime: Literal["none", "follows", "reads"] = "none"
-    # Positions are a clock's, in ns of the harness's clock, at most this far ahead; None: the two are not comparable.
+    # Positions are times in ns, at most this far ahead of the harness's clock; None: the two are not comparable.
     clock_error_ns: int | None = None
     is_whole_least: bool = False  # A watermark of the whole stream is the minimum over its session's partitions.
     epochs: Literal["units", "owners"] = "units"  # Do events name the epoch of their unit, or of the log's owner?
-    owners: Literal["unknown", "nodes"] = "unknown"  # nodes: who answered a write owned its log, in the write's epoch.
+    owners: Literal["unknown", "nodes"] = "unknown"  # nodes: a write's node owned its log in that epoch.
     backfill: Literal["partial", "whole"] = "partial"  # Does a snapshot hold every key, or only some of them?
     events_at_position: Literal["one", "many"] = "many"
     # held: a checkpoint was acknowledged upstream, and a session opens with the subscriber's durable state.
     acknowledged: Literal["unknown", "held"] = "unknown"
-    # The source answered a checkpoint: it continues after it, unless a session requests a lower position.
+    # After a checkpoint the source resumes behind it, unless a session requests a lower position.
     resumes_behind_checkpoint: bool = False
     tail: Literal["open", "settled"] = "open"  # Was everything at rest when the recording ended?

@@ -1,4 +1,4 @@
-"""The interfaces between a test and its runtime. Only `Clock` sleeps; only `Connection` makes calls."""
+"""The interfaces between a test and its runtime. Only a `Clock` sleeps; only a `Connection` makes calls."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import NamedTuple, Protocol, TypeGuard
@@ -26,7 +26,7 @@ class Clock(Protocol):
         """Nanoseconds since the start of the run."""
 
     async def sleep_ns(self, duration_ns: int) -> None:
-        """Return after that much time."""
+        """Wait for that much time."""
 
 
 class Connection(Protocol):
@@ -46,7 +46,7 @@ class Network(Protocol):
 
 
 class Invocation(msgspec.Struct, frozen=True, kw_only=True):
-    """An operation that a generator has a client process invoke. A transaction has `mops`, any other has `value`."""
+    """An operation for a client process to invoke. A transaction has `mops`, any other has `value`."""
 
     f: str
     value: Json = None
@@ -111,7 +111,7 @@ class Parameter(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Option(msgspec.Struct, frozen=True, kw_only=True):
-    """A choice that the user has about the cluster: one of `values`, of which the first is the default."""
+    """A choice about the cluster for the user: one of `values`, of which the first is the default."""
 
     name: str
     values: tuple[str, ...]
@@ -154,13 +154,13 @@ class MachineCluster(Cluster, Protocol):
 
 
 class Address(NamedTuple):
-    """Where a node can be dialled."""
+    """The host and port at which a node can be reached."""
 
     host: str
     port: int
 
 
-Doors = Mapping[NodeId, Address]  # Where one client, subscriber or node dials the others: through proxies.
+Doors = Mapping[NodeId, Address]  # The addresses of others, as proxies, for one client, subscriber or node.
 Deliver = Callable[[Delivery], Awaitable[None]]  # Returns when the event is recorded, and the next may be handled.
 
 
@@ -169,8 +169,8 @@ class Service(msgspec.Struct, frozen=True, kw_only=True):
 
     `hello` is the message of probes: the server must answer with at least one byte. Empty: the server sends first.
     `folder` holds its data; the container keeps it when its processes are killed. If neither the engine nor a registry
-    has the image, one is built from `debian_packages`, and `command` runs in it unchanged. `capabilities` are the
-    Linux capabilities that it needs in addition to those of every such container: see
+    has the image, one is built from `debian_packages`, and `command` runs in it unchanged. `capabilities` are the Linux
+    capabilities that it needs in addition to those of every such container: see
     `harness.runtimes.containers.engine.confinement`.
     """
 
@@ -206,13 +206,13 @@ class ServiceCluster(Cluster, Protocol):
     """A cluster of third-party servers, which runs in containers only. `harness.core.system` makes one.
 
     `dials` are pairs of roles: the first opens connections to the second. Subscribers are nodes too (role
-    "subscriber"), but live in the harness.
+    "subscriber"), but run in the harness.
     """
 
     dials: tuple[tuple[str, str], ...]
 
     def service(self, node: NodeId, peers: Doors, settings: Settings, /) -> Service:
-        """The service to start for that node; `peers` are the nodes that it dials."""
+        """The service to start for that node; `peers` are the addresses of the nodes to which it connects."""
 
     async def prepare(self, doors: Doors, settings: Settings, /) -> None:
         """Create what clients and subscribers need (tables, slots), once all nodes answer."""
@@ -221,10 +221,10 @@ class ServiceCluster(Cluster, Protocol):
         """A client for that process."""
 
     def subscriber(self, node: NodeId, doors: Doors, settings: Settings, kept: dict[str, object], /) -> Subscriber:
-        """That subscriber, started with its kept state."""
+        """That subscriber, with `kept`, the state that survived its crashes."""
 
     async def fail_over(self, dead: NodeId, doors: Doors, settings: Settings, /) -> NodeId:
-        """Have another node replace one that is down for good; returns which. Raises OSError if none does."""
+        """Have another node replace one that is down for good; returns that node. Raises OSError if none does."""
 
 
 def is_of_machines(cluster: Cluster) -> TypeGuard[MachineCluster]:

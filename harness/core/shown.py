@@ -1,4 +1,4 @@
-"""History records of a machine's deliveries and dumps. Both runtimes stamp and number them."""
+"""History records made from a machine's deliveries and dumps. Both runtimes stamp and number them."""
 
 from typing import cast
 
@@ -7,7 +7,7 @@ from harness.core.record import Json, State, StreamEvent
 
 
 def stream_event(now_ns: int, node: NodeId, number: int, delivery: Delivery) -> StreamEvent:
-    """The record of an event that a subscriber received: that number in its session, from 0."""
+    """The record of an event that a subscriber received, as event `number` of its session, from 0."""
     return StreamEvent(
         time_ns=now_ns,
         subscriber=node,

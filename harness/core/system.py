@@ -1,4 +1,4 @@
-"""A cluster of third-party servers, declared by composition: supply what yours has; the rest has defaults."""
+"""A cluster of third-party servers, declared by composition: supply the parts that yours has; the rest has defaults."""
 
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
@@ -34,11 +34,11 @@ def _always(*_: object) -> bool:
 
 @dataclass(kw_only=True)
 class System:
-    """A `harness.core.seams.ServiceCluster`; its methods document the callables here.
+    """A `harness.core.seams.ServiceCluster`, whose methods document the callables here.
 
-    The default is one server n1, which clients dial. `dials` defaults to clients and subscribers dialling all others;
-    those in `idle` carry nothing that a fault could disturb, so none is drawn for them.
-    `holds` decides which promises hold with given settings.
+    The default is one server n1, to which clients connect. `dials` defaults to clients and subscribers connecting to
+    all other nodes; pairs in `idle` have no traffic that a fault could disturb, so no fault is drawn for them. `holds`
+    decides which promises hold with given settings.
     """
 
     name: str
@@ -75,7 +75,7 @@ class System:
         self.links = MappingProxyType(dict.fromkeys(both_ways, "fifo"))
 
     def bounds(self, settings: Settings) -> Bounds:
-        """The same limits with all settings."""
+        """The same limits for all settings."""
         return self.limits
 
     def promised(self, settings: Settings) -> tuple[Promise, ...]:

@@ -1,4 +1,4 @@
-"""A trace: all events in a window of a run, down to each message. One object per line in trace.jsonl."""
+"""A trace: all events in a window of a run, down to single messages. One object per line in trace.jsonl."""
 
 import re
 from decimal import Decimal
@@ -12,10 +12,10 @@ from harness.core.record import Json
 What = Literal[
     # Messages: `number` is the same in all records of one message.
     "send",
-    "deliver",  # It reached the other end, whose inbox holds it until
+    "deliver",  # It reached the other end, and waits there in an inbox until
     "handle",  # the machine takes it; never, if the node crashes before.
     "lost",
-    # Other events that a machine handled.
+    # Events other than messages that a machine handled.
     "timer",
     "synced",
     "closed",
@@ -41,9 +41,9 @@ What = Literal[
     "mark",
 ]
 MESSAGES: Final = ("send", "deliver", "handle", "lost")
-HANDLED: Final = ("handle", "timer", "synced", "closed", "drained")  # They add up to the counts in `Mark.handled`.
+HANDLED: Final = ("handle", "timer", "synced", "closed", "drained")  # Counted in `Mark.handled`.
 SECOND: Final = 1_000_000_000
-_DIGITS_MAX: Final = 9  # After the decimal point: nanoseconds.
+_DIGITS_MAX: Final = 9  # The most digits after the decimal point: nanoseconds.
 _RANGE = re.compile(r"(\d{1,6}(?:\.\d+)?)\.\.(\d{1,6}(?:\.\d+)?)")
 
 

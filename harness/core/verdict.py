@@ -1,4 +1,4 @@
-"""The types of a verdict: a check's findings, and the outcome that follows for the run."""
+"""The types of a verdict: a check's findings, and the outcome for the run."""
 
 from enum import Enum
 from typing import Literal
@@ -62,8 +62,8 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """An anomaly, with the evidence that shows it.
 
-    `fingerprint` is the same for the same anomaly in the same history, whichever engine found it. `ops` are the
-    indexes of the operations, and `events` the journal positions of the stream events, that a reader needs.
+    `fingerprint` is the same for the same anomaly in the same history, whichever engine found it. `ops` are the indexes
+    of the operations, and `events` the journal positions of the stream events, that a reader needs to see.
     """
 
     fingerprint: str
@@ -77,7 +77,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Judgement(msgspec.Struct, frozen=True, kw_only=True):
-    """One check's result for the anomalies it looks for.
+    """One check's result for the anomalies that it looks for.
 
     `witnesses` counts, for each anomaly by name, the events that could have shown it; an anomaly without witnesses was
     not exercised. `unknown` gives, by name, the reason why no answer was possible.

@@ -1,4 +1,4 @@
-"""Words with numbers, for people."""
+"""Numbers with nouns, for people."""
 
 
 def counted(number: int, noun: str) -> str:

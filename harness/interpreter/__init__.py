@@ -1,1 +1,1 @@
-"""Carries out a test against any runtime: client processes, the nemesis process, and the order of their phases."""
+"""Runs a test on any runtime: client processes, the nemesis process, and the order of their phases."""

@@ -1,4 +1,4 @@
-"""Opens the clients of a run: one for each process, with its connection, closed after use."""
+"""Opens the clients of a run: one for each process, with a connection of its own, closed after use."""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -24,7 +24,7 @@ def clients_of_machines(cluster: MachineCluster, network: Network, settings: Set
 
 
 def clients_of_services(cluster: ServiceCluster, doors: Doors, settings: Settings) -> OpenClient:
-    """Clients that open their own connections, to those addresses."""
+    """Clients that open their own connections to those addresses."""
 
     @asynccontextmanager
     async def opened(process: int) -> AsyncIterator[Client]:

@@ -8,8 +8,7 @@ task with its own client and process number. Every event goes through `record`, 
 3. A fault enters the ledger before it is applied, and leaves it once undone. However the load ends (time, an error, an
    interrupt), the faults still in the ledger are undone in reverse order.
 4. After healing the system must make progress: within the cluster's settling bound every final operation must succeed
-   and
-   every subscriber reach the source's last position, or the run ends as `stall`.
+   and every subscriber reach the source's last position, or the run ends as `stall`.
 Source: Jepsen's generator interpreter, for processes and their retirement.
 """
 
@@ -28,21 +27,21 @@ from nemesis.plan import FaultRuntime, Plan
 SECOND = 1_000_000_000
 COMPLETED = "completed"
 QUIET_POLL_NS = 50_000_000
-QUIET_NS = SECOND  # After the last answer, its effects come to rest before states are dumped.
-LONG_WAIT_NS = SECOND  # If nothing is planned: query again after this time, should no completion end the wait.
-FINAL_TIMEOUT_NS = SECOND  # At least, for final operations: they test the system, not the clients' patience.
-CALLS_PER_OPERATION = 4  # A client may try several nodes in turn; beyond this many time-outs it is at fault.
+QUIET_NS = SECOND  # The time after the last answer in which its effects come to rest, before states are dumped.
+LONG_WAIT_NS = SECOND  # If nothing is planned: the time until the next query, unless a completion comes before.
+FINAL_TIMEOUT_NS = SECOND  # Final operations get at least this long.
+CALLS_PER_OPERATION = 4  # A client may try several nodes one by one; one that needs more time-outs is at fault.
 
 
 class ClientError(Exception):
-    """A client broke its contract: it raised, or completed an operation other than the one it was given."""
+    """A client broke its contract: it raised, or completed another operation than the one it was given."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Runtime:
-    """The services that carry out a test.
+    """The services that a test uses.
 
-    `mark` makes a milestone with a note, `dump` has all nodes record their state.
+    `mark` makes a milestone with a note; `dump` makes all nodes record their state.
     """
 
     clock: Clock
@@ -85,7 +84,7 @@ class Interpreter:
         self._watermarks: dict[str, int] = {}
 
     async def run(self) -> str:
-        """Carry the test out; returns why it ended: "completed" or "stall: ..."."""
+        """Carry the test out. Returns why it ended: "completed" or "stall: ..."."""
         self._record(self._mark("set-up", None))
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(self._serve(thread), name=f"client thread {thread}") for thread in self._all()]
@@ -97,7 +96,7 @@ class Interpreter:
         return reason
 
     def observe(self, event: StreamEvent) -> None:
-        """Note a subscriber's watermark. Called by the recorder of stream events."""
+        """Keep a subscriber's watermark. The recorder of stream events calls this."""
         if event.kind == "watermark" and event.position is not None:
             self._watermarks[event.subscriber] = event.position
 
@@ -143,9 +142,12 @@ class Interpreter:
         return f"stall: {self._cluster.settle_ns / SECOND:g} s after healing, {what}"
 
     async def _drive(self, generator: Generator, deadline_ns: int | None) -> bool:
-        """Invoke planned operations until all are done and all threads are free. False: the deadline passed."""
+        """Invoke planned operations until the generator is exhausted and all threads are free.
+
+        False: the deadline passed.
+        """
         while True:
-            now_ns = self._clock.now_ns()  # Once per round: real time advances between two readings.
+            now_ns = self._clock.now_ns()  # Read once per round: in containers time advances between two readings.
             for _, event in self._take_done():
                 generator = generator.update(self._context(now_ns), event)
             if deadline_ns is not None and now_ns >= deadline_ns:
@@ -197,13 +199,13 @@ class Interpreter:
         return invoke
 
     def _take_done(self) -> list[tuple[int, Complete]]:
-        """Completions since the last time; their threads are free again."""
+        """The completions since the last call. Their threads become free."""
         done, self._done = self._done, []
         self._free.extend(thread for thread, _ in done)
         return done
 
     async def _serve(self, thread: int) -> None:
-        """Run one thread: open a client, carry out its operations, retire the process after info."""
+        """Run one thread: open a client, carry out its operations, and after info continue with a new process."""
         while True:
             async with self._open_client(self._processes[thread]) as client:
                 while await self._serve_one(thread, client):
@@ -264,7 +266,10 @@ class Interpreter:
 def _answers(
     requested: tuple[MicroOp, ...] | None, answered: tuple[MicroOp, ...] | None, is_of_registers: bool
 ) -> bool:
-    """True if both are the same transaction, and each read has a list. The value of a register is not checked."""
+    """True if both are the same transaction, and each list that was read is known.
+
+    Values of registers are not checked.
+    """
     if requested is None or answered is None:
         return requested is answered
     return len(requested) == len(answered) and all(

@@ -1,4 +1,4 @@
-"""The nemesis process: carries out a plan, measures its effects, and always heals."""
+"""The nemesis process: it carries out a plan, measures its effects, and always heals."""
 
 import asyncio
 from collections.abc import Callable
@@ -12,7 +12,7 @@ Phase = Literal["begin", "effect", "end", "refused"]
 
 
 class NemesisProcess:
-    """The ledger of faults in force, and the task that maintains it."""
+    """The ledger of faults in force, and the code that carries out a plan."""
 
     def __init__(self, plan: Plan, faults: FaultRuntime, clock: Clock, record: Callable[[Evidence], None]) -> None:
         self._plan, self._faults, self._clock, self._record = plan, faults, clock, record

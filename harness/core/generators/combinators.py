@@ -17,7 +17,7 @@ from harness.core.seams import Invocation
 Event = Invoke | Complete
 Answer = tuple[Planned | Pending, Generator] | None
 
-FILTER_LIMIT = 10_000  # Operations that a filter may refuse in a row.
+FILTER_LIMIT = 10_000  # The number of operations that a filter may refuse in a row.
 
 
 def planned(context: Context, invocation: Invocation, *, time_ns: int | None = None) -> Planned:
@@ -76,7 +76,7 @@ class Counted(msgspec.Struct, frozen=True):
 
 
 class Limit(msgspec.Struct, frozen=True):
-    """The first `count` operations."""
+    """The first `count` operations of the child."""
 
     child: Generator
     count: int
@@ -93,7 +93,10 @@ class Limit(msgspec.Struct, frozen=True):
 
 
 class TimeLimit(msgspec.Struct, frozen=True):
-    """The operations that are due, and can begin, within `duration_ns` of the first answer. Later ones are dropped."""
+    """The child's operations that are due, and can begin, within `duration_ns` of the first answer.
+
+    Later ones are dropped.
+    """
 
     child: Generator
     duration_ns: int
@@ -112,7 +115,7 @@ class TimeLimit(msgspec.Struct, frozen=True):
 
 
 class Stagger(msgspec.Struct, frozen=True):
-    """An open loop: operations are due `mean_ns` apart on average, even if no thread is free then.
+    """An open loop: the child's operations are due `mean_ns` apart on average, even if no thread is free then.
 
     The distances are uniform in [0, 2 mean_ns]. An operation that starts late keeps its due time.
     """
@@ -140,7 +143,7 @@ class Stagger(msgspec.Struct, frozen=True):
 
 
 class Delay(msgspec.Struct, frozen=True):
-    """A closed loop: each operation begins at least `delay_ns` after the previous one began."""
+    """A closed loop: each operation of the child begins at least `delay_ns` after the previous one began."""
 
     child: Generator
     delay_ns: int
@@ -182,7 +185,7 @@ class Mix(msgspec.Struct, frozen=True):
 
 
 class FlipFlop(msgspec.Struct, frozen=True):
-    """Operations of `first` and `second` in turn, until the one whose turn it is has no more."""
+    """Operations of `first` and `second` in alternation, until the next one has no more."""
 
     first: Generator
     second: Generator
@@ -202,7 +205,7 @@ class FlipFlop(msgspec.Struct, frozen=True):
 
 
 class Filter(msgspec.Struct, frozen=True):
-    """The operations for which `predicate` holds. Raises ScenarioError when it refuses 10,000 in a row."""
+    """The child's operations for which `predicate` holds. Raises ScenarioError when it refuses 10,000 in a row."""
 
     child: Generator
     predicate: Callable[[Planned], bool]
@@ -222,7 +225,7 @@ class Filter(msgspec.Struct, frozen=True):
 
 
 class Phases(msgspec.Struct, frozen=True):
-    """One child after the other; each begins when all threads are free."""
+    """All operations of one child after the other; each child begins when all threads are free."""
 
     children: tuple[Generator, ...]
     is_started: bool = False
@@ -246,7 +249,7 @@ class Phases(msgspec.Struct, frozen=True):
 
 
 class EachThread(msgspec.Struct, frozen=True):
-    """A copy of `child` for each thread, which sees no thread but that one."""
+    """A copy of `child` for each thread. Each copy uses only its thread."""
 
     child: Generator
     copies: tuple[Generator, ...] = ()
@@ -267,10 +270,10 @@ class EachThread(msgspec.Struct, frozen=True):
 
 
 class Reserve(msgspec.Struct, frozen=True):
-    """The first `count` threads for the first child, the next for the second, ..., and the remaining threads for the
-    last.
+    """Operations of all children, each on threads of its own.
 
-    There is one more child than counts. A child sees its own threads only.
+    The first counts[0] threads are for the first child, the next counts[1] for the second, and so on; all others are
+    for the last child. There is one more child than counts.
     """
 
     children: tuple[Generator, ...]
@@ -305,13 +308,13 @@ def _moved(plan: Planned, time_ns: int) -> Planned:
 
 
 def _updated(children: tuple[Generator, ...], context: Context, event: Event) -> tuple[Generator, ...]:
-    """The children after the event; the very same tuple if none of them changed."""
+    """The children after the event; the same tuple object if none of them changed."""
     after = tuple([child.update(context, event) for child in children])
     return children if all(a is b for a, b in zip(children, after, strict=True)) else after
 
 
 def _soonest(answers: list[Answer], context: Context) -> tuple[int, Planned, Generator] | None:
-    """The number of the child with the earliest plan (ties by thread order), the plan, and the child's successor."""
+    """The number of the child with the earliest plan (ties: by thread order), that plan, and the child's successor."""
     plans = [
         (turn, answer[0], answer[1])
         for turn, answer in enumerate(answers)

@@ -1,7 +1,7 @@
-"""Randomness for generators: an immutable value, so that a draw never changes a value that somebody else holds.
+"""Randomness for generators: an immutable value, so that a draw changes no other generator that holds it.
 
 `Dice` and `Stream` serve different users. A machine draws from a stream, which is mutable. A generator must give the
-same answer to the same query, so it holds dice, and its successor holds the dice after them.
+same answer to the same query, so it holds dice, and its successor holds the dice after the draw.
 """
 
 import struct
@@ -15,14 +15,14 @@ _UNPACK = struct.Struct(f">{_WORDS}Q").unpack
 
 
 class Dice(msgspec.Struct, frozen=True):
-    """A key and the number of digests drawn under it. Draws are uniform but for a bias of bound / 2**64."""
+    """A key, and how many digests have been drawn with it. Draws are uniform but for a bias of bound / 2**64."""
 
     key: bytes
     position: int = 0
 
     @staticmethod
     def named(seed: int, name: str) -> "Dice":
-        """The dice of that purpose under that seed; a different name gives unrelated dice."""
+        """The dice for that purpose and seed; other names give unrelated dice."""
         return Dice(blake2b(f"{seed}/{name}".encode(), digest_size=16).digest())
 
     def below(self, bound: int) -> "tuple[int, Dice]":
@@ -32,7 +32,7 @@ class Dice(msgspec.Struct, frozen=True):
         return int.from_bytes(digest, "big") * bound >> 64, Dice(self.key, position + 1)
 
     def each_below(self, bounds: Sequence[int]) -> "tuple[list[int], Dice]":
-        """One integer in [0, bound) for each bound, and the dice after them. Cheaper than one draw after the other."""
+        """One integer in [0, bound) for each bound, and the dice after these draws. Cheaper than single draws."""
         drawn: list[int] = []
         position = self.position
         for start in range(0, len(bounds), _WORDS):

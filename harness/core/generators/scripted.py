@@ -1,4 +1,4 @@
-"""Recorded operations as a load: each is due when it was due before, on the thread that carried it out."""
+"""Recorded operations as a load: each is due at its recorded time, on the thread that carried it out."""
 
 import msgspec
 
@@ -20,8 +20,9 @@ class Due(msgspec.Struct, frozen=True):
 
 
 class Script(msgspec.Struct, frozen=True, kw_only=True):
-    """The operations of a run, instead of those that a workload would draw: `load` in order of its due times, and then
-    `final`, each tried until it succeeds."""
+    """Operations for a run in place of those that a workload would draw.
+
+    `load` is in order of due times. Then follows `final`, each operation tried until it succeeds."""
 
     load: tuple[Due, ...]
     final: tuple[Invocation, ...]
@@ -34,7 +35,7 @@ class Script(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Scripted(msgspec.Struct, frozen=True):
-    """The operations of `lanes`, one for each thread, from `places` on; one whose thread is busy waits for it."""
+    """The operations of `lanes`, one lane per thread, from `places` on. An operation waits until its thread is free."""
 
     lanes: tuple[tuple[Due, ...], ...]
     places: tuple[int, ...]

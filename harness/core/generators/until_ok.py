@@ -1,7 +1,7 @@
 """Generators that repeat operations until one succeeds.
 
 They must know which completions belong to their own operations. A generator learns the index of its operation from the
-first invocation by the process for which it planned: no update comes in between (rule 2 of `generator`).
+first invocation by the process for which it planned: no other update comes before it (rule 2 of `generator`).
 """
 
 import msgspec
@@ -12,11 +12,11 @@ from harness.core.record import Invoke
 from harness.core.seams import Invocation
 
 FINAL_ATTEMPTS = 240
-FINAL_PAUSE_NS = 250_000_000  # With the attempts a minute: any cluster's settling bound ends the wait before.
+FINAL_PAUSE_NS = 250_000_000  # Times the attempts this is a minute: any cluster's settling bound ends the wait before.
 
 
 class Attempt(msgspec.Struct, frozen=True):
-    """One attempt at an item: planned for a process, then invoked as the operation of that index."""
+    """One attempt at an item: planned for a process; once invoked it has the operation's index."""
 
     process: int
     item: int = 0
@@ -50,7 +50,7 @@ class UntilOk(msgspec.Struct, frozen=True):
 
 
 class EachUntilOk(msgspec.Struct, frozen=True):
-    """Each of these operations until it succeeds, at most `attempts` times, `pause_ns` after a failure.
+    """Each of these operations until it succeeds, at most `attempts` times, `pause_ns` after each failure.
 
     All are tried once before any is tried again. Cost: O(threads) for each answer.
     """
@@ -60,7 +60,7 @@ class EachUntilOk(msgspec.Struct, frozen=True):
     pause_ns: int
     position: int = 0
     open: tuple[Attempt, ...] = ()
-    again: tuple[tuple[int, Attempt], ...] = ()  # The earliest start and the attempt that failed; the earliest first.
+    again: tuple[tuple[int, Attempt], ...] = ()  # Failed attempts, each with its earliest new start; sorted.
 
     def op(self, context: Context) -> Answer:
         if self.position == len(self.invocations) and not self.again:
@@ -112,7 +112,7 @@ class EachUntilOk(msgspec.Struct, frozen=True):
 def _followed(opened: tuple[Attempt, ...], event: Event) -> tuple[tuple[Attempt, ...], Attempt | None]:
     """The open attempts after the event, and the attempt that it ended.
 
-    The very same tuple if the event is none of ours.
+    The same tuple object if the event concerns none of our attempts.
     """
     for place, each in enumerate(opened):
         if isinstance(event, Invoke):
