@@ -1,6 +1,6 @@
-"""Seamark from Python: judge a history, run a scenario, read a report. docs/api.md shows each in a few lines.
+"""Seamark from Python: judge a history, run a scenario, read a report. docs/api.md has a short example of each.
 
-Only what is named here is public; harness, checkers, nemesis and clusters change without notice.
+Only the names here are public; harness, checkers, nemesis and clusters change without notice.
 """
 
 from importlib.metadata import version as _version

@@ -36,11 +36,11 @@ def check(
     timeout_s: float | None = None,
     engine: EngineName = "local",
 ) -> Report:
-    """The report on a history: a path, as `seamark check` takes it, or operations as mappings, in Jepsen's shape.
+    """The report on a history: a path, as `seamark check` takes it, or operations as mappings, in Jepsen's format.
 
     `model` is a consistency model, `promises` a promise file, `stream` the format of a change stream alone, `html` the
-    path for the page, `timeout_s` the limit of each check. A stored run gets its new report into its folder.
-    Raises ScenarioError if it cannot be judged so, HistoryError if the history is malformed.
+    path for the page, `timeout_s` the limit of each check. The new report on a stored run goes into the run's folder.
+    Raises ScenarioError if the history cannot be judged by these options, HistoryError if it is malformed.
     """
     if html is not None and not isinstance(history, str | os.PathLike):
         raise ScenarioError("html is for a history in a file, which the page names: write the operations to one")
@@ -66,11 +66,11 @@ def run(
     engine: EngineName = "local",
     store: AnyPath = "store",
 ) -> Report:
-    """Run a scenario under faults, keep it in the store, and judge it: the report, whose `run` is the run's folder.
+    """Run a scenario under faults, keep it in the store, and judge it. Returns the report; `run` in it is the folder.
 
     `scenario` is a value, or a path to a scenario file or a run.json, of which `plan` and `model` override those named.
-    A cluster in a file of yours is "path/to/file.py:Name"; a scenario file may name none, as it may come from anybody.
-    Raises ScenarioError if it cannot be carried out; a run that fails on the way has a report that says so.
+    A cluster in a file of yours is "path/to/file.py:Name"; scenario files may not name one, as they may come from
+    anywhere. Raises ScenarioError if it cannot be carried out; the report of a run that fails halfway says so.
     """
     prescribed = None
     if isinstance(scenario, Scenario):
@@ -94,10 +94,11 @@ def repeat(
     engine: EngineName = "local",
     store: AnyPath = "store",
 ) -> Report:
-    """Carry out a case that `seamark shrink` wrote into a test, JSON or what it says: a scenario and a fault plan.
+    """Carry out a case that `seamark shrink` wrote into a test, and judge it. Returns the report.
 
-    `cluster` and `bugs` replace those of the scenario; a cluster in a file of yours is "path/to/file.py:Name".
-    Raises ScenarioError if it is no case.
+    A case is a scenario and a fault plan, as JSON or as the value that it decodes to. `cluster` and `bugs` replace
+    those of the scenario; a cluster in a file of yours is "path/to/file.py:Name". Raises ScenarioError if `case` is no
+    case.
     """
     try:
         parts = msgspec.json.decode(case) if isinstance(case, str) else case
@@ -112,9 +113,9 @@ def repeat(
 
 
 def read(run: AnyPath) -> Report:
-    """The stored report of a run, by the run's folder, its run.json, or "latest". Nothing is judged anew.
+    """The stored report of a run, named by the run's folder, its run.json, or "latest". Nothing is judged again.
 
-    Raises ScenarioError if that is no run, HistoryError if it has not been judged or its report is malformed.
+    Raises ScenarioError if there is no such run, HistoryError if it has not been judged or its report is malformed.
     """
     folder = find_run(Path(run))
     report = read_report(folder)
@@ -130,7 +131,7 @@ def runs(store: AnyPath = "store") -> list[Path]:
 
 @contextmanager
 def _in_file(history: AnyPath | Operations) -> Iterator[Path]:
-    """The path of that history; operations in memory are written to a temporary file."""
+    """The path of that history. Operations in memory are written to a temporary file."""
     if isinstance(history, str | os.PathLike):
         yield Path(history)
         return

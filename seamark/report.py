@@ -1,4 +1,4 @@
-"""A report that shows itself: as a line in a script, as tables in a notebook."""
+"""A report that displays itself: as a line in a script, as tables in a notebook."""
 
 from typing import Self
 
@@ -15,21 +15,24 @@ class Report(model.Report, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, report: model.Report) -> Self:
-        """The same report, which shows itself."""
+        """The same report, as one that displays itself."""
         return cls(**{name: getattr(report, name) for name in report.__struct_fields__})
 
     @property
     def is_pass(self) -> bool:
-        """True if every promise that the test is for was witnessed, and held. A vacuous run is no pass."""
+        """True if every promise that is the purpose of the test had witnesses, and none was broken.
+
+        A vacuous run is no pass.
+        """
         return self.verdict == Verdict.VALID.value
 
     @property
     def symptoms(self) -> tuple[str, ...]:
-        """The symptoms of the findings, once each: anomaly, promise, and the shape of the cycle."""
+        """The distinct symptoms of the findings: anomaly, promise, and the shape of the cycle."""
         return tuple(dict.fromkeys(finding.symptom for finding in self.findings))
 
     def explain(self, symptom: str) -> str:
-        """The sentences of the findings with that symptom, and where the page is."""
+        """The sentences of the findings with that symptom, and the path of the page."""
         said = [finding.sentence for finding in self.findings if finding.symptom == symptom]
         return visible("\n".join([*said, f"run: {self.run}"]))
 

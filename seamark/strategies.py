@@ -1,4 +1,4 @@
-"""Strategies of Hypothesis for runs: fault plans and workloads that it can make smaller. Needs `hypothesis`."""
+"""Hypothesis strategies for runs: fault plans and workloads that it can make smaller. Needs `hypothesis`."""
 
 from collections.abc import Sequence
 
@@ -13,8 +13,8 @@ from harness.scenario.scenario import Scenario
 from nemesis.plan import Plan, Step
 
 MS = 1_000_000
-SEEDS = 1 << 16  # Of what is drawn besides: few, as small numbers are what examples shrink to.
-STRIKES = 1 << 12  # Of a package's draws.
+SEEDS = 1 << 16  # The number of seeds to draw from: few, as examples shrink to small numbers.
+STRIKES = 1 << 12  # The number of seeds for the draws of a package.
 
 
 def workloads(
@@ -27,10 +27,10 @@ def workloads(
     keys: tuple[int, int] = (1, 8),
     bugs: Sequence[str] = (),
 ) -> st.SearchStrategy[Scenario]:
-    """Scenarios of that cluster without a fault: the workload's name, rate, clients, keys and seed vary.
+    """Scenarios of that cluster without faults. Workload, rate, clients, keys and seed vary.
 
-    `names` are workloads of the cluster, its first alone if None; numbers are inclusive bounds. Give
-    `seamark.verify` a plan beside it. Raises ScenarioError if there is no such cluster or workload.
+    `names` are workloads of the cluster; None: only its first. Numbers are inclusive bounds. A fault plan goes to
+    `seamark.verify` as its `plan`. Raises ScenarioError if there is no such cluster or workload.
     """
     code = on_command_line(cluster)
     of = load_cluster(code)
@@ -54,7 +54,7 @@ def workloads(
 def fault_plans(
     cluster: str, *, faults: Sequence[str] | None = None, time_s: float = 5.0, steps_max: int = 6
 ) -> st.SearchStrategy[Plan]:
-    """Plans of at most `steps_max` faults within `time_s` seconds of load, which that cluster can have.
+    """Plans of at most `steps_max` faults that the cluster supports, within `time_s` seconds of load.
 
     `faults` are packages by name; None: all that the cluster supports. An example shrinks to fewer, shorter and earlier
     faults. Raises ScenarioError if there is no such cluster or package.

@@ -35,10 +35,10 @@ class Broken(AssertionError):
 def verify(
     scenario: Scenario, *, plan: AnyPath | Plan | None = None, store: AnyPath = "store", vacuous: Vacuous = "fail"
 ) -> Report:
-    """The report on a run that must pass, of which nothing is kept if it does.
+    """Carry out a run that must pass, and return its report. The run's folder is kept only if it does not pass.
 
-    With `vacuous="skip"` a run that tested too little is no failure: its report says so, and is no pass either.
-    Raises Broken if it does not pass, ScenarioError if it cannot be carried out.
+    With `vacuous="skip"` a run that tested too little is no failure; its report says so, and is no pass either. Raises
+    Broken if the run does not pass, ScenarioError if it cannot be carried out.
     """
     prescribed = plan if isinstance(plan, Plan) or plan is None else plan_file(Path(plan))
     report = Report.of(judged(scenario, on_command_line(scenario.cluster), Path(store), prescribed))
@@ -48,7 +48,7 @@ def verify(
 
 
 class Tested(msgspec.Struct, frozen=True, kw_only=True):
-    """The order for the tests of one function, in which the plugin of pytest finds the seeds."""
+    """The scenario and the seeds for the tests of one function, as the pytest plugin finds them."""
 
     scenario: Scenario
     code: Code
@@ -108,7 +108,7 @@ for_each_seed.__test__ = False  # type: ignore[attr-defined]  # Under its public
 
 
 def _decorated(tested: Tested, function: Callable[..., T]) -> Callable[..., T]:
-    """The function as a test that pytest calls once for each seed."""
+    """The function as a test, to be called by pytest once for each seed."""
     signature = inspect.signature(function)
 
     @wraps(function)
