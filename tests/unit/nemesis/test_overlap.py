@@ -18,13 +18,13 @@ def step(fault: str, *targets: str, at: int = 0, until: int = 10, **args: int | 
         (step("cut", "n1>n2", "n2>n1"), step("crash", "n1"), "ends at n1, which crash holds down"),
         (step("pause", "n1", "n2"), step("delay", "client>n1", "client>n2"), "which pause holds down"),
         (step("delay", "n1>n2"), step("crash", "n2", "n3", point="p"), "ends at n2, which crash"),
-        (step("stall", "n1>s1", "n1>s2"), step("consumer", "s1"), "keeps from s1"),
-        (step("reset", "n1>s1"), step("consumer", "s1"), "keeps from s1"),
+        (step("stall", "n1>s1", "n1>s2"), step("consumer", "s1"), "keeps messages from s1"),
+        (step("reset", "n1>s1"), step("consumer", "s1"), "keeps messages from s1"),
         (step("limit-data", "n1>n2"), step("pause", "n1"), "ends at n1, which pause holds down"),
         (step("disk-full", "n1"), step("crash", "n1", "n2", point="p"), "both strike n1"),
     ],
 )
-def test_what_hides_another_fault_is_told(one: Step, other: Step, reason: str) -> None:
+def test_what_hides_another_fault_is_named(one: Step, other: Step, reason: str) -> None:
     assert reason in str(conflict(one, other))
     assert conflict(one, other) == conflict(other, one)
 
