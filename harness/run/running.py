@@ -51,6 +51,7 @@ STDERR_LOG = f"{LOGS}/run.log"
 WATCH_S = 0.2
 BLOCK_BYTES = 4096  # With less free space a file cannot grow, and a log loses its last lines.
 FAREWELL_S = 30.0  # The grace for a child that has containers to remove.
+OF_SEVERAL_WRITES = frozenset({"torn-unit", "torn-watermark", "intermediate-watermark"})
 
 
 class RunFailed(SeamarkError):
@@ -111,12 +112,12 @@ def prepare(scenario: Scenario, code: Code, store: Path, plan: Plan | None = Non
 
 
 def _exercised(cluster: Cluster, decided: Decided) -> tuple[Promise, ...]:
-    """The cluster's promises; one that the workload cannot break is none of the test's purposes."""
+    """The promises of the cluster; one that the workload cannot break is none of the purposes of the test."""
     unit = cluster.stream.atomic_unit if cluster.stream is not None else "none"
     is_never_torn = decided.workload.is_single and unit == "transaction"
     return tuple(
         msgspec.structs.replace(promise, is_purpose=False)
-        if is_never_torn and promise.forbids == ("torn-unit",)
+        if is_never_torn and OF_SEVERAL_WRITES.issuperset(promise.forbids)
         else promise
         for promise in cluster.promised(decided.settings)
     )

@@ -2,6 +2,7 @@
 
 from itertools import combinations
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -35,17 +36,27 @@ def test_a_workload_whose_transactions_write_one_key_says_so(name: str) -> None:
 
 
 @pytest.mark.parametrize(("workload", "is_purpose"), [("list-append", True), ("counter", False)])
+@pytest.mark.parametrize(
+    ("cluster", "whole", "complete"), [("postgres", "PG-14", "PG-13"), ("ndb", "NDB-G8", "NDB-G7")]
+)
 def test_a_promise_that_the_workload_cannot_break_is_no_purpose(
-    tmp_path: Path, workload: str, is_purpose: bool, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
+    cluster: str,
+    whole: str,
+    complete: str,
+    workload: str,
+    is_purpose: bool,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     class Engine:
         def close(self) -> None: ...
 
     monkeypatch.setattr("harness.run.running.connect", Engine)
-    scenario = Scenario(cluster="postgres", runtime="docker", workload=workload, options={"isolation": "serializable"})
-    _, run_file = prepare(scenario, installed("postgres"), tmp_path)
-    assert {each.id: each.is_purpose for each in run_file.promises}["PG-14"] == is_purpose
-    assert {each.id: each.is_purpose for each in run_file.promises}["PG-13"]
+    runtime: Literal["sim", "docker"] = "sim" if cluster == "ndb" else "docker"
+    scenario = Scenario(cluster=cluster, runtime=runtime, workload=workload)
+    _, run_file = prepare(scenario, installed(cluster), tmp_path)
+    assert {each.id: each.is_purpose for each in run_file.promises}[whole] == is_purpose
+    assert {each.id: each.is_purpose for each in run_file.promises}[complete]
 
 
 def test_no_fault_is_drawn_for_a_link_that_carries_nothing_but_a_plan_may_name_it() -> None:
