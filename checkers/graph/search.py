@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from checkers.columns.runs import codes
+from checkers.columns.runs import codes, expand, spans
 from checkers.graph.classes import (
     CLASSES,
     DEPENDENCIES,
@@ -40,7 +40,8 @@ from checkers.graph.paths import (
 from checkers.words.models import implied
 from harness.core.columns import Bools, Int8s, Int64s
 
-COMPONENTS: Final = 256  # The number of components, smallest first, whose cycles are named. All are counted.
+COMPONENTS: Final = 256  # The number of components searched one by one, the smallest first: the rest is searched,
+_TOGETHER: Final = 2_000  # so many nodes together, for classes that did not occur before.
 _TRIES: Final = 16  # The number of edges of a class that are tried for the shortest cycle through them.
 _REACH_BUDGET: Final = 300_000_000  # Limit of nodes and edges visited for G-single, which components do not decide.
 
@@ -118,22 +119,20 @@ def processes_of(index: Int64s, *, op: Int64s, process: Int64s) -> Int64s:
 
 def search(graph: Residual) -> Search:
     """All classes of cycles in the graph, named."""
-    parts = list(_components(graph))
+    parts = _Components(graph)
     found: dict[str, list[tuple[bool, Cycle]]] = {}
     counts = Counter[str]()
     undecided: set[str] = set()
-    for component in parts[:COMPONENTS]:
-        classes = _Classes(component)
-        for anomaly, cycle in classes.found.items():
-            found.setdefault(anomaly, []).append((classes.is_restated(cycle), cycle))
-        counts.update(classes.counts)
-        undecided |= classes.undecided
+    for nodes in parts.single():
+        _collect(_Classes(parts.graph_of(nodes), frozenset()), found, counts, undecided)
+    for nodes in parts.together():
+        _collect(_Classes(parts.graph_of(nodes), implied(found)), found, counts, undecided)
     named = (
         Named(anomaly, counts[anomaly], example, is_restated)
         for anomaly, cycles in found.items()
         for is_restated, example in [min(cycles, key=lambda one: (one[0], len(one[1].ops), one[1]))]
     )
-    return Search(tuple(named), len(parts), tuple(sorted(undecided)))
+    return Search(tuple(named), len(parts.nodes), tuple(sorted(undecided)))
 
 
 def has_cycle(graph: Residual, *, kinds: int, is_timed: bool) -> bool:
@@ -148,18 +147,46 @@ def has_cycle(graph: Residual, *, kinds: int, is_timed: bool) -> bool:
     return bool(np.any(label[source] == label[target]))
 
 
-def _components(graph: Residual) -> Iterator[Residual]:
-    """The strongly connected components of two or more nodes, with real time among the steps, the smallest first."""
-    size, time = len(graph.index), time_steps(graph.index, graph.end)
-    source, target = np.append(graph.source, time.source), np.append(graph.target, time.target)
-    label = strong_labels(source, target, 2 * size)[:size]
-    inside = np.flatnonzero(label[graph.source] == label[graph.target])
-    by_label = inside[np.argsort(label[graph.source[inside]], kind="stable")]
-    labels = label[graph.source[by_label]]
-    for nodes in sorted(components(label), key=len):
-        first, stop = np.searchsorted(labels, (label[nodes[0]], label[nodes[0]] + 1))
-        rows = by_label[first:stop]
-        yield Residual(
+def _collect(
+    classes: "_Classes", found: dict[str, list[tuple[bool, Cycle]]], counts: Counter[str], undecided: set[str]
+) -> None:
+    """Add all that was found."""
+    for anomaly, cycle in classes.found.items():
+        found.setdefault(anomaly, []).append((classes.is_restated(cycle), cycle))
+    counts.update(classes.counts)
+    undecided |= classes.undecided
+
+
+class _Components:
+    """The strongly connected components of more than one node, including real time: `nodes`, the smallest first."""
+
+    def __init__(self, graph: Residual) -> None:
+        size, time = len(graph.index), time_steps(graph.index, graph.end)
+        source, target = np.append(graph.source, time.source), np.append(graph.target, time.target)
+        self._graph, self._label = graph, strong_labels(source, target, 2 * size)[:size]
+        inside = np.flatnonzero(self._label[graph.source] == self._label[graph.target])
+        self._rows = inside[np.argsort(self._label[graph.source[inside]], kind="stable")]
+        self._labels = self._label[graph.source[self._rows]]
+        self.nodes = sorted(components(self._label), key=len)
+
+    def single(self) -> Iterator[Int64s]:
+        """The nodes of each component, as far as these are searched one by one."""
+        yield from self.nodes[:COMPONENTS]
+
+    def together(self) -> Iterator[Int64s]:
+        """The nodes of all others, several components at a time."""
+        rest = self.nodes[COMPONENTS:]
+        batch = np.cumsum([0, *map(len, rest)])[:-1] // _TOGETHER
+        for number in np.unique(batch):
+            first, stop = np.searchsorted(batch, (number, number + 1))
+            yield np.sort(np.concatenate(rest[first:stop]))
+
+    def graph_of(self, nodes: Int64s) -> Residual:
+        """The graph inside the components that have these nodes, ascending."""
+        graph, label = self._graph, np.unique(self._label[nodes])
+        first, stop = spans(self._labels, label)
+        rows = self._rows[expand(first, stop - first)]
+        return Residual(
             graph.index[nodes],
             graph.end[nodes],
             graph.process[nodes],
@@ -176,9 +203,12 @@ class _Step(NamedTuple):
 
 
 class _Classes:
-    """The classes of cycles in one component: `found` and `counts` by name; `undecided` are those given up."""
+    """The classes of cycles in a graph: `found` and `counts`, by name, and those whose search was given up.
 
-    def __init__(self, graph: Residual) -> None:
+    Those already `known` are not sought.
+    """
+
+    def __init__(self, graph: Residual, known: frozenset[str]) -> None:
         self.graph = graph
         self.found: dict[str, Cycle] = {}
         self.counts = Counter[str]()
@@ -186,7 +216,7 @@ class _Classes:
         columns = (graph.source.tolist(), graph.target.tolist(), graph.kinds.tolist())
         self._kinds = {(source, target): kinds for source, target, kinds in zip(*columns, strict=True)}
         for sought in CLASSES:
-            if sought.name not in implied(self.found):
+            if sought.name not in known and sought.name not in implied(self.found):
                 self._seek(sought)
 
     def is_restated(self, cycle: Cycle) -> bool:

@@ -207,8 +207,8 @@ class _Check:
                 unknown = dict.fromkeys(NAMES, "cycles-of-generations: some may be made of several") if is_open else {}
             else:
                 found = self._found(edges)
-        if found.too_large:
-            reason = f"search-too-long: {found.too_large} components of the residual graph have too many edges"
+        if found.unsearched:
+            reason = f"search-too-long: {found.unsearched} components of the residual graph were not searched"
             unknown |= dict.fromkeys(NAMES, reason)
         findings = self._findings(found)
         names = {finding.anomaly for finding in findings}

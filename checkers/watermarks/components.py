@@ -16,8 +16,8 @@ from checkers.watermarks.numbering import Watermarks, chain_pairs
 from checkers.watermarks.task import Detail, Placed
 from harness.core.columns import Bools, Int64s
 
-COMPONENTS: Final = 64  # The number of components, smallest first, whose cycles are named. All are counted.
-STEPS: Final = 30_000  # A component with more steps is not searched, and the answer is unknown.
+COMPONENTS: Final = 64  # The number of components searched, the smallest first: of the others nothing is known.
+STEPS: Final = 30_000  # A component with more is not searched either.
 DEPENDENCIES: Final = (WW, WR, RW)
 
 Details = Callable[[Int64s, Int64s], Sequence[Detail]]  # Finds the edges between given operations and watermarks.
@@ -40,11 +40,11 @@ class ShownCycle:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The cycles found, and the number of components with watermarks; `too_large` of them were not searched."""
+    """The cycles found, and the number of components with watermarks; `unsearched` of them were too many or large."""
 
     cycles: tuple[ShownCycle, ...] = ()
     component_count: int = 0
-    too_large: int = 0
+    unsearched: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,11 +76,11 @@ def search(
     links = _links(places, marks, details(ops, members), members)
     op, process = processes(ops)
     found: dict[str, list[ShownCycle]] = {}
-    too_large = 0
+    unsearched = len(groups[COMPONENTS:])
     for nodes in groups[:COMPONENTS]:
         component = _component(graph, nodes, links, op, process)
         if len(component.steps) > STEPS:
-            too_large += 1
+            unsearched += 1
             continue
         is_secondary = has_client_cycle(component)
         for name, loop in classes(component, forbidden).items():
@@ -89,7 +89,7 @@ def search(
     counted = (
         ShownCycle(one.loop, one.nodes, one.is_mark, len(found[one.loop.anomaly]), one.is_secondary) for one in best
     )
-    return Found(tuple(counted), len(groups), too_large)
+    return Found(tuple(counted), len(groups), unsearched)
 
 
 def may_be_cyclic(edges: Edges, places: Placed, forbidden: frozenset[str]) -> bool:

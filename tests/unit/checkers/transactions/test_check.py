@@ -1,16 +1,18 @@
 """What the check says of histories by hand: names, sentences, what it does not know, and that it says so."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from checkers.engine.datasets import LocalEngine
+from checkers.graph.search import COMPONENTS
 from checkers.history.names import Names
-from checkers.history.transactions import Operation, to_transactions
+from checkers.history.transactions import Append, Mop, Operation, Read, to_transactions
 from checkers.transactions.check import check_sources
 from checkers.transactions.options import Options
-from harness.core.columns import NEVER
+from harness.core.columns import NEVER, OK
 from harness.core.errors import HistoryError
 from harness.core.verdict import Finding, Judgement
 from tests.bench import generated
@@ -88,6 +90,27 @@ def test_a_legal_history_has_no_finding(operations: list[Operation]) -> None:
     judgement = judged(operations)
     assert judgement.findings == ()
     assert judgement.unknown == {}
+
+
+def test_no_component_is_too_late_to_be_searched() -> None:
+    skews = [operation for at in range(COMPONENTS + 1) for operation in _skew(at)]
+    begin, key = skews[-1].index + 2, COMPONENTS + 1
+    mops: list[tuple[Mop, ...]] = [
+        (Append(2 * key, 1),),
+        (Read(2 * key, (1,)), Append(2 * key + 1, 1)),
+        (Read(2 * key + 1, (1,)), Read(2 * key, ())),
+    ]
+    # Three transactions come after all pairs.
+    larger = [Operation(begin + 2 * at, at, OK, begin + 2 * at + 1, each) for at, each in enumerate(mops)]
+    judgement = judged([*skews, *larger], Options(model="snapshot-isolation"))
+    assert [finding.anomaly for finding in judgement.findings] == ["G-single"]
+    assert set(judgement.findings[0].ops) == {operation.index for operation in larger}
+
+
+def _skew(at: int) -> Iterator[Operation]:
+    for number, (one, other) in enumerate(((2 * at, 2 * at + 1), (2 * at + 1, 2 * at))):
+        index = 4 * at + 2 * number
+        yield Operation(index, number, OK, index + 1, (Read(one, ()), Append(other, 1)))
 
 
 def test_two_updates_of_two_versions_are_no_finding_though_nobody_wrote_these() -> None:

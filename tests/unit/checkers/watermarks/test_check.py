@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from checkers.watermarks import components
 from checkers.watermarks.cycles.forbidden import forbidden
 from checkers.watermarks.cycles.steps import NAMES
 from checkers.words.anomalies import WATERMARK
@@ -30,6 +31,13 @@ def test_a_torn_transaction_is_found_and_told(tmp_path: Path) -> None:
         ("T0", "W s1/1", "watermark"),
         ("W s1/1", "T0", "watermark"),
     ]
+
+
+def test_what_was_not_searched_is_unknown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(components, "COMPONENTS", 0)
+    torn = judged(tmp_path, TORN)
+    assert torn.findings == ()
+    assert torn.unknown["torn-watermark"].startswith("search-too-long: 1 components")
 
 
 def test_many_watermarks_between_two_are_one_step(tmp_path: Path) -> None:
