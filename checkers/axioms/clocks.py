@@ -20,6 +20,7 @@ import numpy as np
 
 from checkers.axioms.execution import INITIAL, Execution, Pairs
 from checkers.axioms.implied import Implied, nothing, union, unordered
+from checkers.axioms.neighbours import Neighbours
 from checkers.columns.index import ascending
 from checkers.columns.runs import distinct, expand, first_of_each, spans
 from checkers.graph.edges import Int32s
@@ -28,24 +29,11 @@ from harness.core.columns import Int64s
 _BLOCK: Final = 2_000_000  # Numbers of clocks, or candidates, that are handled at once.
 
 
-class _Graph:
-    """The pairs by their source, or by their target."""
-
-    def __init__(self, by: Int64s, other: Int64s, size: int) -> None:
-        self.other = other[ascending(by)]
-        self.count = np.bincount(by, minlength=size)
-        self.start = np.cumsum(self.count) - self.count
-
-    def neighbours(self, nodes: Int64s) -> Int64s:
-        """The other ends of the pairs of those nodes, node by node."""
-        return self.other[expand(self.start[nodes], self.count[nodes])]
-
-
 class _Clocks:
     """The clocks of transactions that others still need, in rows of one table."""
 
     def __init__(self, before: Pairs, size: int, sessions: int) -> None:
-        self._before = _Graph(before.target, before.source, size)
+        self._before = Neighbours(before.target, before.source, size)
         self._uses = np.bincount(before.source, minlength=size)
         self._table = np.full((1, sessions), -1, np.int32)
         self._row = np.zeros(size, np.int64)
@@ -57,7 +45,7 @@ class _Clocks:
         count = self._before.count[nodes]
         follows = np.flatnonzero(count)
         if len(follows):
-            rows = self._row[self._before.neighbours(nodes)]
+            rows = self._row[self._before.of(nodes)]
             starts = (np.cumsum(count) - count)[follows]
             result[follows] = np.maximum.reduceat(self._table[rows], starts, axis=0)
         return result
@@ -69,7 +57,7 @@ class _Clocks:
 
     def keep(self, nodes: Int64s, clocks: Int32s) -> None:
         """Keep the clocks of those that a later one needs, and drop those that were needed for the last time."""
-        sources = np.sort(self._before.neighbours(nodes))
+        sources = np.sort(self._before.of(nodes))
         is_first = first_of_each(sources)
         used = sources[is_first]
         self._uses[used] -= np.diff(np.append(np.flatnonzero(is_first), len(sources)))
@@ -121,12 +109,12 @@ class _Writers:
 
 def levels(before: Pairs, size: int) -> Iterator[Int64s]:
     """The transactions, each after those that come before it, many at a time. Those on a cycle never come."""
-    after = _Graph(before.source, before.target, size)
+    after = Neighbours(before.source, before.target, size)
     waits = np.bincount(before.target, minlength=size)
     ready = np.flatnonzero(waits == 0)
     while len(ready):
         yield ready
-        targets = np.sort(after.neighbours(ready))
+        targets = np.sort(after.of(ready))
         is_first = first_of_each(targets)
         reached = targets[is_first]
         waits[reached] -= np.diff(np.append(np.flatnonzero(is_first), len(targets)))

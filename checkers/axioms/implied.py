@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from checkers.axioms.execution import INITIAL, UNRANKED, Execution
+from checkers.axioms.execution import INITIAL, UNRANKED, Execution, Pairs
 from checkers.columns.index import GroupIndex, codes
 from checkers.columns.runs import expand, first_of_each, spans
 from checkers.columns.table import concat, empty, ordered_by, take
@@ -83,12 +83,22 @@ def union(parts: list[Implied]) -> Implied:
 
 
 def _by_reads(execution: Execution, *, is_ordered: bool) -> Implied:
-    """Join each pair (reader, writer) with the keys that the one reads and the other writes, from the shorter side."""
-    views, installs = execution.views, execution.installs
+    """The order that follows if transactions see what they read from; `is_ordered`: from that place on."""
+    views = execution.views
     order = np.lexsort((views.place, views.writer, views.reader))
     order = order[views.writer[order] != INITIAL]
     order = order[first_of_each(views.reader[order]) | first_of_each(views.writer[order])]
-    reader, writer, place = views.reader[order], views.writer[order], views.place[order]
+    pairs = Pairs(views.writer[order], views.reader[order])
+    return by_pairs(execution, pairs, views.place[order] if is_ordered else None)
+
+
+def by_pairs(execution: Execution, seen: Pairs, place: Int64s | None = None) -> Implied:
+    """The order that follows if each target sees its source, by its reads at a greater `place`, or by all.
+
+    Each pair is joined with the keys that the one reads and the other writes, from the shorter side.
+    """
+    views, installs = execution.views, execution.installs
+    writer, reader = seen.source, seen.target
     read_start, read_stop = spans(views.reader, reader)
     write_start, write_stop = spans(installs.writer, writer)
     is_short = write_stop - write_start <= read_stop - read_start
@@ -103,7 +113,7 @@ def _by_reads(execution: Execution, *, is_ordered: bool) -> Implied:
             install, pair = np.repeat(install, high - low), np.repeat(pair, high - low)
         else:
             view, install = row, execution.row_of(writer[pair], views.key[row])
-        if is_ordered:
+        if place is not None:
             install = np.where(place[pair] < views.place[view], install, -1)
         parts.append(unordered(execution, install, view))
     return union(parts)

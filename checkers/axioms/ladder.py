@@ -22,7 +22,6 @@ from checkers.history.registers import Initial
 from checkers.history.transactions import Source
 
 _MODELS: Final = (Axiom.VIEW, Axiom.ATOMIC, Axiom.CAUSAL, Level.PREFIX, Level.PARALLEL, Level.SNAPSHOT, Level.SERIAL)
-_TIMED: Final = (Level.PARALLEL, Level.SNAPSHOT, Level.SERIAL)  # Those that also exist with real time.
 _SUFFIX: Final = {0: "", PROCESS: "-process", REALTIME: "-realtime"}
 _UNTIMED: Final = ("G0", "G1c")  # They need no order of versions but the known one.
 
@@ -47,9 +46,7 @@ class Rung:
         return is_stronger and not is_beside and self.order >= other.order
 
 
-RUNGS: Final = tuple(
-    Rung(model, order) for order in _SUFFIX for model in _MODELS if order != REALTIME or model in _TIMED
-)
+RUNGS: Final = tuple(Rung(model, order) for order in _SUFFIX for model in _MODELS)
 ANOMALIES: Final = frozenset(rung.anomaly for rung in RUNGS)
 Evidence = Breach | Contradiction
 UNWRITTEN: Final = "unwritten-values: what nobody wrote was read, and if it was there at first, no order explains that"
@@ -135,7 +132,7 @@ def _explained(history: Execution, rung: Rung, *, rounds: int | None) -> Evidenc
     """The same, with all reads of the history."""
     if isinstance(rung.model, Axiom):
         try:
-            return weak.breach(history, rung.model, has_sessions=rung.order == PROCESS)
+            return weak.breach(history, rung.model, rung.order)
         except Undecided:
             return Open("search-too-long: too many chains of reads to follow")
     try:

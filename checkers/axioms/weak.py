@@ -1,23 +1,27 @@
 """The models whose axioms speak of visible writes only: monotonic atomic view, read atomic and causal consistency.
 
-For each, with sessions or without: the order that reads, sessions, known versions and the axiom's implications make.
-The model holds iff that has no cycle, and so a component of it is the evidence. Near-linear, whatever the history.
+For each, without an order of time, with sessions, or with real time: the order that reads, time, known versions and the
+axiom's implications make. The model holds iff that has no cycle, and so a component of it is the evidence. Near-linear,
+whatever the history.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
 import numpy as np
 
-from checkers.axioms import clocks, implied, reach
+from checkers.axioms import clocks, implied, reach, realtime
 from checkers.axioms.execution import INITIAL, Execution, Pairs, concatenated
 from checkers.axioms.implied import Implied
 from checkers.axioms.levels import is_ordered
-from checkers.columns.table import empty, take
-from checkers.graph.edges import PROCESS, WR, WW
-from checkers.graph.paths import Rule, StepGraph, Steps, strong_labels
-from harness.core.columns import Bools
+from checkers.axioms.neighbours import Neighbours
+from checkers.columns.table import concat, empty, take
+from checkers.graph import edges
+from checkers.graph.edges import OPEN_END, PROCESS, REALTIME, WR, WW
+from checkers.graph.paths import MOMENT, Rule, StepGraph, Steps, strong_labels, time_steps
+from harness.core.columns import NEVER, Bools
 
 AXIOM: Final = 4096  # The kind of a step that an axiom implies.
 _TRIES: Final = 16  # The number of implied steps that are tried for the shortest cycle through them.
@@ -36,7 +40,7 @@ class AxiomStep:
     """`source` commits before `target`, both operations' indexes or INITIAL, because of a dependency `kind`.
 
     If that is AXIOM, `reader` read `key` from `target`, and sees `source`: `path` leads from `source` to `reader`, each
-    the next one's writer or before it in a session.
+    the next one's writer or before it in time.
     """
 
     source: int
@@ -66,15 +70,16 @@ class Undecided(Exception):
     """No answer was found within the budget."""
 
 
-def breach(execution: Execution, axiom: Axiom, *, has_sessions: bool) -> Breach | None:
-    """The evidence that the axiom is broken; None if it holds. Raises Undecided if the budget ends."""
-    if axiom is Axiom.CAUSAL and not has_sessions:
-        order = _without_sessions(execution)
-    else:
-        order = _order(execution, axiom, has_sessions=has_sessions)
-    if not order.is_broken.any():
+def breach(execution: Execution, axiom: Axiom, order: int) -> Breach | None:
+    """The evidence that the axiom is broken; None if it holds. Raises Undecided if the budget ends.
+
+    `order`: 0, PROCESS or REALTIME. Reads and that order of time must have no cycle (`is_ordered`).
+    """
+    is_plain = axiom is Axiom.CAUSAL and not order
+    found = _without_sessions(execution) if is_plain else _order(execution, axiom, order)
+    if not found.is_broken.any():
         return None
-    return Breach(int(np.count_nonzero(order.is_broken)), order.cycle())
+    return Breach(int(np.count_nonzero(found.is_broken)), found.cycle())
 
 
 def _reads(execution: Execution) -> Pairs:
@@ -83,17 +88,25 @@ def _reads(execution: Execution) -> Pairs:
     return concatenated([Pairs(views.writer, views.reader)])
 
 
-def _order(execution: Execution, axiom: Axiom, *, has_sessions: bool) -> "_Order":
+def _order(execution: Execution, axiom: Axiom, order: int) -> "_Order":
     pairs = _reads(execution)
-    match axiom:
-        case Axiom.VIEW:
+    found: Implied | None
+    match axiom, order:
+        case Axiom.VIEW, _:
             found = implied.by_view(execution)
-        case Axiom.ATOMIC:
-            parts = [implied.by_reads(execution)]
-            found = implied.union([*parts, implied.by_session(execution)] if has_sessions else parts)
-        case Axiom.CAUSAL:
+        case Axiom.ATOMIC, 0:
+            found = implied.by_reads(execution)
+        case Axiom.ATOMIC, edges.PROCESS:
+            found = implied.union([implied.by_reads(execution), implied.by_session(execution)])
+        case Axiom.ATOMIC, _:
+            found = realtime.by_ends(execution)
+        case Axiom.CAUSAL, edges.REALTIME:
+            found = realtime.by_causes(execution, pairs)
+        case Axiom.CAUSAL, _:
             found = clocks.by_causes(execution, concatenated([pairs, execution.sessions]))
-    return _Order(execution, pairs, found, has_sessions=has_sessions)
+    if found is None:
+        raise Undecided
+    return _Order(execution, pairs, found, order)
 
 
 def _without_sessions(execution: Execution) -> "_Order":
@@ -105,46 +118,42 @@ def _without_sessions(execution: Execution) -> "_Order":
     views = execution.views
     rows = np.arange(len(views.reader))
     if is_ordered(execution, PROCESS):
-        whole = _order(execution, Axiom.CAUSAL, has_sessions=True)
+        whole = _order(execution, Axiom.CAUSAL, PROCESS)
         if not whole.is_broken.any():
-            return _Order(execution, _reads(execution), implied.nothing(), has_sessions=False)
+            return _Order(execution, _reads(execution), implied.nothing(), 0)
         has_broken_initial = bool(np.any(whole.implied.target == INITIAL))
         is_initial = views.writer == INITIAL
         rows = rows[np.where(is_initial, has_broken_initial, whole.is_cyclic[views.writer])]
     found = reach.by_chains(execution, rows)
     if found is None:
         raise Undecided
-    return _Order(execution, _reads(execution), found, has_sessions=False)
+    return _Order(execution, _reads(execution), found, 0)
 
 
 class _Order:
-    """The order of commits under an axiom. Node n, after the transactions, stands for the initial versions.
+    """The order of commits under an axiom. Nodes: transactions, their moments, and one for the initial versions.
 
     `is_cyclic`: True for the nodes, and `is_broken` for the implied steps, that lie on a cycle.
     """
 
-    def __init__(self, execution: Execution, reads: Pairs, found: Implied, *, has_sessions: bool) -> None:
-        self._execution, self.implied = execution, found
-        size = len(execution.op)
-        target = np.where(found.target == INITIAL, size, found.target)
+    def __init__(self, execution: Execution, reads: Pairs, found: Implied, order: int) -> None:
+        self._execution, self._order, self.implied = execution, order, found
+        first = 2 * len(execution.op)
+        target = np.where(found.target == INITIAL, first, found.target)
         firsts = np.unique(found.source[found.target == INITIAL])
-        sessions = execution.sessions if has_sessions else empty(Pairs)
+        sessions = execution.sessions if order == PROCESS else empty(Pairs)
+        time = time_steps(execution.op, np.minimum(execution.end, OPEN_END)) if order == REALTIME else empty(Steps)
         columns = (
             (found.source, target, AXIOM),
             (reads.source, reads.target, WR),
             (execution.versions.source, execution.versions.target, WW),
             (sessions.source, sessions.target, PROCESS),
-            (np.full(len(firsts), size), firsts, WW),
+            (np.full(len(firsts), first), firsts, WW),
         )
-        self._steps = Steps(
-            np.concatenate([source for source, _, _ in columns]),
-            np.concatenate([each for _, each, _ in columns]),
-            np.concatenate([np.full(len(source), kind) for source, _, kind in columns]),
-        )
-        visible = concatenated([reads, sessions])
-        order = np.argsort(visible.target, kind="stable")
-        self._visible = visible.source[order], visible.target[order]
-        self._label = strong_labels(self._steps.source, self._steps.target, size + 1)
+        plain = [Steps(source, each, np.full(len(source), kind)) for source, each, kind in columns]
+        self._steps = concat([*plain, time])
+        self._visible = concatenated([reads, sessions])
+        self._label = strong_labels(self._steps.source, self._steps.target, first + 1)
         self.is_cyclic: Bools = np.bincount(self._label)[self._label] > 1
         self.is_broken: Bools = self._label[found.source] == self._label[target]
 
@@ -166,12 +175,15 @@ class _Order:
         for row in tried.tolist():
             path = graph.path(int(local.target[row]), int(local.source[row]), rule=Rule())
             assert path is not None, "a step inside a strong component lies on a cycle"
-            walks.append([int(rows[each]) for each in (row, *path)])
-        return tuple(self._step(row) for row in min(walks, key=lambda walk: (len(walk), walk)))
+            walk = [int(rows[each]) for each in (row, *path)]
+            walks.append([each for each in walk if self._steps.kind[each] != MOMENT])
+        shortest = min(walks, key=lambda walk: (len(walk), walk))
+        return tuple(map(self._step, shortest, (*shortest[1:], shortest[0])))
 
-    def _step(self, row: int) -> AxiomStep:
+    def _step(self, row: int, following: int) -> AxiomStep:
+        """The step to where the following one begins; moments between them are part of it."""
         op = np.append(self._execution.op, INITIAL)
-        source, target = int(op[self._steps.source[row]]), int(op[self._steps.target[row]])
+        source, target = (int(op[min(self._steps.source[each], len(op) - 1)]) for each in (row, following))
         if self._steps.kind[row] != AXIOM:
             return AxiomStep(source, target, int(self._steps.kind[row]))
         reader, key = int(op[self.implied.reader[row]]), int(self._execution.keys[self.implied.key[row]])
@@ -179,14 +191,36 @@ class _Order:
         return AxiomStep(source, target, AXIOM, reader, key, tuple(op[path].tolist()))
 
     def _path(self, source: int, reader: int) -> list[int]:
-        """A shortest path of reads and sessions, breadth first."""
-        came, waiting = {reader: reader}, [reader]
-        for node in waiting:
-            if node == source:
-                break
-            before = self._visible[0][slice(*np.searchsorted(self._visible[1], (node, node + 1)))]
-            waiting += [each for each in before.tolist() if came.setdefault(each, node) == node and each != reader]
-        path = [source]
-        while path[-1] != reader:
-            path.append(came[path[-1]])
+        """A short path of reads and sessions; with real time one of its nodes may have begun after the one before."""
+        visible, op, end = self._visible, self._execution.op, self._execution.end
+        onward, back = (
+            Neighbours(*ends, len(op)) for ends in ((visible.source, visible.target), (visible.target, visible.source))
+        )
+        known = NEVER
+        if self._order == REALTIME:
+            known = int(end[list(_reached(onward, source, lambda _: False))].min())
+        came = _reached(back, reader, lambda node: node == source or int(op[node]) >= known)
+        path = _traced(came)
+        if path[0] != source:
+            begin = int(op[path[0]])
+            path = [*reversed(_traced(_reached(onward, source, lambda node: int(end[node]) <= begin))), *path]
         return path
+
+
+def _reached(graph: Neighbours, start: int, is_goal: Callable[[int], bool]) -> dict[int, int]:
+    """The nodes looked at from `start` on, breadth first, each with the one before it; a goal is the last of them."""
+    before, waiting, came = {start: start}, [start], dict[int, int]()
+    for node in waiting:
+        came[node] = before[node]
+        if is_goal(node):
+            break
+        waiting += [each for each in graph.of(np.array([node])).tolist() if before.setdefault(each, node) == node]
+    return came
+
+
+def _traced(came: dict[int, int]) -> list[int]:
+    """The nodes from the last one that was reached back to the start."""
+    path = [next(reversed(came))]
+    while came[path[-1]] != path[-1]:
+        path.append(came[path[-1]])
+    return path

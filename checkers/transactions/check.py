@@ -34,7 +34,7 @@ from checkers.engine.datasets import Dataset, Engine, Noted
 from checkers.engine.protocol import AtOnce, Check, Context, When
 from checkers.graph import certificate
 from checkers.graph.edges import Edges, Inference
-from checkers.graph.search import COMPONENTS, Search, residual, search
+from checkers.graph.search import Search, residual, search
 from checkers.graph.sightings import Report, Sighting, union
 from checkers.history.registers import Order
 from checkers.history.transactions import Source, chunks, op_count
@@ -185,19 +185,25 @@ def _answers(chunks: Dataset[Source], report: Report, cycles: Cycles, options: O
     """The answers of the axioms that count and that the search leaves open.
 
     For lists the certificate or a whole search decides every class of cycles, and so every model that forbids one that
-    the broken axiom implies. For registers neither knows the order of all versions.
+    the broken axiom implies. For registers neither knows the order of all versions, nor for lists with several versions
+    that no read shows; but where no cycle at all is found, an order without one is found by sorting.
     """
     forbidden = options.forbidden()
     asked = forbidden | {cover for name, cover in COVERS.items() if name in forbidden}
-    is_searched = cycles.truncated is None and not cycles.search.undecided
-    if not report.tally["registers"] and is_searched:
-        if not cycles.window_count:
-            return NO_ANSWERS
+    is_known = not report.tally["registers"] and _is_searched(cycles)
+    if is_known and not cycles.search.named:
+        return NO_ANSWERS
+    if is_known and not report.tally["keys-unordered"]:
         classes = {base + order for base in CYCLES for order in ORDERS} & forbidden
         asked = frozenset(name for name in _AXIOMS & forbidden if not models.implied([name]) & classes)
     if not asked & ANOMALIES:
         return NO_ANSWERS
     return answers(whole(chunks, initial=options.initial), asked)
+
+
+def _is_searched(cycles: Cycles) -> bool:
+    """True if every class of cycles was either found or is absent, for the known versions."""
+    return cycles.truncated is None and not cycles.search.undecided
 
 
 def _findings(
@@ -260,7 +266,6 @@ def _facts(report: Report, cycles: Cycles, answers: Answers, options: Options) -
         "windows": cycles.window_count,
         "residual_edges": cycles.residual_edges,
         "components": cycles.search.component_count,
-        "components_searched": min(COMPONENTS, cycles.search.component_count),
         "undecided_pairs": answers.undecided_pairs or None,
         "notes": list[Json](unwritten(report, options)),
         **(_order_of_versions(tally, options.order) if tally["registers"] else {}),
@@ -274,8 +279,9 @@ def _order_of_versions(tally: Counter[str], order: Order) -> dict[str, Json]:
 
 
 def _absent(report: Report, cycles: Cycles, answers: Answers, found: set[str]) -> frozenset[str]:
-    """The anomalies of axioms that are certainly absent. Of lists a whole search says it, of registers the axioms."""
-    if report.tally["registers"] or cycles.truncated is not None or cycles.search.undecided:
+    """The anomalies of axioms that are certainly absent: a whole search may say it of lists whose order is known."""
+    is_open = report.tally["registers"] or (report.tally["keys-unordered"] and cycles.search.named)
+    if is_open or not _is_searched(cycles):
         return answers.absent
     return answers.absent | {name for name in _AXIOMS if models.implied([name]).isdisjoint(found)}
 

@@ -71,6 +71,7 @@ def _tally(versions: Versions) -> Counter[str]:
             "appends-ok": int(np.count_nonzero(is_ok)),
             "appends-placed": int(np.count_nonzero(is_ok & is_placed[:-1])),
             "elements-without-writer": int(np.count_nonzero(versions.writer < 0)),
+            "keys-unordered": int(np.count_nonzero(_has_two_unseen(versions))),
             "unwritten-twice": int(np.count_nonzero(_has_two_firsts(versions))),
             "garbage-read": int(np.count_nonzero(versions.read_length)),
             "G1a": int(np.count_nonzero(has_failed[code])),
@@ -80,6 +81,20 @@ def _tally(versions: Versions) -> Counter[str]:
             "lost-update": int(np.count_nonzero(rows.reads.is_update)),
         }
     )
+
+
+def _has_two_unseen(versions: Versions) -> Bools:
+    """True for keys to which two ok transactions appended what no read shows: the order of these is not known."""
+    rows = versions.rows
+    is_unseen = rows.appends.outcome == OK
+    is_unseen[versions.writer[versions.writer >= 0]] = False
+    unseen = np.flatnonzero(is_unseen)
+    code, op = versions.append_code[unseen], rows.appends.op[unseen].astype(np.int64)
+    least, greatest = np.full(len(versions.keys), _FAR), np.full(len(versions.keys), -1)
+    np.minimum.at(least, code, op)
+    np.maximum.at(greatest, code, op)
+    result: Bools = least < greatest
+    return result
 
 
 def _has_two_firsts(versions: Versions) -> Bools:

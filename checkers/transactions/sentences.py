@@ -164,16 +164,23 @@ class Explainer:
             relation, why = next(reasons, (_RELATIONS[step.kind], Reason(plain)))
             yield Step(source=source, target=target, relation=relation, sentence=why.sentence)
             return
-        through = ", ".join(f"T{op}" for op in step.path[1:-1])
-        sees = f"{reader} sees {source}" + (f" through {through}" if through else "")
+        relation, sees = self._seeing(step)
         writes = f"{source} wrote {self._name.key(step.key)}"
         if step.target == INITIAL:
-            yield Step(source=source, target=reader, relation="wr", sentence=sees)
+            yield Step(source=source, target=reader, relation=relation, sentence=sees)
             missed = f"{writes}, but {reader} read it in its initial state"
             yield Step(source=reader, target=source, relation="rw", sentence=missed)
         else:
             missed = f"{sees}, and {writes}, but {reader} read what {target} wrote, so {source} comes before {target}"
             yield Step(source=source, target=target, relation="ww", sentence=missed)
+
+    def _seeing(self, step: AxiomStep) -> tuple[Relation, str]:
+        """The reason why the reader sees the source of the step."""
+        source, reader = self._operations[step.source], self._operations[step.reader]
+        through = ", ".join(f"T{op}" for op in step.path[1:-1])
+        if through or source.after > reader.index or next(self._reasons(source, reader, WR), None):
+            return "wr", f"T{step.reader} sees T{step.source}" + (f" through {through}" if through else "")
+        return "realtime", f"T{step.source} had ended before T{step.reader} began"
 
     def _unordered(self, anomaly: str, found: Contradiction) -> Finding:
         """The finding of cycles of which every order of versions has one."""

@@ -43,12 +43,7 @@ TRANSACTIONAL: Final[Mapping[str, str]] = MappingProxyType(
         "G1b": "A transaction reads an intermediate state of another.",
         "dirty-update": "A committed write builds on a write of a failed transaction.",
         "lost-update": "Two transactions read the same version of a key and both overwrite it.",
-        **{
-            name + order: meaning + closed
-            for order, closed in ORDERS.items()
-            for name, meaning in AXIOMS.items()
-            if order != "-realtime"
-        },
+        **{name + order: meaning + closed for order, closed in ORDERS.items() for name, meaning in AXIOMS.items()},
         **{name + order: meaning + closed for order, closed in ORDERS.items() for name, meaning in CYCLES.items()},
     }
 )

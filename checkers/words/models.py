@@ -60,13 +60,17 @@ _IMPLIES: Final = {
     "dirty-update": "G1a",
     "lost-update": "write-skew G2-item",
     "non-monotonic-view": "fractured-read non-monotonic-view-process",
-    "non-monotonic-view-process": "fractured-read-process",
+    "non-monotonic-view-process": "fractured-read-process non-monotonic-view-realtime",
+    "non-monotonic-view-realtime": "fractured-read-realtime",
     "fractured-read": "causal-violation fractured-read-process",
-    "fractured-read-process": "causal-violation-process",
+    "fractured-read-process": "causal-violation-process fractured-read-realtime",
+    "fractured-read-realtime": "causal-violation-realtime",
     "causal-violation": "prefix-violation G-single causal-violation-process",
-    "causal-violation-process": "prefix-violation-process G-single-process",
+    "causal-violation-process": "prefix-violation-process G-single-process causal-violation-realtime",
+    "causal-violation-realtime": "prefix-violation-realtime G-single-realtime",
     "prefix-violation": "G-nonadjacent prefix-violation-process",
-    "prefix-violation-process": "G-nonadjacent-process",
+    "prefix-violation-process": "G-nonadjacent-process prefix-violation-realtime",
+    "prefix-violation-realtime": "G-nonadjacent-realtime",
     "write-skew": "G2",
 }
 
@@ -79,8 +83,19 @@ _MODELS: Final = {
     ),
     "strong-session-serializable": ("serializable strong-session-snapshot-isolation", "G1-process G2-process"),
     "strong-snapshot-isolation": (
-        "strong-read-committed strong-session-snapshot-isolation",
+        "strong-parallel-snapshot-isolation strong-prefix strong-session-snapshot-isolation",
         "internal G1-realtime G-nonadjacent-realtime",
+    ),
+    "strong-parallel-snapshot-isolation": (
+        "strong-causal strong-session-parallel-snapshot-isolation",
+        "G1-realtime G-single-realtime",
+    ),
+    "strong-prefix": ("strong-causal strong-session-prefix", "prefix-violation-realtime"),
+    "strong-causal": ("strong-read-atomic strong-session-causal", "causal-violation-realtime"),
+    "strong-read-atomic": ("strong-monotonic-atomic-view strong-session-read-atomic", "fractured-read-realtime"),
+    "strong-monotonic-atomic-view": (
+        "strong-read-committed strong-session-monotonic-atomic-view",
+        "non-monotonic-view-realtime",
     ),
     "serializable": (
         "repeatable-read snapshot-isolation update-serializable view-serializable",

@@ -52,7 +52,7 @@ def _no_sync(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_each_model_judges_as_brute_force_does(name: str, tmp_path: Path) -> None:
     loaded = load(OWN / name, tmp_path)
     operations = [operation for chunk in chunks(loaded.history) for operation in to_operations(read_chunk(chunk))]
-    explained = [model for model, axiom in MODELS.items() if axioms.holds(operations, axiom, has_sessions=False)]
+    explained = [model for model, axiom in MODELS.items() if axioms.holds(operations, axiom)]
     assert tuple(explained) == STRONGEST[name]
     engine = LocalEngine(2)
     verdicts = {model: judge(loaded, engine, model=model).verdict for model in MODELS}

@@ -25,16 +25,16 @@ class ExternalRead(NamedTuple):
 
 
 class Facts(NamedTuple):
-    """A history without its values."""
+    """A history without its values. `timed` are the pairs of which one comes first in time."""
 
     ops: tuple[int, ...]
-    sessions: Pairs
+    timed: Pairs
     reads: tuple[ExternalRead, ...]
     writes: Pairs  # (operation, key)
 
 
-def facts(operations: Sequence[Operation]) -> Facts:
-    """Who is committed, in which sessions, and who read from whom."""
+def facts(operations: Sequence[Operation], time: str) -> Facts:
+    """Who is committed, who came first in time, and who read from whom."""
     writers = {
         (mop.key, mop[1]): one.index
         for one in operations
@@ -58,13 +58,18 @@ def facts(operations: Sequence[Operation]) -> Facts:
     ]
     reads = tuple(read for one in ops if one.outcome == OK for read in _external(one, writers))
     writes = {(one.index, mop.key) for one in ops for mop in one.mops if isinstance(mop, Append | Store)}
-    sessions = {
+    return Facts(tuple(one.index for one in ops), timed(ops, time), reads, writes)
+
+
+def timed(live: Sequence[Operation], time: str) -> Pairs:
+    """The pairs in an order of time: "" for none, "process" or "realtime"."""
+    return {
         (a.index, b.index)
-        for a in ops
-        for b in ops
-        if a.outcome == b.outcome == OK and a.process == b.process and a.index < b.index
+        for a in live
+        for b in live
+        if time and a.outcome == OK and a.after <= b.index
+        if time == "realtime" or (a.process == b.process and b.outcome == OK)
     }
-    return Facts(tuple(one.index for one in ops), sessions, reads, writes)
 
 
 def _external(one: Operation, writers: dict[tuple[int, int], int]) -> Iterator[ExternalRead]:
@@ -84,11 +89,11 @@ def _closed(pairs: Pairs) -> Pairs:
     return result
 
 
-def holds(operations: Sequence[Operation], model: str, *, has_sessions: bool) -> bool:
-    """True if some order of commits explains all external reads under that model."""
-    known = facts(operations)
+def holds(operations: Sequence[Operation], model: str, time: str = "") -> bool:
+    """True if some order of commits explains all external reads under that model, with that order of time."""
+    known = facts(operations, time)
     base = {(read.writer, read.reader) for read in known.reads if read.writer not in {INITIAL, read.reader}}
-    base |= known.sessions if has_sessions else set()
+    base |= known.timed
     for order in permutations(known.ops):
         at = {op: place for place, op in enumerate(order)}
         if any(at[a] >= at[b] for a, b in base) or not _fits_lists(operations, known, order):

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from checkers.history.transactions import Append, Load, Mop, Operation, Read, Store
 from harness.core.columns import INFO, NOTHING, OK
-from tests.oracles.axioms import INITIAL, VISIBLE, ExternalRead, Facts, Pairs, explains
+from tests.oracles.axioms import INITIAL, VISIBLE, ExternalRead, Facts, explains, timed
 
 Firsts = dict[int, tuple[int, ...]]  # Of each key the list, or the register's value, that was there at first.
 
@@ -43,7 +43,7 @@ def explained(operations: Sequence[Operation], models: Iterable[Model]) -> set[M
             at = {op: place for place, op in enumerate(order)}
             base = {(read.writer, read.reader) for read in known.reads if read.writer not in {INITIAL, read.reader}}
             for model in wanted - found:
-                pairs = base | _timed(live, model.time)
+                pairs = base | timed(live, model.time)
                 if all(at[a] < at[b] for a, b in pairs) and explains(known, at, VISIBLE[model.axiom](known, pairs, at)):
                     found.add(model)
     return found
@@ -71,16 +71,6 @@ def is_consistent(operation: Operation) -> bool:
                     return False
                 known[mop.key] = elements
     return True
-
-
-def _timed(live: Sequence[Operation], time: str) -> Pairs:
-    return {
-        (a.index, b.index)
-        for a in live
-        for b in live
-        if time and a.outcome == OK and a.after <= b.index
-        if time == "realtime" or (a.process == b.process and b.outcome == OK)
-    }
 
 
 def _readings(

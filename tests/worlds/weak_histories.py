@@ -7,7 +7,10 @@ from harness.core.columns import INFO, NEVER, NOTHING, OK
 
 
 def drawn(draw: Random, *, lists: bool, most: int = 5) -> list[Operation]:
-    """Up to `most` transactions of up to four reads and writes on three keys, in up to three processes."""
+    """Up to `most` transactions of up to four reads and writes on three keys, in up to three processes.
+
+    In some histories transactions overlap.
+    """
     keys, writes = draw.randint(1, 3), dict[int, int]()
     shapes: list[list[tuple[str, int, int]]] = []
     for _ in range(draw.randint(2, most)):
@@ -22,13 +25,17 @@ def drawn(draw: Random, *, lists: bool, most: int = 5) -> list[Operation]:
                 shape.append(("write", key, writes[key]))
         shapes.append(shape)
     order = {key: draw.sample(range(1, count + 1), count) for key, count in writes.items()}
-    processes = draw.randint(1, 3)
+    processes, overlaps = draw.randint(1, 3), draw.random() < 0.4
+    busy: dict[int, int] = {}
     result = []
     for number, shape in enumerate(shapes):
         outcome = INFO if draw.random() < 0.15 else OK
         mops = tuple(_mop(draw, one, order, is_known=outcome == OK, lists=lists) for one in shape)
-        process = number + 10 if outcome == INFO else draw.randrange(processes)
-        result.append(Operation(2 * number, process, outcome, 2 * number + 1 if outcome == OK else NEVER, mops))
+        end = 2 * number + 1 + (2 * draw.choice([0, 0, 1, 2, 3]) if overlaps else 0)
+        free = [process for process in range(processes) if busy.get(process, 0) <= 2 * number]
+        process = draw.choice(free) if free and outcome == OK else number + 10
+        busy[process] = end
+        result.append(Operation(2 * number, process, outcome, end if outcome == OK else NEVER, mops))
     return result
 
 

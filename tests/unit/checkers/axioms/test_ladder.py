@@ -11,7 +11,7 @@ from checkers.axioms import clocks, polygraph, reach, weak
 from checkers.axioms.accesses import accesses, union
 from checkers.axioms.cycles import Contradiction
 from checkers.axioms.execution import Execution, execution
-from checkers.axioms.ladder import UNWRITTEN, Rung, answers
+from checkers.axioms.ladder import RUNGS, UNWRITTEN, Rung, answers
 from checkers.axioms.levels import Level
 from checkers.axioms.polygraph import Unsolved
 from checkers.axioms.weak import Axiom
@@ -21,7 +21,7 @@ from checkers.history.transactions import Append, Load, Operation, Read, Source,
 from checkers.transactions.check import check_sources
 from checkers.transactions.options import Options
 from harness.core.columns import NOTHING, OK
-from tests.bench.axioms import NAMES, UNTIMED, holds, misjudged, verdict
+from tests.bench.axioms import TIMES, axiom_of, holds, misjudged, verdict
 from tests.oracles import axioms
 from tests.worlds.drawn_transactions import cut
 from tests.worlds.troubled_histories import troubled
@@ -48,12 +48,11 @@ def test_drawn_histories_are_judged_as_brute_force_judges_them(lists: bool) -> N
         draw = Random(SEED + number)
         operations = drawn(draw, lists=lists)
         ours = of(*cut(draw, operations))
-        for rung in UNTIMED:
-            name = rung.model.value if isinstance(rung.model, Axiom) else NAMES[rung.model]
-            expected = axioms.holds(operations, name, has_sessions=rung.order == PROCESS)
+        for rung in RUNGS:
+            expected = axioms.holds(operations, axiom_of(rung), TIMES[rung.order])
             assert holds(ours, rung) == expected, (SEED + number, rung, operations)
             seen[rung, expected] += 1
-    assert all(seen[rung, verdict] > 5 for rung in UNTIMED for verdict in (True, False))
+    assert all(seen[rung, verdict] > 5 for rung in RUNGS for verdict in (True, False))
 
 
 @pytest.mark.parametrize("lists", [True, False])
@@ -72,8 +71,8 @@ def test_a_rung_that_holds_implies_those_below(lists: bool) -> None:
     compared = 0
     for number in range(60):
         ours = of(to_transactions(drawn(Random(SEED - number), lists=lists)))
-        verdicts = {rung: holds(ours, rung) for rung in UNTIMED}
-        for rung, other in ((a, b) for a in UNTIMED for b in UNTIMED if a.implies(b) and verdicts[a]):
+        verdicts = {rung: holds(ours, rung) for rung in RUNGS}
+        for rung, other in ((a, b) for a in RUNGS for b in RUNGS if a.implies(b) and verdicts[a]):
             assert verdicts[other], (SEED - number, rung, other)
             compared += 1
     assert compared > 500
@@ -96,7 +95,7 @@ def test_an_update_of_a_version_that_both_had_read_is_no_snapshot() -> None:
 
 def test_reading_an_old_but_whole_state_breaks_no_model_without_time() -> None:
     old = history((Store(0, 1),), (Load(0, 1), Store(0, 2)), (Load(0, NOTHING),))
-    assert all(holds(of(to_transactions(old)), rung) for rung in UNTIMED)
+    assert all(holds(of(to_transactions(old)), rung) for rung in RUNGS if rung.order != REALTIME)
     assert not holds(of(to_transactions(old)), Rung(Level.SERIAL, REALTIME))
 
 
@@ -160,6 +159,24 @@ def test_a_key_with_an_unclear_writer_is_left_out() -> None:
     assert (ours.left_out, ours.keys.tolist()) == (1, [1])
 
 
+def test_lists_of_which_no_read_shows_the_order_are_no_snapshots_in_either_order() -> None:
+    # Each misses what the other appended, and both appended to key 0.
+    skew = history((Append(0, 1), Read(1, ())), (Read(0, ()), Append(1, 1), Append(0, 2)))
+    skew[0] = replace(skew[0], after=4)
+    for model, verdict_there in (("prefix", "valid"), ("parallel-snapshot-isolation", "invalid")):
+        assert verdict([to_transactions(skew)], model) == verdict_there
+
+
+def test_with_real_time_a_transaction_sees_what_ended_before() -> None:
+    late = history((Append(0, 1),), (Read(0, (1,)),), (Read(0, ()),))
+    late[0] = replace(late[0], after=9)  # The last one reads after another one has seen what is still running.
+    expected = {"strong-read-atomic": "valid", "strong-causal": "invalid", "strong-session-causal": "valid"}
+    assert {model: verdict([to_transactions(late)], model) for model in expected} == expected
+    (finding,) = check_sources([to_transactions(late)], LocalEngine(1), Options(model="strong-causal")).findings
+    assert finding.anomaly == "causal-violation-realtime"
+    assert finding.sentence.startswith("T4 sees T0 through T2; T0 wrote 0, but T4 read it in its initial state.")
+
+
 def test_a_register_that_was_reset_is_left_out_and_so_nothing_holds() -> None:
     # Who read nothing saw the first state or the reset.
     reset = to_transactions(history((Store(0, 1),), (Store(0, NOTHING), Store(1, 1)), (Load(0, NOTHING), Load(1, 1))))
@@ -200,6 +217,6 @@ def test_a_causal_store_is_judged_with_clocks_that_follow_the_sessions(monkeypat
     for size in (1_000, 2_000):
         whole = of(to_transactions(list(causal(Random(SEED), transactions=size, sessions=20, keys=50))))
         looked.clear()
-        assert weak.breach(whole, Axiom.CAUSAL, has_sessions=True) is None
+        assert weak.breach(whole, Axiom.CAUSAL, PROCESS) is None
         assert looked["blocks"] <= size / 3  # Many transactions at once.
         assert isinstance(polygraph.decided(whole, Level.SERIAL, 0), Contradiction)
