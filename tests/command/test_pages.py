@@ -193,7 +193,8 @@ def test_a_job_of_github_gets_annotations_and_tables_and_json_stays_alone(
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
     outcome = seamark("check", "some.edn", "--engine", "local")
     assert outcome.out.count("::error title=Contradictory orders (incompatible-order)::") == 1
-    assert "| Contradictory orders \\(incompatible-order\\) | strict-serializable |" in (tmp_path / "summary.md").read_text(encoding="utf-8")
+    summary = (tmp_path / "summary.md").read_text(encoding="utf-8")
+    assert "| Contradictory orders \\(incompatible-order\\) | strict-serializable |" in summary
     as_json = seamark("check", "some.edn", "--engine", "local", "--json")
     assert as_json.json["exit_code"] == outcome.code == 1
     assert as_json.err.count("::error title=Contradictory orders (incompatible-order)::") == 1
