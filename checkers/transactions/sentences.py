@@ -1,7 +1,6 @@
 """Findings as sentences: the facts that show an engineer the contradiction in the operations themselves."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from hashlib import blake2b
 from itertools import chain
@@ -16,10 +15,10 @@ from checkers.engine.datasets import Dataset
 from checkers.graph.classes import MISSES, WRITES, Cycle
 from checkers.graph.edges import PROCESS, REALTIME, RW, WR, WW
 from checkers.graph.sightings import NONE, Example, Sighting
-from checkers.history.longest import longest_rows
 from checkers.history.names import Names
 from checkers.history.registers import Initial, Order
-from checkers.history.transactions import Append, Load, Operation, Read, Source, Store, load, select, to_operations
+from checkers.history.transactions import Append, Load, Operation, Read, Source, Store
+from checkers.transactions.evidence import Evidence, evidence, longest_reads
 from checkers.transactions.registers.sentences import (
     Reason,
     RegisterSentences,
@@ -29,45 +28,12 @@ from checkers.transactions.registers.sentences import (
     versions_of,
 )
 from checkers.words.anomalies import TRANSACTIONAL
-from harness.core.columns import OK, READ, Int64s, Transactions
 from harness.core.verdict import Finding, Step
 
 CHECKER: Final = "serializability"
 _SHOWN: Final = 4  # A longer list is shown by its end.
 Relation = Literal["ww", "wr", "rw", "process", "realtime"]
 _RELATIONS: Final[dict[int, Relation]] = {WW: "ww", WR: "wr", RW: "rw", PROCESS: "process", REALTIME: "realtime"}
-
-
-@dataclass(frozen=True, slots=True)
-class Evidence:
-    """The operations that findings mention, and the longest read of each of their keys."""
-
-    operations: tuple[Operation, ...]
-    longest: tuple[tuple[int, int, tuple[int, ...]], ...]  # key, operation, elements
-
-
-def evidence(source: Source, *, op: Int64s, initial: Initial) -> Evidence:
-    """The evidence about those of the operations that are in this chunk."""
-    transactions = initial.applied(load(source))
-    rows = np.flatnonzero(np.isin(transactions.index, op))
-    return Evidence(tuple(to_operations(select(transactions, rows))), ())
-
-
-def longest_reads(source: Source, *, key: Int64s) -> Evidence:
-    """For each of those keys the earliest of its longest reads by ok transactions in this chunk."""
-    transactions = load(source)
-    is_read = (transactions.f == READ) & transactions.is_known & np.isin(transactions.key, key)
-    owner = np.repeat(np.arange(len(transactions.index)), np.diff(transactions.mop_start))
-    rows = np.flatnonzero(is_read & (transactions.outcome[owner] == OK))
-    starts = transactions.element_start
-    rows = rows[longest_rows(transactions.key[rows], starts[rows + 1] - starts[rows])]
-    return Evidence((), tuple(_shown_list(transactions, row, int(owner[row])) for row in rows.tolist()))
-
-
-def _shown_list(transactions: Transactions, row: int, owner: int) -> tuple[int, int, tuple[int, ...]]:
-    start, stop = transactions.element_start[row : row + 2].tolist()
-    elements = tuple(transactions.elements[start:stop].tolist())
-    return int(transactions.key[row]), int(transactions.index[owner]), elements
 
 
 def explainer(

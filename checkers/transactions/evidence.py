@@ -1,0 +1,42 @@
+"""What explanations need of a history: operations, and the longest reads of keys, chunk by chunk."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from checkers.history.longest import longest_rows
+from checkers.history.registers import Initial
+from checkers.history.transactions import Operation, Source, load, select, to_operations
+from harness.core.columns import OK, READ, Int64s, Transactions
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """The operations that findings mention, and the longest read of each of their keys."""
+
+    operations: tuple[Operation, ...]
+    longest: tuple[tuple[int, int, tuple[int, ...]], ...]  # key, operation, elements
+
+
+def evidence(source: Source, *, op: Int64s, initial: Initial) -> Evidence:
+    """The evidence about those of the operations that are in this chunk."""
+    transactions = initial.applied(load(source))
+    rows = np.flatnonzero(np.isin(transactions.index, op))
+    return Evidence(tuple(to_operations(select(transactions, rows))), ())
+
+
+def longest_reads(source: Source, *, key: Int64s) -> Evidence:
+    """For each of those keys the earliest of its longest reads by ok transactions in this chunk."""
+    transactions = load(source)
+    is_read = (transactions.f == READ) & transactions.is_known & np.isin(transactions.key, key)
+    owner = np.repeat(np.arange(len(transactions.index)), np.diff(transactions.mop_start))
+    rows = np.flatnonzero(is_read & (transactions.outcome[owner] == OK))
+    starts = transactions.element_start
+    rows = rows[longest_rows(transactions.key[rows], starts[rows + 1] - starts[rows])]
+    return Evidence((), tuple(_shown_list(transactions, row, int(owner[row])) for row in rows.tolist()))
+
+
+def _shown_list(transactions: Transactions, row: int, owner: int) -> tuple[int, int, tuple[int, ...]]:
+    start, stop = transactions.element_start[row : row + 2].tolist()
+    elements = tuple(transactions.elements[start:stop].tolist())
+    return int(transactions.key[row]), int(transactions.index[owner]), elements
