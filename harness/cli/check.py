@@ -11,7 +11,7 @@ from harness.core.errors import ScenarioError
 from harness.judging.engines import EngineStart
 from harness.report.screen import plain
 from harness.run.checking import Question, answer, answerable
-from harness.run.live import told
+from harness.run.live import activity
 
 MODEL_HELP = (
     f"The consistency model to judge by. Default: as promised, else {models.DEFAULT}. One of "
@@ -48,7 +48,7 @@ def check(  # noqa: PLR0913, PLR0917  Each argument is an option of the command.
 ) -> int:
     """Judge what was recorded, without running any of its code. The exit code is the verdict's."""
     _require_one_way(engine, is_elsewhere=bool(master) + bool(remote))
-    asked = answerable(
+    ready = answerable(
         Question(
             path=path, model=model, promises=promises, stream=stream, html=html, initial=initial, check_s=check_timeout
         )
@@ -59,7 +59,7 @@ def check(  # noqa: PLR0913, PLR0917  Each argument is an option of the command.
 
     with EngineStart(engine, master=master, remote=remote, is_warmed=False) as start:
         with watched(is_shown=not quiet) as watcher:
-            report = answer(asked, start.engine, warn, told(watcher))
+            report = answer(ready, start.engine, warn, activity(watcher))
         return print_report(report, as_json=as_json, is_quiet=quiet, page=html)
 
 

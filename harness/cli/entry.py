@@ -1,4 +1,4 @@
-"""The `seamark` command: an installation that cannot even be imported is told in a line, and never with exit 1."""
+"""The `seamark` command: an installation that cannot be imported fails with one line, and never with exit 1."""
 
 import os
 import resource

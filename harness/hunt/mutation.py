@@ -163,7 +163,7 @@ def _at_a_failpoint(at: Setting) -> Case | None:
 
 
 def _at_a_moment(at: Setting) -> Case | None:
-    """One step more that begins just when the run reached something rare, or an existing one moved there."""
+    """One step more that begins just when the run reached something rare, or an existing one shifted there."""
     if not at.moments:
         return None
     near_ns = at.stream.choice(NEAR_NS)
@@ -172,8 +172,8 @@ def _at_a_moment(at: Setting) -> Case | None:
     if number is None or at.stream.chance(1, 2):
         return _with_new(at, at_ns)
     step = at.steps[number]
-    moved = msgspec.structs.replace(step, at_ns=at_ns, until_ns=at_ns + step.until_ns - step.at_ns)
-    return at.instead(number, moved)
+    shifted = msgspec.structs.replace(step, at_ns=at_ns, until_ns=at_ns + step.until_ns - step.at_ns)
+    return at.instead(number, shifted)
 
 
 def _cut_short(at: Setting) -> Case | None:

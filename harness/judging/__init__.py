@@ -1,1 +1,1 @@
-"""From a history to a report: the table of checks, the engine, the time of each check, and the verdict."""
+"""From a history to a report: the table of checks, the engine, the time limit of each check, and the verdict."""

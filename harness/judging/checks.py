@@ -1,7 +1,7 @@
 """The table of checks, and how each judges a history. A new check is a module with `CHECKS`, and a row here.
 
-Only checks that a promise needs are run, since each costs time. The transactional
-check is always made, and the stream check wherever there is a contract.
+A check runs only if some promise needs it, since each costs time. The transactional check always runs, and the stream
+check wherever there is a contract.
 """
 
 from collections.abc import Sequence
@@ -65,7 +65,7 @@ CHECKS: Final = checks_of(MODULES)
 
 
 def require_known(promises: Sequence[Promise], where: str) -> None:
-    """Raise ScenarioError, which names `where`, if a promise could never be broken, or two have one id."""
+    """Raise ScenarioError, naming `where`, if a promise could never be broken, or two promises have one id."""
     for number, promise in enumerate(promises):
         place = f"{where}: promise {promise.id}"
         if promise.id in {each.id for each in promises[:number]}:
@@ -74,17 +74,17 @@ def require_known(promises: Sequence[Promise], where: str) -> None:
 
 
 def chosen(context: Context) -> tuple[Check, ...]:
-    """The checks to make of a history with those promises."""
+    """The checks to run on a history with those promises."""
     return tuple(check for check in CHECKS if check.is_wanted(context))
 
 
 def anomalies_of(name: str) -> tuple[str, ...]:
-    """The anomalies that the check of that name looks for."""
+    """The anomalies that the named check looks for."""
     return next(check.anomalies for check in CHECKS if check.name == name)
 
 
 def judgement_of(check: Check, known: Generations) -> Judgement:
-    """The judgement of that check. If it judges generations by themselves, those of all generations as one."""
+    """The judgement of that check. If it judges generations separately, their judgements are merged into one."""
     if not check.by_generation:
         return merged(_of_parts(check, [known.history], known.context))
     judgement = known.judgement(check, _of_parts)
@@ -98,7 +98,7 @@ def _of_parts(check: Check, history_parts: Sequence[Path], context: Context) -> 
 
 
 def _of_locked(judgement: Judgement, check: str) -> Judgement:
-    """The judgement relabelled as that check's, which covers reads under lock only.
+    """The judgement, relabelled as one by `check`, which covers only reads under lock.
 
     The same cycle may also be a finding among all reads, where it breaks another promise.
     """
@@ -115,7 +115,7 @@ def _of_locked(judgement: Judgement, check: str) -> Judgement:
 
 
 def second_opinions(history: Path, context: Context, judgements: Sequence[Judgement]) -> list[Judgement]:
-    """The disagreements between the watermark graph and the stream rules, where both judged."""
+    """The disagreements between the watermark graph and the stream rules, if both have judged."""
     by_checker = {judgement.checker: judgement for judgement in judgements}
     if context.contract is None or WATERMARKS not in by_checker or STREAMS not in by_checker:
         return []

@@ -1,4 +1,4 @@
-"""Starts the engine for the checkers. Spark starts in a thread while the run goes on, so its start costs no time."""
+"""Starts the engine for the checkers. Spark starts in a thread during the run, so its start costs no time."""
 
 import sys
 import threading
@@ -25,8 +25,8 @@ class EngineStart:
     """An engine that is starting. As a context manager it starts on entry, and stops on exit.
 
     `master` and `remote` are Spark's, for your own cluster. `archive` makes the code for its executors, if that is more
-    than the checks.
-    The engine is warmed up if other work goes on meanwhile; if a check waits for it, its first job does that as well.
+    than the checks. The engine is warmed up if other work goes on meanwhile; if a check waits for it, the check's first
+    job warms it up.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class EngineStart:
         return self._started.result()
 
     def _end_early(self) -> None:
-        """Leave nothing of an engine that is still starting: neither its Java, nor what that would write."""
+        """Stop an engine that is still starting, and remove its Java process and files."""
         give_up = getattr(sys.modules.get("checkers.engine.spark"), "give_up", None)
         if give_up is not None:
             give_up()

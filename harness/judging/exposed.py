@@ -1,4 +1,4 @@
-"""The part of a run in the exposure of a sweep, from its columns and the facts by which it is judged itself."""
+"""What one run adds to the exposure of a sweep, from its columns and the facts of its own judgement."""
 
 from collections import Counter
 
@@ -9,7 +9,7 @@ from harness.report.model import Exposed
 
 
 def exposed(run_file: RunFile, exposure: Exposure, facts: RunFacts) -> Exposed:
-    """The part of that run in the exposure of a sweep."""
+    """What that run adds to the exposure of a sweep."""
     recovery_ns, gap_ns = exposure.longest_recovery_ns(), exposure.watermark_gap_ns
     met = Counter[str]()
     for window in exposure.windows:

@@ -19,14 +19,14 @@ from checkers.history.stretches import Stretches, write_stretches
 from harness.core.verdict import Judgement
 from harness.record.ownership import temporary_folder
 
-MANY: Final = 2  # More generations than this are judged at once: until then each by itself costs less.
+MANY: Final = 2  # More generations than this are judged at once; fewer cost less one by one.
 
 JudgeParts = Callable[[Check, Sequence[Path], Context], list[Judgement]]
 
 
 @dataclass(frozen=True)
 class Generations:
-    """The generations of `history`, in `files` while that is open. Checks of several threads may use it."""
+    """The generations of `history`, in `files` while that is open. Checks in several threads may use it."""
 
     history: Path
     context: Context
@@ -36,7 +36,7 @@ class Generations:
     _stretches: dict[bool, Stretches | None] = field(default_factory=dict)
 
     def judgement(self, check: Check, judged: JudgeParts) -> Judgement:
-        """The judgement of that check on all generations as one."""
+        """The judgement of that check, merged over all generations."""
         selected = self._parts(is_locked=check.is_locked)
         if all(map(is_whole, selected)):
             return merged(judged(check, [self.history], self.context))
@@ -59,7 +59,7 @@ class Generations:
 
     @cached_property
     def _folder(self) -> Path:
-        """The folder of all parts: beside the history, where remote workers can read them."""
+        """The folder of all parts: beside the history, where remote workers can read it."""
         beside = self.history.parent if os.access(self.history.parent, os.W_OK) else None
         return self.files.enter_context(temporary_folder("part", beside))
 
@@ -75,7 +75,7 @@ class Generations:
             return self._written[what]
 
     def _at_once(self, last: Part) -> Stretches | None:
-        """The generations before the last as stretches, if these can be made."""
+        """The generations before the last as stretches; None if these cannot be made."""
         with self._lock:
             if last.is_locked not in self._stretches:
                 place = self._folder / f"stretches{'-locked' * last.is_locked}"
@@ -91,9 +91,10 @@ class Generations:
             return self._stretches[last.is_locked]
 
     def _before_last(self, check: Check, last: Part, judged: JudgeParts) -> Judgement | None:
-        """The judgement of all generations but the last, at once; None if it takes each of them by itself.
+        """The judgement of all generations but the last, at once; None if each must be judged by itself.
 
-        It does if there are findings or open questions: these may mix generations. Without, no generation has any.
+        That is so if there are findings or open questions, as these may mix generations. Without them no generation has
+        any.
         """
         stretches = None if check.at_once is AtOnce.NO else self._at_once(last)
         if stretches is None:

@@ -56,7 +56,7 @@ SETTLED = Promise(
 
 
 class Outlet(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a judgement's failures and its progress go: tracebacks to `log`, the check at work to `tell`."""
+    """Outputs of a judgement besides the report: `log` gets tracebacks, `tell` gets the name of the check at work."""
 
     log: Path = ERROR_LOG
     tell: Callable[[str], None] | None = None
@@ -80,11 +80,11 @@ def judge(  # noqa: PLR0913  Each argument is an option of the command.
     failure: str | None = None,
     outlet: Outlet | None = None,
 ) -> Report:
-    """The report on a history: with `run_file`, on a run of that test; without, on a history from elsewhere.
+    """The report on a history: on a run if there is a `run_file`, else on a foreign history.
 
-    `promised` holds the promises that the user declares for a history from elsewhere, and `initial` what registers held
-    at first: "first" or JSON. `failure` is the harness's own error during the run; findings count all the same. A check
-    that raises is such a failure too: its traceback goes to the log of `outlet`, and the others still report.
+    `promised` holds the promises that the user declares for a foreign history, and `initial` the initial value of
+    registers: "first" or JSON. `failure` is the harness's own error during the run; findings count all the same. A
+    check that raises is such a failure too: its traceback goes to the log of `outlet`, and the others still report.
     Raises HistoryError if the history cannot be read, ScenarioError if there is no such model.
     """
     started = time.monotonic()
@@ -120,7 +120,7 @@ def judge(  # noqa: PLR0913  Each argument is an option of the command.
 
 
 def _cut_short(loaded: Loaded) -> str | None:
-    """The reason why a recording of ours did not come to its end; None if it did, or others wrote the history."""
+    """The reason why a recording of ours did not come to its end; None if it did, or if the history is foreign."""
     is_ours = hash_of(loaded.history) is not None
     return CUT_SHORT if is_ours and not loaded.is_complete else None
 
@@ -132,7 +132,7 @@ def _context(
     promises: Sequence[Promise],
     initial: str | None,
 ) -> Context:
-    """The context of all checks: the engine, and what is declared."""
+    """The context of all checks: the engine and the declarations."""
     prohibited: dict[str, frozenset[str]] = {}
     for promise in promises:
         check = promise.check or TRANSACTIONS
@@ -158,14 +158,14 @@ def _context(
 
 
 def forms_declared(declared: RunFile | Promised | None) -> Forms:
-    """The forms of names in sentences: those that are declared, or that the contract suggests."""
+    """The forms of names in sentences: the declared ones, else those that the contract suggests."""
     if declared is None:
         return forms_of(Naming(), None, Bounds())
     return forms_of(declared.naming, declared.stream, declared.bounds)
 
 
 def _register(declared: RunFile | Promised | None) -> Register:
-    """The reading of registers: those of our workloads start empty, and reading an empty one returns nil."""
+    """The options for reading registers: those of our workloads start empty, and reading an empty one returns nil."""
     if isinstance(declared, RunFile):
         return Register(is_initial_known=True, nil="absent")
     return Register() if declared is None or declared.register is None else declared.register
@@ -176,9 +176,9 @@ def _judgements(
 ) -> tuple[list[Judgement], list[str]]:
     """The judgement of each check, and the reasons of those that failed.
 
-    About a failed check's anomalies nothing is known.
+    The anomalies of a failed check are unknown.
     """
-    history = history.absolute()  # Spark's processes may have begun in another folder.
+    history = history.absolute()  # Spark's processes may have been started in another folder.
     judgements, failures = [], []
     with generations(history, context) as known:
         for check in chosen(context):
@@ -196,7 +196,7 @@ def _judgements(
 
 
 def _within(name: str, check: Callable[[], Judgement], limit_s: float | None, exposure: Exposure) -> Judgement:
-    """The judgement of one check, or unknown if it takes too long. Its exceptions are raised here."""
+    """The judgement of one check; unknown if it takes too long. Its exceptions are raised here."""
     if limit_s is None:
         return check()
     future: Future[Judgement] = Future()
@@ -221,7 +221,7 @@ def _undecided(name: str, reason: str) -> Judgement:
 
 
 def _settling(exposure: Exposure) -> Judgement:
-    """The judgement on whether the system came to rest after healing; unknown if the machine was too busy to run it."""
+    """The judgement on whether the system came to rest after healing; unknown if the machine was too busy."""
     is_stall = exposure.note is not None and exposure.note.startswith("stall")
     findings: tuple[Finding, ...] = ()
     healed_ns = exposure.phases.get("healing", 0)
@@ -267,9 +267,9 @@ def _facts_of_run(
 
 
 def _known_order(judgement: Judgement) -> int | None:
-    """The permille of writes whose place among the versions is known; None if that does not matter.
+    """The permille of writes whose place in the version order is known; None if the order does not matter.
 
-    Of registers it does not where the models are decided: some order of versions explains all reads, or none does.
+    That of registers does not where the models are decided: either some order of versions explains all reads, or none.
     """
     if "version_order" in judgement.facts and not judgement.unknown:
         return None
@@ -292,7 +292,7 @@ def _planned_faults(run_file: RunFile, exposure: Exposure) -> Iterator[PlannedFa
 
 
 def _fault_rows(run_file: RunFile, exposure: Exposure) -> tuple[FaultRow, ...]:
-    """One row for each package, in order of first appearance."""
+    """One row for each package of faults, in order of first appearance."""
     rows = []
     for package in dict.fromkeys(step.package for step in run_file.plan.steps):
         windows = [window for window in exposure.windows if window.kind == package]
@@ -310,7 +310,7 @@ def _fault_rows(run_file: RunFile, exposure: Exposure) -> tuple[FaultRow, ...]:
 
 
 def _finding_rows(composition: Composition) -> tuple[FindingRow, ...]:
-    """All findings, each once: those that break a promise first, and the root before what follows from it."""
+    """All findings, each once: those that break a promise first, root causes before their consequences."""
     rows: dict[str, FindingRow] = {}
     for each in composition.promises:
         for finding in each.findings:
@@ -345,7 +345,7 @@ def _facts(judgements: Sequence[Judgement], notes: Sequence[str], failure: str |
 
 
 def _decided(judgement: Judgement) -> str:
-    """How sure that judgement is: a counterexample, a proof, or neither."""
+    """The certainty of that judgement as a phrase: a counterexample, a proof, or neither."""
     pairs = judgement.facts.get("undecided_pairs")
     if judgement.findings:
         return "a counterexample was found"
@@ -355,7 +355,7 @@ def _decided(judgement: Judgement) -> str:
 
 
 def _as_run(report: Report, run_file: RunFile, exposure: Exposure, facts: RunFacts) -> Report:
-    """The report with the details that only a run of ours has."""
+    """The report, with the details that only a run of ours has."""
     return msgspec.structs.replace(
         report,
         versions=dict(run_file.versions),
@@ -379,6 +379,6 @@ def plan_sha256(run_file: RunFile) -> str:
 
 
 def history_identity(history: Path) -> tuple[str | None, str | None]:
-    """The history's hash, if Seamark wrote its files, and the run's unseed, if the run completed."""
+    """The history's hash, if Seamark wrote its files; and the run's unseed, if the run completed."""
     footer = footer_of(history)
     return hash_of(history), footer.unseed if footer is not None else None

@@ -19,7 +19,7 @@ LINEARIZABLE: Final = "linearizable"
 
 
 def seen(history: Path, model: str | None) -> tuple[Promise, ...]:
-    """The promises inferred from the operations of a history from elsewhere.
+    """The promises inferred from the operations of a foreign history.
 
     `model` restricts them to transactions or single registers.
     """
@@ -29,20 +29,20 @@ def seen(history: Path, model: str | None) -> tuple[Promise, ...]:
 
 
 def promises_of(run_file: RunFile | None, promised: Promised | None, model: str | None) -> tuple[Promise, ...]:
-    """The promises to judge by. A given `model` replaces every consistency model that was promised."""
+    """The promises to judge by. A `model`, if given, replaces every promised consistency model."""
     if promised is not None:
-        return _asked(promised.promises, model)
+        return _replaced(promised.promises, model)
     if run_file is None:
-        asked = model or models.DEFAULT
-        text = meaning(asked)
-        source = "--model" if model else f"the default of --model: {asked}"
-        return (Promise(id="MODEL", text=text, source=source, forbids=(asked,), check=TRANSACTIONS),)
+        name = model or models.DEFAULT
+        text = meaning(name)
+        source = "--model" if model else f"the default of --model: {name}"
+        return (Promise(id="MODEL", text=text, source=source, forbids=(name,), check=TRANSACTIONS),)
     require_known(run_file.promises, RUN_FILE)
-    return _asked(run_file.promises, model)
+    return _replaced(run_file.promises, model)
 
 
-def _asked(promises: Sequence[Promise], model: str | None) -> tuple[Promise, ...]:
-    """Those promises. A given `model` replaces each named model, once for each check."""
+def _replaced(promises: Sequence[Promise], model: str | None) -> tuple[Promise, ...]:
+    """The promises, with every consistency model replaced by `model` if that is given; one promise for each check."""
     if model is None:
         return tuple(map(_bound, promises))
     replaced = (_of_model(promise, model) if named_models((promise,)) else promise for promise in promises)
@@ -50,14 +50,14 @@ def _asked(promises: Sequence[Promise], model: str | None) -> tuple[Promise, ...
 
 
 def _of_model(promise: Promise, model: str) -> Promise:
-    """A promise of `model`, in place of that promise."""
+    """The promise with `model` as its only forbidden model."""
     text, check = meaning(model), promise.check or TRANSACTIONS
     name = "MODEL" if check == TRANSACTIONS else f"MODEL ({check})"
     return msgspec.structs.replace(promise, id=name, text=text, source="--model", forbids=(model,), check=check)
 
 
 def _bound(promise: Promise) -> Promise:
-    """The promise; if it forbids only models and names no check, it is bound to the check of all transactions."""
+    """The promise; bound to the check of all transactions if it forbids only models and names no check."""
     named = named_models((promise,))
     if not named:
         return promise
@@ -67,6 +67,6 @@ def _bound(promise: Promise) -> Promise:
 
 
 def named_models(promises: Sequence[Promise]) -> list[str]:
-    """The consistency models that promises name, each once."""
+    """The consistency models that the promises name, each once."""
     named = dict.fromkeys(name for promise in promises for name in promise.forbids)
     return [name for name in named if models.ALIASES.get(name, name) in models.MODELS]

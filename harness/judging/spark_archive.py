@@ -11,7 +11,7 @@ from harness.core.verdict import Judgement
 
 
 def small_check(engine: Engine) -> Judgement:
-    """The judgement on two transactions, for which Spark loads every class that a large check needs."""
+    """The judgement on two transactions: Spark loads all classes for it that a large check needs."""
     stale = [Operation(0, 0, 0, 1, (Append(0, 1),)), Operation(1, 0, 0, 2, (Read(0, ()),))]
     return check_sources([to_transactions(stale[:1]), to_transactions(stale[1:])], engine)
 

@@ -95,7 +95,7 @@ def read_exposure(history: Path) -> Exposure:
     marks = read_table(history, "marks").to_pylist()
     goals = msgspec.json.decode(marks[-1]["goals"], type=dict[str, int]) if marks else {}
     finite = operations.complete_ns[operations.complete_ns < FOREVER]
-    phases, told = phases_of(history), _watermarks(history)
+    phases, announced = phases_of(history), _watermarks(history)
     return Exposure(
         operations=operations,
         windows=fault_windows(history),
@@ -104,8 +104,8 @@ def read_exposure(history: Path) -> Exposure:
         goals=goals,
         duration_ns=max([mark["ns"] for mark in marks] + [int(finite.max()) if finite.size else 0]),
         last_position=last_position,
-        watermarks=dict(zip(told["subscriber"].to_pylist(), told["position"].to_pylist(), strict=True)),
-        watermark_gap_ns=_longest_gap(told, phases),
+        watermarks=dict(zip(announced["subscriber"].to_pylist(), announced["position"].to_pylist(), strict=True)),
+        watermark_gap_ns=_longest_gap(announced, phases),
     )
 
 
@@ -163,12 +163,12 @@ def _watermarks(history: Path) -> pa.Table:
     return events.filter(is_mark).sort_by("seq")
 
 
-def _longest_gap(told: pa.Table, phases: dict[str, int]) -> int | None:
+def _longest_gap(announced: pa.Table, phases: dict[str, int]) -> int | None:
     if "load" not in phases or "healing" not in phases:
         return None
     begin_ns, end_ns = phases["load"], phases["healing"]
     gaps = []
-    for subscriber in pc.unique(told["subscriber"]).to_pylist():
-        ns = integers(told.filter(pc.equal(told["subscriber"], subscriber))["ns"])
+    for subscriber in pc.unique(announced["subscriber"]).to_pylist():
+        ns = integers(announced.filter(pc.equal(announced["subscriber"], subscriber))["ns"])
         gaps.append(int(np.diff(np.concatenate(([begin_ns], ns[(ns > begin_ns) & (ns < end_ns)], [end_ns]))).max()))
     return max(gaps, default=None)

@@ -1,1 +1,1 @@
-"""Whole runs: one, many, repeated, stopped early; each from its scenario to its report."""
+"""Whole runs, from a scenario to a report: one, many, repeated, stopped early."""

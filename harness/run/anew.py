@@ -1,4 +1,4 @@
-"""Carries out the operations and faults of a run with another version of its cluster: is the bug still there?"""
+"""Repeats the operations and faults of a run with another version of its cluster, to see if the bug is still there."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -23,7 +23,7 @@ from harness.scenario.scenario import WORKLOAD_SHAPE, Scenario, scenario_of
 
 
 class Changes(msgspec.Struct, frozen=True, kw_only=True):
-    """What differs from the run: the code, and, where given, planted bugs and options of the cluster.
+    """The changes to a run: the code of its cluster, and optionally planted bugs and options.
 
     `times` runs are made, each with another seed, as other delays can hide a bug.
     """
@@ -35,7 +35,10 @@ class Changes(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Anew(msgspec.Struct, frozen=True, kw_only=True):
-    """The new runs' reports, and the symptoms that the run had. `dropped` says what of it the other version lacks."""
+    """The reports on the new runs, and `before`, the symptoms of the old one.
+
+    `dropped` is what the other version lacks.
+    """
 
     before: tuple[str, ...]
     reports: tuple[Report, ...]
@@ -43,20 +46,20 @@ class Anew(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def shown(self) -> Report:
-        """The report that a person should read: of the first run with a finding, else of the first."""
+        """The report to show: that of the first run with a finding, else of the first run."""
         return next((each for each in self.reports if each.findings), self.reports[0])
 
     def times(self) -> dict[str, int]:
-        """For each symptom, of the run first, the number of new runs that show it."""
+        """For each symptom, those of the old run first, the number of new runs that show it."""
         found = [{finding.symptom for finding in report.findings} for report in self.reports]
         names = dict.fromkeys([*self.before, *(finding.symptom for each in self.reports for finding in each.findings)])
         return {name: sum(name in each for each in found) for name in names}
 
 
 def is_of(run_file: RunFile, named: str, code: Code) -> bool:
-    """True if that code made the run, whose cluster is `named`: the same installed name, or the same text of a file.
+    """True if `code` made the run, whose cluster is `named`: it has the same installed name, or its file the same hash.
 
-    Of a file whose hash the run lacks nothing else is known.
+    A file counts as the same if the run has no hash.
     """
     if code.place is None or place_of(named) is None:
         return code.name == named
@@ -64,7 +67,7 @@ def is_of(run_file: RunFile, named: str, code: Code) -> bool:
 
 
 def anew(run: Path, changes: Changes, engine: Callable[[], Engine], watcher: Watcher | None = None) -> Anew:
-    """Carry the run out again with those changes, as new runs in its store.
+    """Repeat the run with those changes, as new runs in its store.
 
     Raises ScenarioError if the other version has no such node, workload or fault.
     """
@@ -88,7 +91,7 @@ def anew(run: Path, changes: Changes, engine: Callable[[], Engine], watcher: Wat
 def _fitted(
     run: Path, scenario: Scenario, run_file: RunFile, cluster: Cluster, changes: Changes
 ) -> tuple[Scenario, tuple[str, ...]]:
-    """The scenario with the recorded operations and all that the seed drew, as far as that version has it."""
+    """The scenario with the recorded operations and the seed's choices that this version has; and those it lacks."""
     options = {each.name: each.values for each in cluster.options}
     kept: dict[str, Any] = {
         "parameters": {
@@ -115,7 +118,7 @@ def _fitted(
 
 
 def outcome(anew: Anew) -> Iterator[str]:
-    """What became of each finding of the run, one line each, for people."""
+    """For people, one line for each finding of the run: whether it is still there."""
     runs = len(anew.reports)
     for what in anew.dropped:
         yield f"  left out     {what}, which this version does not have"

@@ -1,7 +1,7 @@
 """Many runs of one scenario with consecutive seeds, in several processes; each run is judged in its own process.
 
-The unit of distribution is the run. Inside, kernels run locally; a red run is judged again by the requested engine
-before it is reported, and a disagreement between the two is an error of ours.
+The unit of distribution is the run. In a run, kernels run locally. A run with findings is judged again by the requested
+engine before it is reported, and a disagreement between the two is an error of ours.
 """
 
 import signal
@@ -29,12 +29,12 @@ from harness.scenario.consent import Code
 from harness.scenario.scenario import Scenario
 from nemesis.plan import Plan
 
-BATCHES = "batches"  # Their folder in the store.
+BATCHES = "batches"  # The folder of batches in the store.
 CAMPAIGN_RUNS = 50  # From this count on, a goal that was never reached is significant: clause d of vacuity.
 
 
 class Batch(msgspec.Struct, frozen=True, kw_only=True):
-    """The outcome of a batch. `planned` runs were requested; if fewer were begun, `stopped` is the reason."""
+    """The outcome of a batch. `planned` runs were requested; if fewer were begun, `stopped` says why."""
 
     verdict: str
     exit_code: int
@@ -61,7 +61,10 @@ class Batch(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Orders(msgspec.Struct, frozen=True, kw_only=True):
-    """The orders for a batch. `time_budget_s`: begin no run after that time. `min_runs`: with fewer it is vacuous."""
+    """The parameters of a batch.
+
+    `time_budget_s`: begin no run after that time. `min_runs`: with fewer it is vacuous.
+    """
 
     scenario: Scenario
     code: Code
@@ -78,9 +81,9 @@ class Orders(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def run_batch(orders: Orders, engine: Callable[[], Engine] | None, tell: Callable[[Report], None]) -> Batch:
-    """Carry out the runs, `tell` each report as it arrives, and compose.
+    """Carry out the runs, call `tell` with each report as it arrives, and return the outcome.
 
-    `engine` judges red runs again; None: no second judgement.
+    `engine` judges runs with findings again; None: no second judgement.
     """
     started = time.monotonic()
     reports: list[Report] = []
@@ -100,7 +103,7 @@ def run_batch(orders: Orders, engine: Callable[[], Engine] | None, tell: Callabl
             stopped = stopped or _why_stop(orders, reports, time.monotonic() - started)
             if stopped is None:
                 pending |= _submitted(pool, orders, islice(seeds, len(done)))
-    except KeyboardInterrupt:  # Nobody waits for the runs in progress; their simulations die with them.
+    except KeyboardInterrupt:  # The runs in progress are abandoned; their simulations die with them.
         for process in active_children():
             process.terminate()
         raise
@@ -121,12 +124,12 @@ def _stored(orders: Orders, batch: Batch) -> Batch:
 
 
 def _vacuous(batch: Batch) -> str | None:
-    """Why the batch as a whole is vacuous; None if it is not."""
+    """The reason why the batch as a whole is vacuous; None if it is not."""
     return batch.reason if batch.verdict == Verdict.VACUOUS.value else None
 
 
 def _submitted(pool: ProcessPoolExecutor, orders: Orders, seeds: Iterable[int]) -> "set[Future[Report]]":
-    """One run for each of the seeds. Ctrl-C goes to the first process only: processes started here ignore it."""
+    """A future for each seed's run. Ctrl-C goes to the first process only: the processes started here ignore it."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         return {pool.submit(_one, orders, seed) for seed in seeds}
@@ -162,7 +165,7 @@ def _result(future: "Future[Report]") -> Report:
 
 
 def _confirmed(report: Report, engine: Callable[[], Engine] | None, model: str | None) -> Report:
-    """A red run as judged by the other engine."""
+    """The report; one with findings as the other engine judges the run."""
     if report.verdict != Verdict.INVALID.value or engine is None or report.run is None:
         return report
     try:
@@ -231,7 +234,7 @@ def _clauses(reports: list[Report], verdict: Verdict) -> Iterator[str]:
 
 
 def unmet_goals(runs: Sequence[Mapping[str, int]], declared: Sequence[str]) -> tuple[str, ...]:
-    """The declared goals that no run of a campaign reached; empty if the campaign is too short to tell."""
+    """The declared goals that no run of a campaign reached; none if the campaign is too short to tell."""
     if len(runs) < CAMPAIGN_RUNS:
         return ()
     return tuple(goal for goal in declared if not any(run.get(goal, 0) for run in runs))

@@ -1,4 +1,4 @@
-"""Judges what a path names, a run or a history from elsewhere, by what is asked: a model, promises, a contract."""
+"""Judges a path, a run or a foreign history, by the given model, promises or contract."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -21,8 +21,10 @@ from harness.run.single import PAGE_FILE, NotStored, judge_foreign, judge_run, s
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True):
-    """What to judge, and by what. `html` is where the page goes, `initial` what registers held at first
-    ("first" or JSON), `check_s` the limit of each check in seconds."""
+    """A path to judge, and the model, promises or stream format to judge it by.
+
+    `html` is the path of the page to write, `initial` the initial value of registers ("first" or JSON), `check_s` the
+    limit of each check in seconds."""
 
     path: Path
     model: str | None = None
@@ -43,7 +45,7 @@ class Answerable(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def answerable(question: Question) -> Answerable:
-    """The question with all that it names.
+    """The question with its files read.
 
     Raises ScenarioError unless it can be answered, HistoryError if the run is malformed.
     """
@@ -64,26 +66,27 @@ def answerable(question: Question) -> Answerable:
 
 
 def answer(
-    asked: Answerable,
+    ready: Answerable,
     engine: Callable[[], Engine],
     warn: Callable[[str], None],
     tell: Callable[[str], None] | None = None,
 ) -> Report:
-    """The report. That on a stored run is written into its folder; `warn` learns why if the store takes nothing, and
-    `tell` what is at work.
+    """The report. That on a stored run is written into its folder.
+
+    `warn` gets the reason if the store cannot be written, `tell` the name of the check at work.
 
     Raises NotStored if that left no page for `html`.
     """
-    question = asked.question
-    if asked.run is not None:
-        return _of_run(asked.run, question, engine, warn, tell)
+    question = ready.question
+    if ready.run is not None:
+        return _of_run(ready.run, question, engine, warn, tell)
     return judge_foreign(
         question.path,
         engine,
         model=question.model,
         budget=Budget(check_s=question.check_s),
-        promised=asked.promised,
-        stream=asked.form,
+        promised=ready.promised,
+        stream=ready.form,
         html=question.html,
         initial=question.initial,
         command=_command(
@@ -109,7 +112,7 @@ def _of_run(
     warn: Callable[[str], None],
     tell: Callable[[str], None] | None,
 ) -> Report:
-    """The report on a stored run, which is written into its folder; its page goes to `html` as well."""
+    """The report on a stored run. It is written into the run's folder, and its page to `html` as well."""
     report = judge_run(run, engine, model=question.model, budget=Budget(check_s=question.check_s), tell=tell)
     try:
         store_report(run, report)
@@ -125,7 +128,7 @@ def _of_run(
 
 
 def _require_foreign(question: Question, run: Path | None) -> None:
-    """Raise ScenarioError if a run of ours is to be judged by other promises, or a stream by two contracts."""
+    """Raise ScenarioError if the question gives a run of ours other promises, or a stream two contracts."""
     if question.promises is not None and run is not None:
         raise ScenarioError("--promises is for histories from elsewhere: a run has its promises in run.json")
     if question.initial is not None and run is not None:
@@ -141,7 +144,7 @@ def _require_foreign(question: Question, run: Path | None) -> None:
 
 
 def _command(path: Path, **options: Path | str | None) -> str:
-    """The command that repeats this judgement, by the same promises."""
+    """The command that repeats this judgement with the same options."""
     words: list[object] = ["check", path]
     for name, value in options.items():
         words += [f"--{name}", value] if value is not None else []

@@ -1,4 +1,4 @@
-"""The live line of a run: a one-line summary of its journal so far, and what to say of servers that start slowly."""
+"""The live line of a run: a summary of its journal so far; and notes about servers that start slowly."""
 
 import time
 from collections import deque
@@ -13,27 +13,27 @@ from harness.record.journal import JournalTail
 from harness.runtimes.child import NOTE
 
 SECOND: Final = 1_000_000_000
-WIDTH: Final = 78  # Characters: a terminal has 80, of which two show that we are alive.
+WIDTH: Final = 78  # Characters: a terminal has 80, of which a sign of life takes two.
 PHASES: Mapping[str, str] = MappingProxyType(
     {"set-up": "starting", "load": "load", "healing": "healing", "final": "final reads", "end": "stopping"}
 )
 
 
 class Watcher(Protocol):
-    """Who watches a run, on that many columns."""
+    """A display for the progress of a run, with `columns` columns."""
 
     @property
     def width(self) -> int: ...
 
     def line(self, text: str) -> None:
-        """Show one line, in place of the last."""
+        """Show one line in place of the previous one."""
 
     def note(self, text: str) -> None:
         """Show a line that stays."""
 
 
-def told(watcher: Watcher | None) -> Callable[[str], None]:
-    """Tells the watcher what is at work, with the seconds since this call."""
+def activity(watcher: Watcher | None) -> Callable[[str], None]:
+    """A function that shows the watcher the current activity, with the seconds since this call."""
     started = time.monotonic()
 
     def tell(what: str) -> None:
@@ -50,9 +50,9 @@ class Progress:
     elapsed_s: float
     phase: str
     counts: Mapping[str, int]  # Completed operations: ok, fail, info.
-    per_s: float | None  # Completed operations in a second of load; None before the load.
-    faults: tuple[str, ...]  # The kinds in force, each once.
-    slowest: tuple[str, float] | None  # The subscriber that lags most, and by how many seconds.
+    per_s: float | None  # Completed operations per second of load; None before the load.
+    faults: tuple[str, ...]  # The kinds of faults in force, each once.
+    slowest: tuple[str, float] | None  # The subscriber that lags most, and its lag in seconds.
 
 
 class LiveLine:
@@ -71,7 +71,7 @@ class LiveLine:
     def text(self, width: int = WIDTH) -> str:
         """The run's time and phase, operations by outcome, active faults, and the subscriber that lags most.
 
-        At most `width` characters: the rate goes first, then the names of faults, then whatever is last.
+        At most `width` characters: the rate is dropped first, then the names of faults, then the end of the line.
         """
         now = self.progress()
         if not now.phase:
@@ -108,7 +108,7 @@ class LiveLine:
         )
 
     def _slowest(self) -> tuple[str, float] | None:
-        """The subscriber that lags most, by how long ago the oldest commit was that its watermark does not cover."""
+        """The subscriber that lags most, and its lag: the age of the oldest commit above its watermark."""
         if not self._watermarks:
             return None
         slowest = min(self._watermarks, key=lambda name: (self._watermarks[name], name))
@@ -140,7 +140,7 @@ class LiveLine:
 
 
 class Notes:
-    """The notes that a run's child leaves in its log for whoever watches: `read` gives the new ones."""
+    """Notes in the log of a run's child process, for a watcher. `read` gives the new ones."""
 
     def __init__(self, log: Path) -> None:
         self._log, self._offset = log, 0

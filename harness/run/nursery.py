@@ -1,4 +1,4 @@
-"""Simulated runs of a pool: each in a process of its own, forked from one that has imported the simulator already."""
+"""Simulated runs of a pool, each in a process that is forked from one which has imported the simulator already."""
 
 import json
 import subprocess
@@ -14,7 +14,7 @@ COMMAND = ("-P", "-m", "harness.runtimes.simulation.nursery")
 
 
 class Nursery:
-    """One such process, which ends with this one."""
+    """A process that has imported the simulator and forks runs. It ends with this process."""
 
     def __init__(self) -> None:
         command = [sys.executable, *COMMAND]
@@ -22,7 +22,7 @@ class Nursery:
 
     @property
     def pid(self) -> int:
-        """The number of that process."""
+        """The id of that process."""
         return self._process.pid
 
     def execute(self, run: Path, code: Code) -> None:
@@ -45,11 +45,11 @@ class Nursery:
         ended_with(run, int(exit_code))
 
     def close(self) -> None:
-        """End the process, which has nothing left to do."""
+        """End the process. No run may be in progress."""
         self._process.communicate()
 
 
 @cache
 def nursery() -> Nursery:
-    """That of this process."""
+    """The nursery of this process."""
     return Nursery()

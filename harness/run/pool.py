@@ -1,7 +1,7 @@
-"""Pools that carry out tasks: one run is one task. A task whose process dies takes no other with it.
+"""Pools that carry out tasks; a task is one run. If the process of a task dies, other tasks go on.
 
-Every pool has slots; results arrive in the order in which tasks end, and tasks are drawn as slots become free, so that
-a budget or a failure decides what is begun next.
+Every pool has slots. Results arrive in the order in which tasks end, and a task is drawn only when a slot is free, so
+that a budget or a failure decides which is begun next.
 """
 
 import os
@@ -25,18 +25,18 @@ class TaskDied(SeamarkError):
 
 
 class Pool(Protocol[T_contra, R]):
-    """Where tasks are carried out, `slots` at a time."""
+    """A place where tasks are carried out, `slots` at a time."""
 
     @property
     def slots(self) -> int: ...
 
     def submitted(self, task: T_contra) -> "Future[R]":
-        """The future result of that task. The caller has at most `slots` of them at a time."""
+        """The future result of that task. The caller may have at most `slots` of them at a time."""
         ...
 
 
 def results(pool: Pool[T, R], following: Callable[[], T | None]) -> Iterator[tuple[T, R | Exception]]:
-    """Each task with its result, or with what it raised, in order of their ends.
+    """Each task with its result or exception, in the order in which tasks end.
 
     `following` gives the next task, or None; after a None it is called again once another task has ended.
     """
@@ -47,7 +47,7 @@ def results(pool: Pool[T, R], following: Callable[[], T | None]) -> Iterator[tup
         if not pending:
             return
         ended = wait(pending, return_when=FIRST_COMPLETED).done
-        for future in [each for each in pending if each in ended]:  # Of those that ended meanwhile, the first begun.
+        for future in [each for each in pending if each in ended]:  # If several have ended, the one begun first.
             task, error = pending.pop(future), future.exception()
             if error is not None and not isinstance(error, Exception):
                 raise error
@@ -55,14 +55,14 @@ def results(pool: Pool[T, R], following: Callable[[], T | None]) -> Iterator[tup
 
 
 def _plain(error: Exception) -> Exception:
-    """The error of a task. That its process died is said in our words."""
+    """The error of a task; TaskDied if its process died."""
     if isinstance(error, BrokenExecutor):
         return TaskDied("its process died before it was judged: killed, or out of memory")
     return error
 
 
 class LocalPool(Generic[T, R]):
-    """Processes on this machine that do that `work`; each dies with this one. As a context manager it ends them all."""
+    """Processes on this machine that carry out `work`; each dies with this process. The context manager ends them."""
 
     def __init__(self, work: Callable[[T], R], jobs: int | None = None) -> None:
         self.slots = jobs or len(os.sched_getaffinity(0))
@@ -73,14 +73,14 @@ class LocalPool(Generic[T, R]):
         return self
 
     def __exit__(self, kind: type[BaseException] | None, _: BaseException | TracebackType | None, __: object) -> None:
-        if kind is not None:  # Nobody waits for the runs in progress; their simulations die with them.
+        if kind is not None:  # The runs in progress are abandoned; their simulations die with them.
             for process in active_children():
                 process.terminate()
         for worker, _future in self._workers:
             worker.shutdown(wait=True, cancel_futures=True)
 
     def submitted(self, task: T) -> "Future[R]":
-        """The future result, from a process that has nothing else to do; waits for one while all are busy."""
+        """The future result, from a process with no other task; waits while all are busy."""
         if len(self._workers) == self.slots:
             wait([future for _, future in self._workers if future is not None], return_when=FIRST_COMPLETED)
         idle = next((place for place, (_, future) in enumerate(self._workers) if future is None or future.done()), None)
@@ -91,7 +91,7 @@ class LocalPool(Generic[T, R]):
         if last is not None and isinstance(last.exception(), BrokenExecutor):
             worker.shutdown(wait=True)
             worker = _worker()
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # Ctrl-C goes to this process only.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # Only this process handles Ctrl-C.
         try:
             future = worker.submit(self._work, task)
         finally:
@@ -101,5 +101,5 @@ class LocalPool(Generic[T, R]):
 
 
 def _worker() -> ProcessPoolExecutor:
-    """One process of its own: a pool of several would lose the tasks of all when one of them dies."""
+    """A pool of one process: a pool of several would lose the tasks of all when one of them dies."""
     return ProcessPoolExecutor(1, mp_context=get_context("spawn"), initializer=die_with_parent)

@@ -1,4 +1,4 @@
-"""The operations of a recorded run as a script, which carries out the same ones instead of drawing them anew."""
+"""The operations of a recorded run as a script, for a run that repeats them instead of drawing new ones."""
 
 from pathlib import Path
 
@@ -12,8 +12,8 @@ from harness.record.store import JOURNAL
 def script_of(run: Path, clients: int) -> Script:
     """The operations of the run, each with the time at which it was due and the thread that carried it out.
 
-    A thread goes on as a new process after info, and processes are numbered in that order. A final operation that was
-    tried several times counts once. Raises HistoryError if there is no journal.
+    After info a thread goes on as a new process; processes are numbered in that order. A final operation that was tried
+    several times counts once. Raises HistoryError if there is no journal.
     """
     thread = {process: process for process in range(clients)}
     process_of: dict[int, int] = {}

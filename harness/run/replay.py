@@ -26,10 +26,10 @@ TRACE_PAGE = "trace.html"
 
 
 class Difference(msgspec.Struct, frozen=True, kw_only=True):
-    """The point at which two runs of one seed diverge. `record` counts the evidence from 0; None means the end of a
-    journal.
+    """The point at which two runs of one seed diverge.
 
-    At the next milestone, `nodes` differ in their count of handled events, and `streams` in their random position.
+    `record` counts the evidence from 0; `first` or `second` is None at the end of a journal. At the next milestone,
+    `nodes` differ in their count of handled events, and `streams` in their random position.
     """
 
     record: int
@@ -41,7 +41,7 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Repetition(msgspec.Struct, frozen=True, kw_only=True):
-    """The outcome of a repetition. `difference` is None if every record and the unseed are the same."""
+    """The outcome of a repetition. `difference` is None if every record is the same."""
 
     history_sha256: str
     unseed: str | None
@@ -57,10 +57,9 @@ class Repetition(msgspec.Struct, frozen=True, kw_only=True):
 def repeat(run: Path, code: Code, *, trace: Window | None = None) -> Repetition:
     """Simulate the run in `run` again with that code, in a folder beside it, and compare.
 
-    `trace` also traces that window into TRACE_FILE.
-    A run that was stopped at its first violation is repeated and compared only as far as it was kept.
-    Raises RunFailed if the simulation fails; the trace then ends there. Raises ScenarioError if the run ended before
-    the window.
+    With `trace` the events of that window also go to TRACE_FILE. A run that was stopped at its first violation is
+    repeated and compared only as far as it was kept. Raises RunFailed if the simulation fails; the trace then ends
+    there. Raises ScenarioError if the run ended before the window.
     """
     if trace is not None:
         _require_within(run, trace)
@@ -75,7 +74,7 @@ def repeat(run: Path, code: Code, *, trace: Window | None = None) -> Repetition:
 
 
 def _execute_alike(run: Path, code: Code, again: Path, trace: tuple[Window, Path] | None) -> None:
-    """Repeat the run. If it had been stopped, stop after as many records, with the same footer."""
+    """Repeat the run. If it had been stopped, stop after the same number of records, with the same footer."""
     first = run / JOURNAL
     *_, last = read_journal(first)
     if not (isinstance(last, Footer) and is_stopped(last)):
@@ -95,7 +94,7 @@ def _execute_alike(run: Path, code: Code, again: Path, trace: tuple[Window, Path
 
 
 def show_trace(run: Path, run_file: RunFile, window: Window, repetition: Repetition) -> str:
-    """Write the page of the trace that `repeat` left; returns a sentence on how much of it the page shows."""
+    """Write the page of the trace that `repeat` left. Returns a sentence that says how much of it the page shows."""
     traced = Traced(
         run=str(run),
         cluster=run_file.cluster,
@@ -121,7 +120,7 @@ def _time_ns(record: Record) -> int:
 
 
 def compare(first: Path, second: Path) -> Repetition:
-    """The comparison of two journals, record by record. A journal without footer has no unseed."""
+    """The comparison of two journals, record by record. Without a footer a journal has no unseed."""
     history_hash = HistoryHash()
     footers: list[Footer | None] = [None, None]
     before: deque[Evidence] = deque(maxlen=CONTEXT_RECORDS)
@@ -154,7 +153,7 @@ def _evidence(journal: Path, footers: list[Footer | None], place: int) -> Iterat
 
 
 def _with_culprits(difference: Difference, one: Evidence | None, other: Evidence | None) -> Difference:
-    """The difference; if both records are milestones, it names the nodes and streams that differ by then."""
+    """The difference; if both records are milestones, with the nodes and streams whose counts differ."""
     if not (isinstance(one, Mark) and isinstance(other, Mark)):
         return difference
     return msgspec.structs.replace(

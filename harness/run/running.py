@@ -49,7 +49,7 @@ CHILDREN: Mapping[str, tuple[str, ...]] = MappingProxyType(
 )
 STDERR_LOG = f"{LOGS}/run.log"
 WATCH_S = 0.2
-BLOCK_BYTES = 4096  # With less free space a file cannot grow, and a log loses its last lines.
+BLOCK_BYTES = 4096  # The least free space: with less a file cannot grow, and a log loses its last lines.
 FAREWELL_S = 30.0  # The grace for a child that has containers to remove.
 OF_SEVERAL_WRITES = frozenset({"torn-unit", "torn-watermark", "intermediate-watermark"})
 
@@ -64,7 +64,7 @@ class RunFailed(SeamarkError):
 
 
 def prepare(scenario: Scenario, code: Code, store: Path, plan: Plan | None = None) -> tuple[Path, RunFile]:
-    """A new run directory, and its run.json with all that the seed decided. The cluster is that of `code`.
+    """A new run directory, and its run.json with all choices of the seed. The cluster is that of `code`.
 
     Raises ScenarioError, or DeployError without a container engine, before anything is created.
     """
@@ -112,7 +112,7 @@ def prepare(scenario: Scenario, code: Code, store: Path, plan: Plan | None = Non
 
 
 def _exercised(cluster: Cluster, decided: Decided) -> tuple[Promise, ...]:
-    """The promises of the cluster; one that the workload cannot break is none of the purposes of the test."""
+    """The cluster's promises. Those that the workload cannot break are no purpose of the test."""
     unit = cluster.stream.atomic_unit if cluster.stream is not None else "none"
     is_never_torn = decided.workload.is_single and unit == "transaction"
     return tuple(
@@ -124,7 +124,7 @@ def _exercised(cluster: Cluster, decided: Decided) -> tuple[Promise, ...]:
 
 
 def _require_attachable(scenario: Scenario, cluster: Cluster) -> None:
-    """Raise ScenarioError if the scenario needs something that running servers cannot offer."""
+    """Raise ScenarioError if the scenario needs something that attached servers cannot offer."""
     if scenario.runtime != "docker" or is_of_machines(cluster):
         raise ScenarioError("--attach is for servers as others wrote them, with --runtime docker")
     if getattr(cluster, "prepare", None) is nothing_to_prepare:
@@ -141,12 +141,12 @@ def execute(
     watch: Callable[[], bool] | None = None,
     trace: tuple[Window, Path] | None = None,
 ) -> float:
-    """Carry out `run`/run.json with the cluster of `code`, in a child process; returns the seconds it took.
+    """Carry out the run of `run`/run.json with the cluster of `code`, in a child process. Returns its seconds.
 
     Records go to `journal`, by default the run's own.
 
-    `watch` is called a few times per second, and stops the run by returning True. `trace` is a window to trace, and
-    the file for it. Raises RunFailed if the child fails; KeyboardInterrupt passes through.
+    `watch` is called a few times per second, and stops the run by returning True. `trace` is a window to trace, and the
+    file for it. Raises RunFailed if the child fails; KeyboardInterrupt passes through.
     """
     started = time.monotonic()
     log = fresh_log(run)
@@ -167,7 +167,7 @@ def execute(
 
 
 def fresh_log(run: Path) -> Path:
-    """The path of the log of a child, which does not exist yet."""
+    """The path of a new log for a child; no such file exists yet."""
     log = run / STDERR_LOG
     log.parent.mkdir(exist_ok=True)
     log.unlink(missing_ok=True)
@@ -175,7 +175,10 @@ def fresh_log(run: Path) -> Path:
 
 
 def ended_with(run: Path, exit_code: int | None) -> None:
-    """Raise RunFailed, with the last words of its log, if a child failed; -n is signal n, None that it was stopped."""
+    """Raise RunFailed, with the last words of its log, if a child failed.
+
+    `exit_code` is -n for signal n, and None for a child that the watcher stopped.
+    """
     if exit_code:
         raise RunFailed(run, _last_words(run / STDERR_LOG, exit_code))
 
@@ -192,13 +195,13 @@ def _exit_code(child: subprocess.Popen[bytes], watch: Callable[[], bool] | None)
 
 
 def _end(child: subprocess.Popen[bytes]) -> None:
-    """Terminate the child. One with containers may remove them first; a simulation ends at once."""
+    """Terminate the child, and wait for it: one with containers may first remove them; a simulation ends at once."""
     child.terminate()
     try:
         child.wait(FAREWELL_S)
     except subprocess.TimeoutExpired:
         child.kill()
-        child.wait()  # After an interrupt, Popen itself would not wait for it.
+        child.wait()  # After an interrupt, Popen itself does not wait for the child.
 
 
 def finish(run: Path) -> None:

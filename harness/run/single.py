@@ -26,7 +26,7 @@ from harness.report.junit import junit
 from harness.report.model import REPORT_FILE, WHERE, Report, error_report, read_report, to_json
 from harness.report.page import page
 from harness.report.trouble import RUN_LOG, in_one_line
-from harness.run.live import LiveLine, Notes, Watcher, told
+from harness.run.live import LiveLine, Notes, Watcher, activity
 from harness.run.replay import Repetition, repeat
 from harness.run.running import STDERR_LOG, execute, finish
 from harness.run.stopping import FirstViolation, is_stopped
@@ -35,7 +35,7 @@ from harness.scenario.consent import Code, code_in_file
 PAGE_FILE = "report.html"
 JUNIT_FILE = "junit.xml"
 UNCONFIRMED = (Verdict.VALID.value, Verdict.VACUOUS.value)
-COLUMN = 44  # Characters of the left column of the run's header, where there is room.
+COLUMN = 44  # Width of the left column of a run's header, if the terminal is wide enough for two.
 
 
 class NotStored(SeamarkError):
@@ -56,9 +56,9 @@ def carry_out(
     """Simulate and judge the prepared run in `run` with that code. The report includes failures on the way.
 
     `is_fail_fast` ends the run at the first violation in its streams. With `is_traced` a simulated run with a finding
-    is repeated, to draw the messages of that moment. `watcher` gets a line a few times per second.
+    is repeated, to draw the messages around it. `watcher` gets a line a few times per second.
     """
-    tell = told(watcher)
+    tell = activity(watcher)
     report = carried_out(
         run, code, engine, model=model, is_twice=is_twice, is_fail_fast=is_fail_fast, watcher=watcher, tell=tell
     )
@@ -85,9 +85,9 @@ def carried_out(  # noqa: PLR0913  Each argument is an option of some command.
     tell: Callable[[str], None] | None = None,
     begin: Callable[[Path, Code], None] | None = None,
 ) -> Report:
-    """Simulate and judge the prepared run in `run`, as `carry_out`, but store no report.
+    """Simulate and judge the prepared run in `run`, as `carry_out` does, but store no report.
 
-    `begin` carries the run out, where nobody watches it, instead of a child that is started for it.
+    `begin`, if given, carries the run out instead of a child process; then no watcher can follow it.
     """
     started = time.monotonic()
     failure: str | None = None
@@ -109,7 +109,10 @@ def carried_out(  # noqa: PLR0913  Each argument is an option of some command.
 
 
 def _trace(run: Path, code: Code, report: Report, tell: Callable[[str], None]) -> None:
-    """Repeat a simulated run with a finding, and draw the messages of its moment. Nothing else depends on it."""
+    """Repeat a simulated run with a finding, and draw the messages around it.
+
+    No other part of the report depends on this.
+    """
     with contextlib.suppress(SeamarkError, OSError):
         around = window_of_first(report, run / HISTORY)
         if around is not None:
@@ -119,7 +122,7 @@ def _trace(run: Path, code: Code, report: Report, tell: Callable[[str], None]) -
 
 
 def _execute(run: Path, code: Code, *, is_fail_fast: bool, watcher: Watcher | None) -> None:
-    """Carry out the run, watched as configured."""
+    """Carry out the run, with the watcher and the check for the first violation, if requested."""
     line, notes = LiveLine(run / JOURNAL), Notes(run / STDERR_LOG)
     first = FirstViolation(run / JOURNAL, read_run_file(run / RUN_FILE)) if is_fail_fast else None
 
@@ -146,11 +149,11 @@ def judge_run(
 ) -> Report:
     """The report on a run's records. `failure` is the reason why it did not complete; findings count all the same.
 
-    An incomplete run is vacuous at best; a run in which the harness itself failed is an error at best. `tell` learns
-    which check is at work.
+    An incomplete run is vacuous at best; a run in which the harness itself failed is an error at best. `tell` gets the
+    name of the check at work.
     """
     run_file = read_run_file(run / RUN_FILE)
-    with temporary_folder("check") as elsewhere:  # For a store that cannot be written.
+    with temporary_folder("check") as elsewhere:  # Used if the store cannot be written.
         try:
             loaded = load(run, elsewhere)
             footer = footer_of(loaded.history)
@@ -178,7 +181,7 @@ def judge_run(
 
 
 def _started(engine: Callable[[], Engine], again: str, failure: str | None = None) -> Engine:
-    """The engine. Raises EngineFailed with the command `again`, which judges without Spark what is kept."""
+    """The engine. Raises EngineFailed with `again`, the command that judges the kept records without Spark."""
     try:
         return engine()
     except EngineFailed as error:
@@ -187,7 +190,7 @@ def _started(engine: Callable[[], Engine], again: str, failure: str | None = Non
 
 
 def confirmed(report: Report, footer: Footer | None) -> Report:
-    """The report; an error if the run was stopped for a violation that it lacks: one of two checks is wrong."""
+    """The report; an error if the run was stopped for a violation that the report lacks: then one check is wrong."""
     if footer is None or not is_stopped(footer) or report.verdict not in UNCONFIRMED:
         return report
     error = Verdict.ERROR
@@ -219,12 +222,10 @@ def judge_foreign(  # noqa: PLR0913  Each argument is an option of the command.
     command: str,
     tell: Callable[[str], None] | None = None,
 ) -> Report:
-    """The report on a history from elsewhere. Nothing is written beside the history; the page goes to `html`, if
-    given.
+    """The report on a foreign history. Nothing is written beside the history; the page goes to `html`, if given.
 
     With `stream` it is a stream alone, judged by the promises of that format. `command` repeats this judgement. `tell`
-    learns what is at work.
-    Raises ScenarioError if the page cannot be written.
+    gets the name of the check at work. Raises ScenarioError if the page cannot be written.
     """
     outlet = Outlet(tell=tell)
     with temporary_folder("check") as folder:
@@ -259,12 +260,12 @@ def store_report(run: Path, report: Report) -> Report:
     html = _page(run, report, history if is_history(history) else None)
     write_atomically(run / REPORT_FILE, to_json(report))
     write_atomically(run / JUNIT_FILE, junit([report], suite=report.cluster or "seamark"))
-    write_atomically(run / PAGE_FILE, encoded(html))  # Both were rendered before either is written: rendering may fail.
+    write_atomically(run / PAGE_FILE, encoded(html))  # Rendering may fail: it comes before any writing.
     return report
 
 
 def show_again(run: Path) -> None:
-    """Write the page of a judged run again, with what the folder has now: a trace of the moment of a finding."""
+    """Write the page of a judged run again from the files now in its folder, such as a new trace."""
     report, history = read_report(run), run / HISTORY
     if report is not None:
         html = _page(run, report, history if is_history(history) else None)
@@ -286,7 +287,7 @@ def encoded(html: str) -> bytes:
 
 
 def header(run_file: RunFile, width: int = 2 * COLUMN) -> Iterable[str]:
-    """The lines printed before a run begins: the seed, and everything that it decided, on that many columns."""
+    """The lines printed before a run begins: the seed, and all its choices, `width` columns wide."""
     options = run_file.options
     bugs = f"  planted: {', '.join(run_file.bugs)}" if run_file.bugs else ""
     yield (
@@ -300,7 +301,7 @@ def header(run_file: RunFile, width: int = 2 * COLUMN) -> Iterable[str]:
 
 
 def _columns(texts: Sequence[str], column: int) -> Iterator[str]:
-    """The texts in two columns of that width; a text too wide for its column gets its own line."""
+    """The texts in two columns of `column` characters; a text too wide for its column gets its own line."""
     waiting: str | None = None
     for text in texts:
         if waiting is not None and len(text) < column:
@@ -334,7 +335,7 @@ def _about(report: Report, run: Path, run_file: RunFile) -> Report:
 
 
 def _run_seconds(run: Path) -> dict[str, float]:
-    """The duration of the run, known only from its first report; empty if that is missing or unreadable."""
+    """The duration of the run, which only its first report has; empty if that is missing or unreadable."""
     try:
         before = read_report(run)
     except HistoryError:

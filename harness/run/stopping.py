@@ -2,8 +2,8 @@
 
 A simulated run must be the same each time, but its progress at the moment of a look depends on the machine. So the
 journal is cut at the first milestone (one per second of the run's time) after the violation; the violation itself does
-not depend on how the stream was read. A replay makes the cut part again. In containers nothing repeats, and all
-records are kept.
+not depend on how the stream was read. A replay makes the same part again. Runs in containers do not repeat exactly, so
+all their records are kept.
 """
 
 from collections.abc import Iterable, Sequence
@@ -22,24 +22,24 @@ from harness.record.journal import JournalTail, end_after
 from harness.record.store import RunFile
 
 SECOND: Final = 1_000_000_000
-STOPPED: Final = "stopped at the first violation: "  # The beginning of the footer's reason for such a run.
+STOPPED: Final = "stopped at the first violation: "  # The beginning of the footer's reason for a stopped run.
 _END: Final = "end"
 _GROWTH: Final = 8
-_SHORT: Final = 20_000  # Events: shorter streams are judged at each look.
+_SHORT: Final = 20_000  # A stream with fewer events is judged at each look.
 _NUMBERS: Final = ("position", "ordinal", "epoch", "unit", "unit_rows")
 
 
 class FirstViolation:
-    """Finds the first violation in one run's journal while it grows. A run without a stream has none."""
+    """The search for the first violation in one run's journal while it grows. A run without a stream has none."""
 
     def __init__(self, journal: Path, run_file: RunFile) -> None:
         self._journal = journal
         self._is_repeatable = run_file.runtime == "sim"
         self._watch = _Watch(run_file.stream, forbidden(run_file.promises)) if run_file.stream else None
         self._tail = JournalTail(journal)
-        self._count = 0  # Pieces of evidence read.
+        self._count = 0  # The number of records read.
         self._found: Violation | None = None
-        self._end: Mark | None = None  # The first milestone after the violation, and the count of evidence up to it.
+        self._end: Mark | None = None  # The first milestone after the violation, and the number of records up to it.
         self._end_count = 0
         self._is_over = False
 
@@ -61,9 +61,9 @@ class FirstViolation:
         return self._found is not None and (self._end is not None or not self._is_repeatable)
 
     def close(self) -> str | None:
-        """Look once more after the run; write into its journal that it was stopped, and return the reason.
+        """Look once more after the run. If there is a violation, record in the journal that the run was stopped.
 
-        None if there was no violation, or the run had already completed.
+        Returns the reason. None if there was no violation, or the run had already completed.
         """
         self.look(is_last=True)
         found, end = self._found, self._end
@@ -95,7 +95,7 @@ class _Watch:
         return tuple(self._subscribers)
 
     def first(self, new: Sequence[Evidence], seq: int, *, is_last: bool) -> Violation | None:
-        """The first violation that those records show, or None; the first record has position `seq`.
+        """The first violation that the records show; None if there is none. The first of `new` has position `seq`.
 
         A long stream is judged again only once it has grown by an eighth, or `is_last`: whenever that is, the first
         violation is the same.
@@ -140,11 +140,11 @@ class _Watch:
 
 
 def forbidden(promises: Iterable[Promise]) -> frozenset[str]:
-    """The anomalies that a promise forbids and the online check can find."""
+    """The forbidden anomalies that the online check can find."""
     heard = (promise for promise in promises if promise.check in {None, CHECKER})
     return frozenset(name for promise in heard for name in promise.forbids) & frozenset(ONLINE)
 
 
 def is_stopped(footer: Footer | None) -> bool:
-    """True if the footer is of a run that was stopped at its first violation."""
+    """True if the run of that footer was stopped at its first violation."""
     return footer is not None and footer.reason.startswith(STOPPED)

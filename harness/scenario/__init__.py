@@ -1,1 +1,1 @@
-"""A test and all that its seed decides; the clusters that can be tested, and consent to load their code."""
+"""A test and all choices of its seed; the clusters that can be tested, and consent to load their code."""

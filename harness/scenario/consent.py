@@ -1,7 +1,7 @@
-"""Consent to load code: only installed clusters, and files that this command line names, may be loaded.
+"""Consent to load code: only installed clusters, and files that the command line names, may be loaded.
 
-A stored run, a scenario file or a history may come from anybody, so a name in them is no consent, and no claim in them
-is a reason. The loader takes a `Code`, and only the functions of this file make one.
+A stored run, a scenario file or a history may come from anywhere, so a name in one of them is no consent, whatever else
+the file says. The loader takes a `Code`, and only the functions of this file make one.
 """
 
 import shlex
@@ -16,7 +16,7 @@ GROUP: Final = "seamark.clusters"
 
 
 class Place(NamedTuple):
-    """A name in a Python file. An empty name means the file itself, whose names are then listed."""
+    """An object in a Python file, by name. An empty name means the file itself; its names are then listed."""
 
     path: Path
     name: str
@@ -49,7 +49,7 @@ def installed(name: str) -> Code:
 
 
 def on_command_line(name: str) -> Code:
-    """The code named on a command line of ours, which is the consent. Raises ScenarioError if there is no such name.
+    """The code that our command line names, which is consent. Raises ScenarioError if there is no such name.
 
     A child process gets the name on its own command line, which its parent wrote.
     """
@@ -61,7 +61,7 @@ def on_command_line(name: str) -> Code:
 
 
 def consented(named: str, by: Path, given: str | None) -> Code:
-    """The code of the cluster that the file `by` names, or of the one `given` on the command line instead.
+    """The code of the cluster that the file `by` names, or `given`, the one on the command line, in its place.
 
     Raises ScenarioError if the file names code that the command line does not.
     """
@@ -75,13 +75,13 @@ def consented(named: str, by: Path, given: str | None) -> Code:
 
 
 def code_in_file(run_file: RunFile) -> str | None:
-    """The place of a run's cluster according to the run, "/path/to/file.py:Name"; None if it is not in a file."""
+    """The place of the cluster as a run states it, "/path/to/file.py:Name"; None if the cluster is not in a file."""
     named = run_file.options.get("cluster")
     return named if isinstance(named, str) and place_of(named) is not None else None
 
 
 def place_of(name: str) -> Place | None:
-    """The place in a file that a cluster's name denotes; None if the name denotes no file.
+    """The place in a file that the name of a cluster denotes; None if it denotes no file.
 
     The file system is not read.
     """

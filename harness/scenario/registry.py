@@ -1,7 +1,7 @@
 """Finds clusters: installed entry points of the group `seamark.clusters` (ours included), and the user's own files.
 
-A file is named together with an object in it, as "path/to/file.py:Name". It is loaded alone: its folder is not put on
-the path, and nothing is written beside it. The file's hash identifies the code of a run.
+A file is named together with an object in it, as "path/to/file.py:Name". Only that file is loaded: its folder is not
+put on the path, and nothing is written beside it. The file's hash identifies the code of a run.
 """
 
 import difflib
@@ -27,14 +27,14 @@ from harness.scenario.workloads import WORKLOADS
 from nemesis.registry import PACKAGES
 
 PACKAGES_OF_OURS = ("seamark", "harness", "nemesis", "checkers", "clusters")
-NAME = re.compile(r"[A-Za-z0-9][\w.-]*")  # It becomes a folder's name.
+NAME = re.compile(r"[A-Za-z0-9][\w.-]*")  # The name of a cluster becomes that of a folder.
 OWN_MODULE = "seamark_own_"  # The prefix of the names of modules loaded from a user's own file.
 
 
 def load_cluster(code: Code, code_sha256: str | None = None) -> Cluster:
     """The cluster of that code. Raises ScenarioError, with the reason, if it cannot be loaded.
 
-    `code_sha256` is the required hash of its file: the one recorded with the run.
+    `code_sha256` is the hash that its file must have: the one recorded with the run.
     """
     if code.place is not None:
         return _from_file(code.place, code_sha256)
@@ -90,7 +90,7 @@ def _from_file(place: Place, code_sha256: str | None) -> Cluster:
 
 
 def _module(path: Path, code_sha256: str | None = None) -> ModuleType:
-    """The module that the file defines. Raises ScenarioError if the file has changed, or cannot be loaded."""
+    """The module in that file. Raises ScenarioError if the file has changed, or cannot be loaded."""
     content = _content(path)
     if code_sha256 not in (None, sha256(content).hexdigest()):
         raise ScenarioError(
@@ -107,7 +107,7 @@ def _module(path: Path, code_sha256: str | None = None) -> ModuleType:
 
 
 class _Text(ExecutionLoader):
-    """A loader of a file's text as already read, so that the code that runs is the code that was hashed."""
+    """A loader of source text that was read before, so that the code that runs is the code that was hashed."""
 
     def __init__(self, path: Path, content: bytes) -> None:
         self._path, self._content = path, content
@@ -127,7 +127,7 @@ def _content(path: Path) -> bytes:
 
 
 def _called(make: Callable[[], object], path: Path, what: str) -> object:
-    """The result of `make`. Raises ScenarioError with the line of that file at which it fails."""
+    """The result of `make`. Raises ScenarioError with the line of the file at which it fails."""
     try:
         return make()
     except SeamarkError as error:
@@ -142,7 +142,7 @@ def _called(make: Callable[[], object], path: Path, what: str) -> object:
 
 
 def _where(error: BaseException, path: Path) -> str:
-    """The file, and the line in it through which the error passed."""
+    """The file, and its line at which the error was raised or passed through."""
     if isinstance(error, SyntaxError) and error.filename == str(path):
         return f"{path}:{error.lineno}"
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
@@ -150,7 +150,7 @@ def _where(error: BaseException, path: Path) -> str:
 
 
 def _defined(module: ModuleType) -> tuple[str, ...]:
-    """The public names that a file itself defines: no imports, no private names; of instances, only clusters."""
+    """The public names that the module itself defines, without imports; of instances only clusters."""
     return tuple(
         name
         for name, value in vars(module).items()
@@ -163,9 +163,9 @@ def _is_cluster(value: object) -> bool:
 
 
 def _fit(cluster: Any, where: str) -> Cluster:
-    """The candidate as a cluster, if it has all required members.
+    """The candidate, if it has all members of a cluster.
 
-    Raises ScenarioError naming what is missing or wrong.
+    Raises ScenarioError that names the missing or wrong member.
     """
     missing = [name for name in _members(Cluster) if not hasattr(cluster, name)]
     if is_of_services(cluster):
@@ -184,13 +184,13 @@ def _fit(cluster: Any, where: str) -> Cluster:
 
 
 def _members(protocol: type) -> list[str]:
-    """The names of members that a protocol itself requires."""
+    """The names of the members that a protocol itself declares."""
     methods = (name for name, value in vars(protocol).items() if callable(value) and not name.startswith("_"))
     return [*get_annotations(protocol), *methods]
 
 
 def _problems(cluster: Cluster) -> Iterator[str]:
-    """Problems that would otherwise fail later, with a less clear message."""
+    """Problems of a cluster that would otherwise fail later, with a less clear message."""
     if not isinstance(cluster.name, str) or not NAME.fullmatch(cluster.name):
         yield f"its name {cluster.name!r} must be of letters, digits, dots and dashes: runs are kept under it"
     for field in ("nodes", "dials", "promises", "faults", "workloads", "parameters", "options"):
@@ -218,7 +218,10 @@ def _unknown(name: str, allowed: tuple[str, ...], what: str) -> Iterator[str]:
 
 
 def shadowed_package() -> str | None:
-    """One line naming another package that shadows one of ours, whose names are common words; None if there is none."""
+    """A line that names another package which shadows one of ours; None if there is none.
+
+    Our names are common words.
+    """
     root = Path(__file__).resolve().parents[2]
     for package in PACKAGES_OF_OURS:
         spec = find_spec(package)

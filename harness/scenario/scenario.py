@@ -1,4 +1,4 @@
-"""A test and all that its seed decides. The user writes a `Scenario`; `decide` draws the rest."""
+"""A test and all choices of its seed. The user writes a `Scenario`; `decide` draws the rest."""
 
 import json
 import tomllib
@@ -27,14 +27,14 @@ WORKLOAD_SHAPE = (("key_count", 6, 12), ("max_txn_length", 3, 6))  # The fields 
 
 
 class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One test. `nemesis` names packages of faults; None means every package that the cluster supports."""
+    """One test. `nemesis` names packages of faults; None: every package that the cluster supports."""
 
     cluster: str = "ndb"
     runtime: Runtime = "sim"
     workload: str | None = None  # None: the cluster's first.
     seed: int = 0
     time_s: float = 60.0
-    rate: float = 100.0  # Operations per second, over all clients; open loop.
+    rate: float = 100.0  # Operations due per second, over all clients.
     clients: int = 5
     timeout_ms: int = 1000
     keys: int | None = None  # Keys in use at a time. None: a few, drawn from the seed.
@@ -42,8 +42,8 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     bugs: tuple[str, ...] = ()
     options: dict[str, str] = {}  # The cluster's own options, such as its isolation level.
     attach: str | None = None  # A project of docker compose: its containers are the nodes.
-    parameters: dict[str, int] = {}  # Of the cluster, instead of those that the seed draws.
-    script: Script | None = None  # The operations, instead of those of the workload.
+    parameters: dict[str, int] = {}  # Parameters of the cluster, instead of those that the seed draws.
+    script: Script | None = None  # Operations to carry out instead of the workload's.
 
     def __post_init__(self) -> None:
         for name, value, low, high in (
@@ -118,7 +118,7 @@ def topology(cluster: Cluster) -> Topology:
 
 
 def _reachable(whole: Topology, scenario: Scenario) -> Topology:
-    """The part that faults can reach: of attached servers, only their links to outside parties, by a proxy."""
+    """The part of the topology that faults can reach: of attached servers only links to others, through a proxy."""
     if scenario.attach is None:
         return whole
     outside = (CLIENT, SUBSCRIBER)
@@ -127,13 +127,13 @@ def _reachable(whole: Topology, scenario: Scenario) -> Topology:
 
 
 def _busy(whole: Topology, cluster: Cluster) -> Topology:
-    """The part on which something is sent: a fault of another link would have no effect."""
+    """The topology without links that carry no traffic: a fault there would have no effect."""
     idle = {pair for source, target in getattr(cluster, "idle", ()) for pair in ((source, target), (target, source))}
     return msgspec.structs.replace(whole, links={pair: kind for pair, kind in whole.links.items() if pair not in idle})
 
 
 def _refuse_unattached(scenario: Scenario, faults: tuple[str, ...]) -> None:
-    """Raise ScenarioError if one of the faults needs servers that were started for the run."""
+    """Raise ScenarioError if one of the faults needs servers that the run itself starts."""
     refused = [fault for fault in faults if fault in UNATTACHABLE]
     if scenario.attach is not None and refused:
         raise ScenarioError(f"{refused[0]} must be prepared when a server is started: not with --attach")
@@ -180,7 +180,7 @@ def _options(given: dict[str, str], cluster: Cluster) -> dict[str, str]:
 
 
 def _given(given: dict[str, int], cluster: Cluster) -> dict[str, int]:
-    """The given parameters of the cluster. Raises ScenarioError for one that it lacks, or cannot have that value."""
+    """The given parameters. Raises ScenarioError if the cluster lacks one, or if its value is out of range."""
     declared = {each.name: each for each in cluster.parameters}
     for name, value in given.items():
         low, high = declared[known(name, tuple(declared), f"parameter of {cluster.name}")].low, declared[name].high

@@ -1,4 +1,7 @@
-"""The application: which address gives what. Everything is read from the store at that moment; nothing is written."""
+"""The application: the answer for each address.
+
+Everything is read from the store at that moment; nothing is written.
+"""
 
 import os
 from collections.abc import Callable
@@ -32,8 +35,8 @@ from harness.serve.sweeps import Campaigns
 from harness.serve.trends import sightings, trends
 
 Answer = Callable[[Request], Response]
-NUMBER_MAX: Final = 12  # Digits of the number of a page.
-SHOWN_MAX: Final = 100  # Findings of one run on its page; the report has all.
+NUMBER_MAX: Final = 12  # The most digits of a page number.
+SHOWN_MAX: Final = 100  # The most findings of a run on its page; the report has all.
 FORMS: Final[dict[str, Format]] = {"jsonl": "jsonl", "edn": "edn"}
 
 
@@ -47,7 +50,7 @@ class Pages:
         self._streams = Streams()
 
     def application(self) -> Starlette:
-        """The application, which lets everybody in: see Guard."""
+        """The application, without any access control: see Guard."""
         answers: dict[str, Answer] = {
             "/": lambda _: RedirectResponse("/runs", status_code=303),
             "/runs": self.runs,
@@ -63,13 +66,13 @@ class Pages:
             "/script.js": lambda _: Response(script(), media_type="text/javascript"),
             "/{rest:path}": self.nothing,
         }
-        return Starlette(routes=[Route(path, self._told(answer), methods=["GET"]) for path, answer in answers.items()])
+        return Starlette(routes=[Route(path, self._safe(answer), methods=["GET"]) for path, answer in answers.items()])
 
-    def _told(self, answer: Answer) -> Answer:
-        """The answer; what goes wrong on the way becomes a page with one sentence."""
+    def _safe(self, answer: Answer) -> Answer:
+        """The answer, with errors turned into a page with one sentence."""
 
         @wraps(answer)
-        def told(request: Request) -> Response:
+        def answered(request: Request) -> Response:
             try:
                 return answer(request)
             except NotThere as error:
@@ -79,7 +82,7 @@ class Pages:
             except Exception as error:  # noqa: BLE001  One page fails, and the others are as they were.
                 return self._trouble("This cannot be shown", in_one_line(error), 500)
 
-        return told
+        return answered
 
     def _trouble(self, title: str, why: str, status: int) -> Response:
         return self._page("serve_trouble.html", "", status=status, title=title, why=why)
@@ -89,11 +92,11 @@ class Pages:
         return HTMLResponse(html.encode("utf-8", "backslashreplace"), status)
 
     def nothing(self, request: Request) -> Response:
-        """The answer to all other addresses."""
+        """The answer for an address that does not exist."""
         raise NotThere(f"{request.url.path} leads nowhere")
 
     def runs(self, request: Request) -> Response:
-        """The list."""
+        """The page with the list of runs."""
         text, choice = request.query_params.get("page", "1"), choice_of(request.query_params)
         page = int(text) if text.isascii() and text.isdigit() and len(text) < NUMBER_MAX else 1
         if choice == Choice() and page == 1 and not self.index.is_read:
@@ -103,7 +106,7 @@ class Pages:
         return self._page("serve_runs.html", "/runs", found=found)
 
     def run(self, request: Request) -> Response:
-        """One run."""
+        """The page of one run."""
         test, name = request.path_params["test"], request.path_params["name"]
         folder = folder_in(self.store, test, name)
         row = self.index.row(test, name)
@@ -126,7 +129,7 @@ class Pages:
         )
 
     def live(self, request: Request) -> Response:
-        """The state of a run, as events."""
+        """The state of a run, as server-sent events."""
         test, name = request.path_params["test"], request.path_params["name"]
         folder = folder_in(self.store, test, name)
         if self._streams.count >= STREAMS_MAX:
@@ -146,7 +149,7 @@ class Pages:
         return StreamingResponse(blocks_of(file), media_type="application/octet-stream", headers=headers)
 
     def _wanted(self, folder: Path, request: Request) -> tuple[Span | Finding | None, str]:
-        """The slice that a query names, and what the file is called after the run."""
+        """The slice that the query names, and the name of the file to download."""
         fingerprint = request.query_params.get("finding")
         if fingerprint:
             report = read_report(folder)
@@ -165,7 +168,7 @@ class Pages:
         return span, f"-from-{from_s:g}-to-{to_s:g}"
 
     def compare(self, request: Request) -> Response:
-        """Two runs side by side."""
+        """The page with two runs side by side."""
         places = list(dict.fromkeys(request.query_params.getlist("run")))
         if len(places) != 2:
             chosen = {0: "none is", 1: "one is"}.get(len(places), f"{len(places)} are")
@@ -188,11 +191,11 @@ class Pages:
         return report
 
     def sweeps(self, request: Request) -> Response:
-        """Batches, sweeps and hunts."""
+        """The page with batches, sweeps and hunts."""
         return self._page("serve_sweeps.html", "/sweeps", campaigns=self._campaigns.all())
 
     def trends(self, request: Request) -> Response:
-        """The store over time."""
+        """The page of the store over time."""
         rows = self.index.rows()
         named: dict[str, list[object]] = {}
         for each in reversed(self._campaigns.all()):
@@ -201,7 +204,7 @@ class Pages:
         return self._page("serve_trends.html", "/trends", trends=trends(rows), sightings=sightings(rows), nights=named)
 
     def calibration(self, request: Request) -> Response:
-        """The calibration in the store: how soon the checks find each planted bug."""
+        """The page of the calibration in the store: how soon the checks find each planted bug."""
         folder = self.store / CALIBRATION
         is_there = (folder / CALIBRATION_FILE).is_file()
         found = read_calibration(folder_in(self.store, CALIBRATION) / CALIBRATION_FILE) if is_there else None
@@ -209,7 +212,7 @@ class Pages:
         return self._page("serve_calibration.html", "/calibration", found=found, page=page)
 
     def stored(self, request: Request) -> Response:
-        """A file of the store as it is. Of a stored page no script runs but our own, which its hash tells."""
+        """A file of the store as it is. In a stored page only our own script runs, which is identified by its hash."""
         *names, name = request.path_params["place"].split("/")
         if not 1 <= len(names) <= 3:
             raise NotThere("files of a store are in the folders of its runs")
@@ -225,7 +228,7 @@ class Pages:
 
 
 def _download(name: str) -> dict[str, str]:
-    """The header by which a browser keeps a response as a file of that name."""
+    """The header that makes a browser save a response as a file with that name."""
     return {"content-disposition": f"attachment; filename*=utf-8''{quote(name, safe='', errors='surrogateescape')}"}
 
 

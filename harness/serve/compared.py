@@ -1,4 +1,4 @@
-"""Two runs side by side: what differs between them, and what both have."""
+"""Two runs side by side: their differences, and what they share."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from checkers.words.titles import title
 from harness.report.model import FaultRow, FindingRow, PromiseRow, Report
 
-HASH_SHOWN = 16  # Digits of a hash.
-VALUE_MAX = 200  # Characters of a value in the table of what differs.
+HASH_SHOWN = 16  # The number of digits of a hash that are shown.
+VALUE_MAX = 200  # The most characters of a value in the table of differences.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pair:
-    """A line with a cell for each run; None: that run has no such thing."""
+    """A table row with a cell for each run; None: the run has no such value."""
 
     name: str
     first: str | None
@@ -21,13 +21,13 @@ class Pair:
 
     @property
     def is_same(self) -> bool:
-        """True if both runs have the same."""
+        """True if both runs have the same value."""
         return self.first == self.second
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shared:
-    """A class of findings, and how often each run shows it."""
+    """A class of findings, and how often each run has it."""
 
     name: str
     anomaly: str
@@ -48,7 +48,7 @@ class PromisePair:
 
     @property
     def is_same(self) -> bool:
-        """True if both say the same of it."""
+        """True if the promise has the same verdict in both runs."""
         return (self.first and self.first.verdict) == (self.second and self.second.verdict)
 
 
@@ -63,7 +63,10 @@ class FaultPair:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """Two runs. `settings` are all that the seed and the user decided, and `same_count` of them are the same."""
+    """The comparison of two runs.
+
+    `settings` are choices of the seed or the user that differ; `same_count` are the same.
+    """
 
     facts: tuple[Pair, ...]
     settings: tuple[Pair, ...]
@@ -75,7 +78,7 @@ class Comparison:
 
 
 def comparison(first: Report, second: Report) -> Comparison:
-    """The comparison of two reports. Findings are the same if they have the anomaly and the promise in common."""
+    """The comparison of two reports. Findings count as the same if they share the anomaly and the promise."""
     settings = list(_settings(first, second))
     differing = [each for each in settings if not each.is_same]
     return Comparison(
@@ -90,7 +93,7 @@ def comparison(first: Report, second: Report) -> Comparison:
 
 
 def _sentence(first: Report, second: Report) -> str:
-    """The most telling fact about the two."""
+    """A sentence with the most important difference between the two."""
     if first.history_sha256 is not None and first.history_sha256 == second.history_sha256:
         return "The two histories are the same, record by record."
     here, there = ({(each.anomaly, each.promise) for each in report.findings} for report in (first, second))
@@ -153,7 +156,7 @@ def _count(report: Report, anomaly: str, promise: str | None) -> int:
 
 
 def _promises(first: Sequence[PromiseRow], second: Sequence[PromiseRow]) -> Iterator[PromisePair]:
-    """Those of which the two say different things come first."""
+    """The promises of both runs; those with different verdicts come first."""
     one, other = ({row.id: row for row in rows} for rows in (first, second))
     pairs = [
         PromisePair(id=each, text=(one.get(each) or other[each]).text, first=one.get(each), second=other.get(each))

@@ -1,9 +1,10 @@
-"""Who may read the store, and what a browser may do with what it gets: a wall around the application.
+"""Access control around the application: who may read the store, and what a browser may do with the answers.
 
-1. Host: a page of another site cannot make its own name lead here (DNS rebinding), as only names that are ours pass.
-2. Nothing is changed by any request, so only GET and HEAD pass; and no other site's script or frame may send them.
+1. Host: only requests for one of our own names pass, so a page of another site cannot make its name lead here (DNS
+   rebinding).
+2. No request changes anything, so only GET and HEAD pass; and no script or frame of another site may send them.
 3. The token: once in the printed address, from then on in a cookie that no script can read and no other site sends.
-4. Every response says that it may not be stored, framed or guessed at, and what may run in it.
+4. Every response says that it must not be stored or framed, that its type must not be guessed, and what may run in it.
 """
 
 import hashlib
@@ -41,9 +42,9 @@ _OPEN: Final = "open the address that seamark serve has printed: it has the toke
 
 
 class Guard:
-    """An ASGI application around another, for those who know the token and call it by one of those `hosts`.
+    """An ASGI application around another, for requests with the token, to one of those `hosts`.
 
-    `hosts` are names without ports, as `own_names` gives them: what forwards a port may call it by another number.
+    `hosts` are names without ports, as `own_names` gives them: a forwarded port may have another number.
     """
 
     def __init__(self, app: ASGIApp, *, token: str, hosts: Iterable[str]) -> None:
@@ -52,7 +53,7 @@ class Guard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
-            return  # Neither websockets nor a life span: we have none.
+            return  # We use neither websockets nor lifespan events.
 
         async def send_guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -66,7 +67,7 @@ class Guard:
         await (answer or self._app)(scope, receive, send_guarded)
 
     def _refusal(self, method: str, headers: Headers) -> Response | None:
-        """Why nobody gets an answer to such a request, with the token or without; None if they may."""
+        """The response to a request that is refused with or without the token; None if it may pass."""
         host = _host_name(f"//{headers.get('host', '')}")
         if host not in self._hosts:
             return _refused(421, "this is not the host that the request names: use the printed address")
@@ -81,14 +82,14 @@ class Guard:
         return None
 
     def _entrance(self, scope: Scope, headers: Headers) -> Response | None:
-        """The answer to who brings the token, or neither token nor cookie; None for who has the cookie."""
-        asked = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
-        tokens = [value for name, value in asked if name == TOKEN]
+        """The response that exchanges the token for a cookie, or that refuses; None for a request with the cookie."""
+        query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
+        tokens = [value for name, value in query if name == TOKEN]
         if tokens:
             if not all(_is_same(each, self._token) for each in tokens):
                 return _refused(401, f"this is not the token of today: {_OPEN}")
-            left = urlencode([(name, value) for name, value in asked if name != TOKEN])
-            place = "/" + quote(scope["path"].lstrip("/\\"))  # No second slash: it would name another host.
+            left = urlencode([(name, value) for name, value in query if name != TOKEN])
+            place = "/" + quote(scope["path"].lstrip("/\\"))  # Exactly one slash: two would name another host.
             answer = RedirectResponse(f"{place}?{left}" if left else place, status_code=303)
             answer.set_cookie(_cookie_name(headers), self._pass, path="/", httponly=True, samesite="strict")
             return answer
@@ -98,7 +99,7 @@ class Guard:
 
 
 def own_names(host: str) -> tuple[str, ...]:
-    """The names by which requests may call a server that listens there: that one, and those of this machine alone."""
+    """The host names of requests to a server that listens at `host`: that name, and the loopback names."""
     return tuple(dict.fromkeys((_host_name(f"//[{host}]" if ":" in host else f"//{host}"), *_LOOPBACK)))
 
 
@@ -106,7 +107,7 @@ _LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
 
 
 def is_loopback(host: str) -> bool:
-    """True if only this machine can reach a server that listens there."""
+    """True if only this machine can reach a server that listens at `host`."""
     try:
         return ip_address(host).is_loopback
     except ValueError:
@@ -114,7 +115,7 @@ def is_loopback(host: str) -> bool:
 
 
 def _host_name(address: str) -> str:
-    """The host in an address, in small letters and without port; empty if there is none."""
+    """The host in an address, in lower case and without port; empty if there is none."""
     try:
         parts = urlsplit(address)
         return "" if parts.path or parts.username is not None or parts.port == 0 else parts.hostname or ""
@@ -123,7 +124,7 @@ def _host_name(address: str) -> str:
 
 
 def _cookie_name(headers: Headers) -> str:
-    """The cookie of this server: ports share cookies, and each server has its own pass."""
+    """The name of this server's cookie, with its port: browsers share cookies between ports."""
     return f"seamark-{urlsplit('//' + headers['host']).port or 80}"
 
 

@@ -1,4 +1,4 @@
-"""The list of a store's runs: what is known of each from its report.json, read once for each version of that file.
+"""The list of a store's runs, from their report.json, which is read once for each version of the file.
 
 A refresh looks at every folder, and reads only files that are new or have changed. A run that was written in part is a
 row like any other, which says what is wrong with it.
@@ -32,15 +32,15 @@ STATES: Final = {each.value: each.word for each in Verdict} | {
     UNREADABLE: "UNREADABLE",
 }
 NO_RUNS: Final = (BATCHES, SWEEPS, CALIBRATION, HUNTS)  # Folders of a store that hold no runs.
-STALE_S: Final = 15.0  # A journal that has not grown for so long belongs to a run that died.
-REASON_MAX: Final = 400  # Characters that are kept of a reason: the list has a line for each.
-FINDINGS_MAX: Final = 200  # Kept of one run.
+STALE_S: Final = 15.0  # A journal that has not grown for this long belongs to a run that died.
+REASON_MAX: Final = 400  # The most characters kept of a reason: the list shows it on one line.
+FINDINGS_MAX: Final = 200  # The most findings kept of one run.
 T = TypeVar("T", bound=msgspec.Struct)
-_Stamp = tuple[int, int, int] | None  # Of a file: inode, size, time of change.
+_Stamp = tuple[int, int, int] | None  # The version of a file: inode, size, time of change.
 
 
 class Seen(msgspec.Struct, frozen=True):
-    """A finding of a run; other fields of the report are ignored."""
+    """A finding of a run, without the report's other fields."""
 
     fingerprint: str
     anomaly: str
@@ -73,7 +73,7 @@ class _Planned(msgspec.Struct, frozen=True):
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
-    """A run in the list. `state` is a key of STATES; `began` UTC, or None if the folder was renamed."""
+    """A run in the list. `state` is a key of STATES; `began` is UTC, or None if the folder was renamed."""
 
     test: str
     name: str
@@ -90,12 +90,12 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def place(self) -> str:
-        """The name of the run in its store, `TEST/FOLDER`."""
+        """The path of the run in its store, `TEST/FOLDER`."""
         return f"{self.test}/{self.name}"
 
     @property
     def anomalies(self) -> tuple[str, ...]:
-        """The anomalies that break a promise, then those that break none, each once."""
+        """The distinct anomalies, those that break a promise first."""
         ordered = sorted(self.findings, key=lambda each: each.promise is None)
         return tuple(dict.fromkeys(each.anomaly for each in ordered))
 
@@ -105,14 +105,14 @@ class Index:
 
     def __init__(self, store: Path) -> None:
         self.store = store
-        self.read_count = 0  # Documents read since the start: a refresh reads only what changed.
-        self.is_read = False  # All have been, once.
+        self.read_count = 0  # The number of documents read since the start.
+        self.is_read = False  # True once all documents have been read.
         self._lock = Lock()
         self._known: dict[tuple[str, str], tuple[tuple[_Stamp, _Stamp], Row]] = {}
         self._rows: list[Row] = []
 
     def rows(self) -> list[Row]:
-        """All runs of the store as it is now."""
+        """All runs that the store has now."""
         with self._lock:
             found = {(test, name): self._looked_at(test, name) for test, name in self._folders()}
             if found != self._known:
@@ -122,13 +122,13 @@ class Index:
             return [self._alive(row) for row in self._rows]
 
     def glance(self, count: int) -> tuple[list[Row], int]:
-        """The latest runs, and the number of all: it reads no more, and waits for no other thread."""
+        """The latest `count` runs, and the number of all. Reads only these reports, and waits for no other thread."""
         places = sorted(self._folders(), key=_age, reverse=True)
         rows = [self._looked_at(test, name)[1] for test, name in places[:count]]
         return [self._alive(row) for row in rows], len(places)
 
     def row(self, test: str, name: str) -> Row:
-        """One run, whose folder exists."""
+        """The row of one run, whose folder must exist."""
         return self._alive(self._looked_at(test, name)[1])
 
     def _folders(self) -> Iterator[tuple[str, str]]:
@@ -159,7 +159,7 @@ class Index:
         return msgspec.structs.replace(unknown, state=RUNNING, **planned)
 
     def _alive(self, row: Row) -> Row:
-        """The row; one without a report is running if its journal grows, or if it has just begun."""
+        """The row; if it has no report, marked as running if its journal grows or it has just begun."""
         if row.state != RUNNING:
             return row
         newest = max(_changed_s(f"{self.store}/{row.place}/{name}") for name in (JOURNAL, RUN_FILE))
@@ -167,7 +167,7 @@ class Index:
 
 
 class Known(Generic[T]):
-    """Documents of one kind, each read once for each of its versions."""
+    """A cache of documents of one kind. Each version of a document is read once."""
 
     def __init__(self, kind: type[T]) -> None:
         self._kind = kind
@@ -201,12 +201,12 @@ def _judged(unknown: Row, path: str) -> Row:
 
 
 def short(reason: str) -> str:
-    """A reason as the lists keep it."""
+    """A reason, cut to the length that lists keep."""
     return reason if len(reason) <= REASON_MAX else f"{reason[:REASON_MAX]} … ({len(reason):,} characters)"
 
 
 def _document(path: str, kind: type[T]) -> T:
-    """The JSON document in that file. Raises HistoryError, in one line, whatever is wrong with it."""
+    """The JSON document in that file. Raises HistoryError, in one line, if it cannot be read or decoded."""
     name = path.rpartition("/")[2]
     try:
         with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:

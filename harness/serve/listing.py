@@ -1,4 +1,4 @@
-"""The chosen runs of a list, page by page."""
+"""A list of runs, filtered and cut into pages."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -8,18 +8,18 @@ import msgspec
 from harness.serve.index import STATES, Index, Row
 
 PAGE_ROWS = 50
-OFFERED_MAX = 40  # Anomalies that are offered to choose from.
+OFFERED_MAX = 40  # The most anomalies that the filter offers.
 
 
 class Choice(msgspec.Struct, frozen=True, kw_only=True):
-    """The runs that are wanted: empty fields leave all. `finding` is a fingerprint or the name of an anomaly."""
+    """A filter for runs. An empty field does not restrict. `finding` is a fingerprint or the name of an anomaly."""
 
     cluster: str = ""
     verdict: str = ""
     finding: str = ""
 
     def takes(self, row: Row) -> bool:
-        """True for a run that is wanted."""
+        """True if the run passes the filter."""
         return (
             self.cluster in ("", row.cluster)
             and self.verdict in ("", row.state)
@@ -28,7 +28,7 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Listed(msgspec.Struct, frozen=True, kw_only=True):
-    """One page of the chosen runs, and what else can be chosen, each with its number of runs."""
+    """One page of the filtered runs, and the values that the filter offers, each with its number of runs."""
 
     rows: Sequence[Row]
     choice: Choice
@@ -37,18 +37,18 @@ class Listed(msgspec.Struct, frozen=True, kw_only=True):
     first: int  # The number of the first row shown, from 1.
     chosen_count: int
     all_count: int
-    clusters: Sequence[tuple[str, int | None]]  # None: they have not been counted yet.
+    clusters: Sequence[tuple[str, int | None]]  # None: not counted yet.
     verdicts: Sequence[tuple[str, int | None]]
     anomalies: Sequence[tuple[str, int]]
 
 
-def choice_of(asked: Mapping[str, str]) -> Choice:
-    """The choice in a query; a verdict that is none chooses nothing, rather than all."""
-    return Choice(**{name: asked.get(name, "").strip() for name in Choice.__struct_fields__})
+def choice_of(query: Mapping[str, str]) -> Choice:
+    """The filter in a query. A verdict that does not exist lets no run pass."""
+    return Choice(**{name: query.get(name, "").strip() for name in Choice.__struct_fields__})
 
 
 def listed(rows: Sequence[Row], choice: Choice, page: int) -> Listed:
-    """That page, from 1; the last one if there are fewer."""
+    """That page of the runs that pass the filter, from 1; the last page if there are fewer."""
     chosen = [row for row in rows if choice.takes(row)]
     page_count = max(1, -(-len(chosen) // PAGE_ROWS))
     page = min(max(1, page), page_count)
@@ -69,7 +69,7 @@ def listed(rows: Sequence[Row], choice: Choice, page: int) -> Listed:
 
 
 def first_sight(index: Index) -> Listed:
-    """The first page of all runs, from no more than their own reports: for a store that has not been read yet."""
+    """The first page of all runs, made from only their own reports: for a store that has not been read yet."""
     rows, all_count = index.glance(PAGE_ROWS)
     return Listed(
         rows=rows,

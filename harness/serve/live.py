@@ -1,4 +1,4 @@
-"""A run while it runs: its state every second, as server-sent events, until its report is there."""
+"""A run in progress: its state every second, as server-sent events, until its report exists."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -14,11 +14,11 @@ from harness.report.screen import visible
 from harness.run.live import LiveLine, Progress
 
 EVERY_S: Final = 0.5
-STREAMS_MAX: Final = 32  # At once: each reads one journal.
+STREAMS_MAX: Final = 32  # The most open streams: each reads one journal.
 
 
-class Told(msgspec.Struct, frozen=True, kw_only=True):
-    """One event's data, as texts to show: nothing in it is markup."""
+class Shown(msgspec.Struct, frozen=True, kw_only=True):
+    """The data of one event, as plain texts without markup."""
 
     elapsed: str
     phase: str
@@ -28,25 +28,25 @@ class Told(msgspec.Struct, frozen=True, kw_only=True):
     per_s: str
     faults: str
     slowest: str
-    seconds: float  # The run's own time, and
-    total: int  # how many operations it had completed by then: for the curve.
+    seconds: float  # For the curve: the run's own time, and
+    total: int  # the operations completed by then.
 
 
 class Streams:
-    """How many are open."""
+    """The open event streams, counted."""
 
     def __init__(self) -> None:
         self.count = 0
 
     async def of(self, run: Path, is_over: Callable[[], bool], every_s: float = EVERY_S) -> AsyncIterator[str]:
-        """The events of one run: `state` whenever something changed, and at last `end`, or `broken`."""
+        """The events of one run: `state` on every change, and at the end `end`, or `broken`."""
         self.count += 1
         try:
             line, last = LiveLine(run / JOURNAL), ""
             while True:
                 is_last = await run_in_threadpool(is_over)
                 try:
-                    text = msgspec.json.encode(told(await run_in_threadpool(line.progress))).decode()
+                    text = msgspec.json.encode(shown(await run_in_threadpool(line.progress))).decode()
                 except (HistoryError, OSError):
                     yield "event: broken\ndata: {}\n\n"
                     return
@@ -61,9 +61,9 @@ class Streams:
             self.count -= 1
 
 
-def told(now: Progress) -> Told:
-    """The state as it is shown."""
-    return Told(
+def shown(now: Progress) -> Shown:
+    """The state of a run as texts."""
+    return Shown(
         elapsed=f"{now.elapsed_s:.1f} s",
         phase=visible(now.phase or "starting"),
         ok=f"{now.counts['ok']:,}",

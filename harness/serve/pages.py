@@ -1,4 +1,4 @@
-"""The pages as text: our templates, with the look of reports."""
+"""The pages as text, from templates, in the style of reports."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -12,7 +12,7 @@ from harness.core.verdict import Verdict
 from harness.report.page import environment
 from harness.serve.index import RUNNING, STATES, UNJUDGED, UNREADABLE
 
-# A state without a colour of its own has that of a verdict.
+# A state without a colour of its own has the colour of a verdict.
 COLOURS: Final[Mapping[str, str]] = {each.value: each.value for each in Verdict} | {
     RUNNING: "running",
     UNJUDGED: "unknown",
@@ -22,19 +22,19 @@ NAVIGATION: Final = (("Runs", "/runs"), ("Sweeps", "/sweeps"), ("Trends", "/tren
 
 
 def rendered(template: str, store: Path, here: str, **names: object) -> str:
-    """A page; `here` is the address of its entry in the navigation."""
+    """A page. `here` is the address of its entry in the navigation."""
     return _environment().get_template(template).render(store=str(store), here=here, navigation=NAVIGATION, **names)
 
 
 @cache
 def style() -> str:
-    """The style of all pages."""
+    """The style sheet of all pages."""
     return _environment().get_template("serve_style.html").render(colours=[])
 
 
 @cache
 def script() -> str:
-    """The script of all pages, without which they say the same."""
+    """The script of all pages. They show the same content without it."""
     return _environment().get_template("serve_script.html").render()
 
 
@@ -48,7 +48,7 @@ def _environment() -> Environment:
 
 
 def _place(text: str) -> str:
-    """A place in the store as part of an address."""
+    """A path in the store as part of an address."""
     return quote(text, errors="surrogateescape")
 
 

@@ -1,6 +1,6 @@
-"""Where a request may lead: folders of the store under their own names, and known files in them. Nothing else.
+"""The files that a request may read: those with known names, in plain folders of the store. Nothing else.
 
-No component of such a path is a link: the store may hold runs from anybody, and a link could lead anywhere.
+No component of such a path is a link: runs in the store may come from anywhere, and a link could lead anywhere.
 """
 
 import os
@@ -35,11 +35,11 @@ _BLOCK: Final = 1 << 18
 
 
 class NotThere(Exception):
-    """The store has nothing under that name, or what it has may not be shown."""
+    """The store has no file or folder of that name, or it must not be served."""
 
 
 def folder_in(store: Path, *names: str) -> Path:
-    """The folder of those names below the store. Raises NotThere unless each is a plain folder in the one before."""
+    """The folder at that path below the store. Raises NotThere unless each component is a plain folder."""
     if not all(_is_name(name) for name in names):
         raise NotThere("a name in this address is none that a folder of a store can have")
     path = store.joinpath(*names)
@@ -53,7 +53,7 @@ def folder_in(store: Path, *names: str) -> Path:
 
 
 def open_file(folder: Path, name: str) -> BufferedReader:
-    """A file of a folder of the store, open. Raises NotThere unless it is a plain file whose name is in SERVED."""
+    """A file in a folder of the store, opened. Raises NotThere unless it is a plain file with a name in SERVED."""
     if name not in SERVED:
         raise NotThere(f"{folder.name} has no {name} that may be shown")
     try:
@@ -67,14 +67,14 @@ def open_file(folder: Path, name: str) -> BufferedReader:
 
 
 def blocks_of(file: BufferedReader) -> Iterator[bytes]:
-    """The content of a file, which is closed at its end."""
+    """The content of a file, block by block. Closes the file at its end."""
     with file:
         while block := file.read(_BLOCK):
             yield block
 
 
 def plain_folders(folder: Path | str) -> Iterator[os.DirEntry[str]]:
-    """The folders in there, in no order; none that a link leads to. Empty if there is no such folder."""
+    """The folders in `folder`, in no order, without links. Empty if there is no such folder."""
     try:
         with os.scandir(folder) as entries:
             for entry in entries:

@@ -23,9 +23,9 @@ _TOKEN: Final = re.compile(r"[A-Za-z0-9_.~-]*")
 
 
 def serve(store: Path, host: str, port: int, token: str | None, tell: Callable[[str], None]) -> None:
-    """Serve the store until the process is told to end. `tell` gets the address with the token, then warnings.
+    """Serve the store until the process is stopped. `tell` gets the address with the token, then warnings.
 
-    Raises ScenarioError if there is no such store, the address cannot be had, or the token is too short.
+    Raises ScenarioError if there is no such store, the address is not available, or the token is too short.
     """
     if not store.is_dir():
         raise ScenarioError(f"{store}: there is no such folder; name a store with --store, or make one: seamark run")
@@ -42,7 +42,7 @@ def serve(store: Path, host: str, port: int, token: str | None, tell: Callable[[
     config = uvicorn.Config(
         guard,
         log_level="error",
-        access_log=False,  # Its lines would have the token.
+        access_log=False,  # Lines of the access log would contain the token.
         server_header=False,
         proxy_headers=False,
         lifespan="off",
@@ -55,7 +55,7 @@ def serve(store: Path, host: str, port: int, token: str | None, tell: Callable[[
 
 
 def _read_ahead(pages: Pages) -> None:
-    """Read what the first request would have to wait for; if that fails, the request says so."""
+    """Read the reports that the first request would have to wait for. Errors are left to that request."""
     with contextlib.suppress(Exception):
         pages.index.rows()
 
@@ -70,7 +70,7 @@ def _token(given: str | None) -> str:
 
 
 def _require_address(host: str) -> None:
-    """Raise ScenarioError for an address that means all: requests could not be checked for whom they name."""
+    """Raise ScenarioError for an address that means all interfaces: the host of requests could not be checked."""
     with contextlib.suppress(ValueError):
         if ip_address(host).is_unspecified:
             raise ScenarioError(

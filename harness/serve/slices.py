@@ -1,4 +1,4 @@
-"""Slices of a run's history to download: some seconds, or the records of a finding. Operations are whole."""
+"""Slices of a run's history to download: a span of time, or the records of a finding, always with whole operations."""
 
 from collections.abc import Callable, Iterator
 from io import BufferedReader
@@ -22,14 +22,14 @@ SECOND = 1_000_000_000
 
 
 class Span(msgspec.Struct, frozen=True):
-    """Nanoseconds of the run's own time, both ends included."""
+    """A span of the run's own time in nanoseconds, both ends included."""
 
     from_ns: int
     to_ns: int
 
 
 def written(run: Path, form: Format, wanted: Span | Finding | None) -> BufferedReader:
-    """A file with that slice of a run's history, open, and of no name any more; the whole for None.
+    """An open, unnamed temporary file with that slice of a run's history; with the whole history if `wanted` is None.
 
     Raises HistoryError if the history cannot be read.
     """
@@ -42,9 +42,9 @@ def written(run: Path, form: Format, wanted: Span | Finding | None) -> BufferedR
 
 
 def sliced(records: Callable[[], Iterator[Record]], wanted: Span | Finding | None) -> Iterator[Evidence]:
-    """The evidence of that slice, in order. An operation is whole: its invocation and its completion, or neither.
+    """The evidence of that slice, in order. An operation has both its invocation and its completion in it, or neither.
 
-    `records` is called twice for a span: the first time to see which operations reach into it.
+    `records` is called twice for a span: the first time to find the operations that reach into it.
     """
     evidence = (each for each in records() if not isinstance(each, Header | Footer))
     if wanted is None:

@@ -41,7 +41,7 @@ class _Document(msgspec.Struct, frozen=True):
 
 
 class Campaign(msgspec.Struct, frozen=True, kw_only=True):
-    """A batch, a sweep or a hunt, as `kind` says: the sweep of that `name`, the hunt in that cluster.
+    """A batch, a sweep or a hunt, by `kind`: the sweep called `name`, or the hunt in that cluster.
 
     `place` is its folder below the store, `state` a key of index.STATES.
     """
@@ -65,14 +65,14 @@ class Campaign(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Campaigns:
-    """All of a store, the latest first. Each document is read once for each of its versions."""
+    """All campaigns of a store, the latest first. Each version of a document is read once."""
 
     def __init__(self, store: Path) -> None:
         self.store = store
         self._documents = Known(_Document)
 
     def all(self) -> list[Campaign]:
-        """All that have a folder; one that did not end says so."""
+        """All campaigns that have a folder, with those that did not end marked."""
         found = [*self._in("batch", BATCHES, REPORT_FILE, PAGE_FILE)]
         for sweep in plain_folders(self.store / SWEEPS):
             found += self._in("sweep", f"{SWEEPS}/{sweep.name}", SWEEP_FILE, PAGE_OF_SWEEP)

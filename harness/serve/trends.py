@@ -9,14 +9,14 @@ from checkers.words.titles import title
 from harness.core.verdict import Verdict
 from harness.serve.index import STATES, Row
 
-DAYS_MAX: Final = 60  # The latest days with runs: a bar for each.
-HEIGHT: Final = 100.0  # Of a day's bar with the most runs.
+DAYS_MAX: Final = 60  # The number of bars: one for each of the latest days with runs.
+HEIGHT: Final = 100.0  # The height of the tallest bar.
 TESTED: Final = (Verdict.VALID.value, Verdict.INVALID.value, Verdict.UNKNOWN.value)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """A stretch of a bar: the runs of one verdict."""
+    """A part of a bar: the runs of one verdict."""
 
     state: str
     count: int
@@ -34,7 +34,7 @@ class Day:
 
     @property
     def text(self) -> str:
-        """The same in words."""
+        """The runs of the day in words."""
         counts = ", ".join(f"{each.count} {STATES[each.state]}" for each in self.parts)
         return f"{self.date}: {self.count} runs, {counts}"
 
@@ -51,7 +51,7 @@ class Trend:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sighting:
-    """An anomaly of a cluster: in `runs` of the `tested` runs that tested something. Times are UTC."""
+    """An anomaly of a cluster: seen in `runs` of the `tested` runs that were not vacuous. Times are UTC."""
 
     cluster: str
     anomaly: str
@@ -69,7 +69,7 @@ class Sighting:
 
 
 def trends(rows: Sequence[Row]) -> list[Trend]:
-    """A trend for each cluster, that with most runs first."""
+    """A trend for each cluster, the one with most runs first."""
     clusters = Counter(row.cluster for row in rows if row.began)
     return [
         _trend(name, [row for row in rows if row.began and row.cluster == name]) for name, _ in clusters.most_common()

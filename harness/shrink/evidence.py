@@ -1,4 +1,4 @@
-"""When what a finding names happened."""
+"""The time of the operations and events that a finding names."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -10,14 +10,14 @@ from harness.record.store import JOURNAL
 
 
 class Evidence(NamedTuple):
-    """When what a finding names happened, in nanoseconds since the start of the load."""
+    """The time of what a finding names, in nanoseconds since the start of the load."""
 
     from_ns: int
     until_ns: int
 
 
 def evidence_of(run: Path, finding: Finding) -> Evidence | None:
-    """The time of the finding's operations and events; None if it names none, as one of something that never came."""
+    """The time of the finding's operations and events; None if it names none, as if an event is missing."""
     ops, events = frozenset(finding.ops), frozenset(finding.events)
     times: list[int] = []
     start_ns = 0

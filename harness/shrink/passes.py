@@ -1,6 +1,6 @@
-"""The ways in which a case gets smaller, in the order in which they are tried.
+"""The passes that make a case smaller, in the order in which they run.
 
-What makes runs short comes first, as short runs are cheap to try; what makes them simple to read comes last.
+Passes that make runs short come first, as short runs are cheap to try; those that make them simple to read come last.
 """
 
 from itertools import pairwise
@@ -14,22 +14,23 @@ from harness.shrink.evidence import Evidence
 from harness.shrink.search import Search
 from nemesis.plan import Step
 
-ROUNDS = 4  # What one pass leaves out may let another leave out more; later rounds hardly ever do.
+ROUNDS = 4  # One pass can enable another to leave out more; later rounds hardly ever do.
 SLICE_NS = 250 * MS
-PAUSE_NS = 50 * MS  # A pause between two operations that matters to nobody.
-BEFORE_NS = (300 * MS, 1_000 * MS, 3_000 * MS)  # How long before the evidence the run may begin.
+PAUSE_NS = 50 * MS  # A pause between two operations that has no effect.
+BEFORE_NS = (300 * MS, 1_000 * MS, 3_000 * MS)  # How long before the evidence the run may begin, tried in this order.
 AFTER_NS = 200 * MS
-PARTS, NEAR_NS = 4, 200 * MS  # A moment without evidence is looked for in fourths, and fourths of those, down to this.
+# Without evidence its moment is searched in quarters of the time, and quarters of these, down to `NEAR_NS`.
+PARTS, NEAR_NS = 4, 200 * MS
 SEEDS_AT_FIRST = 8
 SEEDS_WHEN_SHORT = 2
 SHORT_S, SHORT_OPERATIONS, FEW = 4.0, 300, 10
-SLICES = 32  # Of the load's time at first; a short load has fewer, as the pauses are left out as well.
+SLICES = 32  # The parts into which the load is cut; a short load has fewer, as pauses are left out as well.
 
 
 def shrink(search: Search, evidence: Evidence | None, lows: dict[str, int]) -> None:
     """Make the search's case as small as these passes can.
 
-    `lows` are the least values of parameters. Raises Exhausted at the end of the allowed tries.
+    `lows` are the least values of parameters. Raises Exhausted when the allowed tries are used up.
     """
     if evidence is None:
         search.adopt([search.case.with_final(())])
@@ -59,16 +60,16 @@ def shrink(search: Search, evidence: Evidence | None, lows: dict[str, int]) -> N
 
 
 def _until(case: Case, until_ns: int) -> Case:
-    """The run until then. Up to there nothing differs, so a symptom that was there already hardly ever goes away."""
+    """The run up to that time. It is the same until there, so an earlier symptom nearly always stays."""
     end_ns = int(case.scenario.time_s * SECOND)
     return case.without([(until_ns, end_ns)]) if until_ns < end_ns else case
 
 
 def _soonest(search: Search) -> Evidence:
-    """The moment from which on the run can end and still show the symptom; the run ends there.
+    """The earliest moment at which the run can end and still show the symptom. The search's case then ends there.
 
-    What never came, as in a stall, leaves no operation or event to point at. But what prevented it is in every run
-    that goes on beyond that moment, and in no shorter one.
+    A missing event, as in a stall, leaves no operation or event as evidence. But its cause is in every run that goes on
+    beyond that moment, and in no shorter one.
     """
     case = search.case
     low_ns, high_ns = 0, int(case.scenario.time_s * SECOND)
@@ -83,9 +84,9 @@ def _soonest(search: Search) -> Evidence:
 
 
 def _around(search: Search, evidence: Evidence) -> None:
-    """Of a run that ends with the evidence, keep little but that and what happened shortly before it.
+    """Leave out most of what happened before the evidence; the run ends with it.
 
-    A race that one seed wins by chance, another may lose; a short run costs little, so several seeds are tried.
+    Another seed may decide a race differently. A short run costs little, so several seeds are tried.
     """
     case, search.seeds = search.case, SEEDS_AT_FIRST
     end_ns = int(case.scenario.time_s * SECOND)
@@ -99,12 +100,12 @@ def _around(search: Search, evidence: Evidence) -> None:
 
 
 def _is_short(case: Case) -> bool:
-    """True if a try costs little, and there may still be much to gain."""
+    """True if a try costs little, and there may still be much to leave out."""
     return case.scenario.time_s <= SHORT_S and FEW < len(case.script.load) <= SHORT_OPERATIONS
 
 
 def _shorter(search: Search) -> None:
-    """Leave out as much of the time as possible, whatever happens in it."""
+    """Leave out as many slices of the time as possible, with all that happens in them."""
     case = search.case
     end_ns = int(case.scenario.time_s * SECOND)
     count = min(SLICES, end_ns // SLICE_NS)
@@ -117,7 +118,7 @@ def _shorter(search: Search) -> None:
 
 
 def _denser(case: Case, part: int) -> Case:
-    """The same operations in that part of the time, from the first one on."""
+    """The same operations in 1 / `part` of the time, from the first one on."""
     first_ns = min((due.at_ns for due in case.script.load), default=0)
     return case.with_load(
         msgspec.structs.replace(due, at_ns=first_ns + (due.at_ns - first_ns) // part) for due in case.script.load
@@ -125,7 +126,7 @@ def _denser(case: Case, part: int) -> Case:
 
 
 def _fewer_keys(search: Search) -> None:
-    """Leave out all operations on a key."""
+    """Leave out all operations on a key, for as many keys as possible."""
     case = search.case
 
     def without(kept: tuple[Json, ...]) -> Case:
@@ -145,7 +146,7 @@ def _places(case: Case) -> tuple[tuple[int, int], ...]:
 
 
 def _simpler_steps(search: Search) -> None:
-    """Strike fewer targets, for a shorter time."""
+    """Let steps strike fewer targets, for a shorter time."""
     for number in range(len(search.case.plan.steps)):
         step = search.case.plan.steps[number]
 
@@ -169,14 +170,14 @@ def _with_step(case: Case, number: int, step: Step) -> Case:
 
 
 def _without_pauses(search: Search) -> None:
-    """Let everything follow closely: all pauses at once, or one after the other, the latest first."""
+    """Leave out pauses: all at once, or one by one, the latest first."""
     search.adopt([search.case.without(_pauses(search.case))])
     for pause in reversed(_pauses(search.case)):
         search.adopt([search.case.without([pause])])
 
 
 def _pauses(case: Case) -> list[tuple[int, int]]:
-    """The spans in which nothing begins or ends, but for a moment before and after."""
+    """The spans in which nothing begins or ends, shortened by a moment on both sides."""
     times = {0, *(due.at_ns for due in case.script.load)}
     times |= {time for step in case.plan.steps for time in (step.at_ns, step.until_ns)}
     return [(before + PAUSE_NS, after) for before, after in pairwise(sorted(times)) if after - before > 2 * PAUSE_NS]
@@ -188,7 +189,7 @@ def _fewer_clients(search: Search) -> None:
 
 
 def _rounded(case: Case, unit_ns: int) -> Case:
-    """The same case with round times."""
+    """The same case with times rounded to that unit."""
 
     def rounded(time_ns: int) -> int:
         return time_ns // unit_ns * unit_ns

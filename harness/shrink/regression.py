@@ -49,7 +49,7 @@ def test_name(finding: FindingRow) -> str:
 
 
 def regression_test(case: Case, finding: FindingRow, code: Code) -> str:
-    """A pytest file that carries out the case, and fails while it shows the finding's symptom."""
+    """A pytest file that carries out the case, and fails as long as the case shows the finding's symptom."""
     size = case.size()
     bugs = case.scenario.bugs
     return _TEST.format(
@@ -66,7 +66,7 @@ def regression_test(case: Case, finding: FindingRow, code: Code) -> str:
 
 
 def into_bank(test: Path, bank: Path) -> Path:
-    """The place of a copy of that test in the bank, a folder of such tests; its name tells it from all others.
+    """Copy the test into the bank, a folder of such tests, under a unique name. Returns the path of the copy.
 
     Raises ScenarioError if the folder cannot be written.
     """
@@ -118,7 +118,7 @@ def _text(value: object) -> str:
 
 
 def _without_defaults(scenario: Scenario) -> dict[str, object]:
-    """The fields that have another value than their default: what a reader must know."""
+    """The fields whose values differ from their defaults: those that a reader must know."""
     usual = msgspec.structs.asdict(Scenario())
     return {name: value for name, value in msgspec.structs.asdict(scenario).items() if value != usual[name]}
 

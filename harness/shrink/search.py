@@ -1,7 +1,7 @@
-"""Tries candidates in parallel and in order, and remembers what each showed.
+"""Tries candidates in parallel, in a fixed order, and remembers the result of each.
 
 The first candidate in order that shows the symptom wins, however many are tried at once, so that the result depends on
-the run alone. Each result goes to a file as it comes: after kill -9 the same search reads it and goes on.
+the run alone. Each result is written to a file at once: after kill -9 the same search reads it and goes on.
 """
 
 from collections import deque
@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 class Tried(msgspec.Struct, frozen=True):
-    """A line of the file: a candidate's key, and if it showed the symptom."""
+    """A line of the file: a candidate's key, and whether it showed the symptom."""
 
     key: str
     is_shown: bool
@@ -33,7 +33,7 @@ class Exhausted(Exception):
 class Search:
     """The smallest case so far, `case`, and the tries that led to it.
 
-    `examine` tells in another process if a case shows the symptom. `file` keeps its answers.
+    `examine` runs a case in another process, and returns True if it shows the symptom. `file` keeps the results.
     """
 
     def __init__(
@@ -47,13 +47,13 @@ class Search:
         tell: Callable[[Size, int], None],
     ) -> None:
         self.case, self.tries = case, 0
-        self.seeds = 1  # How many seeds are tried for each candidate, the latest one first.
+        self.seeds = 1  # The number of seeds tried for each candidate; the first is the case's own.
         self._pool = LocalPool(examine, jobs)
         self._most, self._tell = tries, tell
         self._known = {tried.key: tried.is_shown for tried in _read(file)}
         self._running: dict[str, Future[bool]] = {}
         self._file = file.open("ab")
-        self._file.write(b"\n")  # Ends a line that a killed process left unfinished.
+        self._file.write(b"\n")  # Complete a line that a killed process left unfinished.
 
     def __enter__(self) -> Self:
         return self
@@ -65,11 +65,14 @@ class Search:
         self._file.close()
 
     def adopt(self, candidates: Iterable[Case]) -> bool:
-        """Go on with the first of the candidates that shows the symptom; False if none does."""
+        """Make the first candidate that shows the symptom the case; False if none does."""
         return self.first(list(candidates)) is not None
 
     def first(self, options: Sequence[Case]) -> int | None:
-        """The place of the first option that shows the symptom with one of the seeds; it becomes the case."""
+        """The index of the first option that shows the symptom with one of the seeds; it becomes the case.
+
+        None if none does.
+        """
         seed = self.case.scenario.seed
         candidates = [option.with_seed(seed + more) for option in options for more in range(self.seeds)]
         ahead: deque[Future[bool] | bool] = deque()
@@ -90,7 +93,7 @@ class Search:
         return None
 
     def thin(self, items: Sequence[T], build: Callable[[tuple[T, ...]], Case]) -> tuple[T, ...]:
-        """As few of the items as `build` needs to make a case that shows the symptom: parts are left out, ever smaller.
+        """As few of the items as `build` needs to make a case with the symptom: smaller and smaller parts are left out.
 
         Source: Zeller and Hildebrandt, "Simplifying and isolating failure-inducing input", TSE 2002.
         """
@@ -125,7 +128,7 @@ class Search:
 
 
 def _read(file: Path) -> Iterable[Tried]:
-    """The tries in the file; a last line that a killed process left unfinished counts as none."""
+    """The tries in the file, without an unfinished last line, which a killed process leaves."""
     if not file.exists():
         return
     for line in file.read_bytes().splitlines():

@@ -1,4 +1,4 @@
-"""Shrinks a run: from its folder to a new run in the store, with what a person needs to understand and keep it."""
+"""Shrinks a run: from its folder to a new, small run in the store, with texts to understand it and a test to keep."""
 
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -33,10 +33,10 @@ SCRIPT_FILE = "script.txt"
 
 
 class Orders(msgspec.Struct, frozen=True, kw_only=True):
-    """The order for a shrink. `symptom` names one of the run's findings, by its symptom or anomaly; None: the first.
+    """The parameters of a shrink. `symptom` is a symptom or anomaly of one of the run's findings; None: of the first.
 
-    At most `tries` candidates are tried, `jobs` at once. In containers each runs `times` times, and counts if at least
-    `rate` of these runs show the symptom.
+    At most `tries` candidates are tried, `jobs` at once. In containers each is run `times` times, and counts if at
+    least `rate` of these runs show the symptom.
     """
 
     run: Path
@@ -49,7 +49,7 @@ class Orders(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Shrunk(msgspec.Struct, frozen=True, kw_only=True):
-    """The smallest run found: `report` is on it, `before` and `after` are the sizes. `test` is the pytest file."""
+    """The smallest run found: its `report`, and its size before and after. `test` is the pytest file."""
 
     symptom: str
     before: Size
@@ -61,9 +61,9 @@ class Shrunk(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def shrunk(orders: Orders, engine: Callable[[], Engine], tell: Callable[[Size, int], None]) -> Shrunk:
-    """Shrink the run, and store the smallest one beside it. `tell` learns the size so far and the number of tries.
+    """Shrink the run, and store the smallest one beside it. `tell` gets the size so far and the number of tries.
 
-    Raises ScenarioError if the run has no such finding, or if its operations, carried out again, do not show it.
+    Raises ScenarioError if the run has no such finding, or if repeating its operations does not show it.
     """
     run_file = read_run_file(orders.run / RUN_FILE)
     finding = _finding(orders.run, orders.symptom)
@@ -105,7 +105,7 @@ def shrunk(orders: Orders, engine: Callable[[], Engine], tell: Callable[[Size, i
 
 
 def _finding(run: Path, chosen: str | None) -> FindingRow:
-    """The finding to shrink. Raises ScenarioError if there is none of that symptom or anomaly."""
+    """The finding to shrink. Raises ScenarioError if none has that symptom or anomaly."""
     report = read_report(run)
     if report is None or not report.findings:
         raise ScenarioError(f"{run}: has no finding, and nothing to shrink; seamark check judges it again")
@@ -117,22 +117,25 @@ def _finding(run: Path, chosen: str | None) -> FindingRow:
 
 
 def _recorded(run: Path, scenario: Scenario, parameters: dict[str, int], plan: Plan) -> Case:
-    """The run as a case: what its seed drew is written down, so that another seed changes delays and choices only."""
+    """The run as a case.
+
+    The choices of its seed are written out, so that another seed changes only delays and choices of nodes.
+    """
     script = scenario.script or script_of(run, scenario.clients)
     return Case(scenario=msgspec.structs.replace(scenario, script=script, parameters=parameters), plan=plan)
 
 
 def _tries_file(run: Path, run_file: RunFile, trials: Trials) -> Path:
-    """Where the results of tries are kept: of the same code, the same symptom and the same rule only."""
+    """The file that keeps the results of tries, for this code, symptom and rule only."""
     parts = (versions(), run_file.code_sha256, trials.code.name, trials.symptom, trials.times, trials.rate)
     digest = blake2b(msgspec.msgpack.encode(parts, order="sorted"), digest_size=6).hexdigest()
     return run / f"shrink-{digest}.jsonl"
 
 
 def _stored(case: Case, orders: Orders, finding: FindingRow, engine: Callable[[], Engine]) -> tuple[Report, Path]:
-    """Carry the case out as a run of the store, and write what a person needs beside its report, a test among it."""
+    """Carry the case out as a run of the store, and write the texts and the test beside its report."""
     run, run_file = prepare(case.scenario, orders.code, orders.run.parent.parent, case.plan)
-    report = carry_out(run, orders.code, engine, is_traced=False)  # It is traced below, for the page as well.
+    report = carry_out(run, orders.code, engine, is_traced=False)  # Traced below, also for the page.
     write_atomically(run / PLAN_FILE, plan_to_json(case.plan).encode() + b"\n")
     write_atomically(run / SCRIPT_FILE, script_text(case).encode())
     shown = next((each for each in report.findings if each.symptom == finding.symptom), finding)

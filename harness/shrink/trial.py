@@ -1,4 +1,4 @@
-"""Carries out one candidate, and tells the symptoms that it shows."""
+"""Carries out one candidate, and finds the symptoms that it shows."""
 
 import gc
 from pathlib import Path
@@ -18,10 +18,10 @@ from harness.shrink.case import Case
 
 
 class Trials(msgspec.Struct, frozen=True, kw_only=True):
-    """How candidates are tried: with that code, in temporary folders beside the runs of `place`.
+    """How to try candidates: the code, `place`, a folder beside which temporary runs are made, and the rule.
 
-    Only `promise` is judged, where one is named. A candidate counts if at least `rate` of `times` runs show the
-    symptom; in simulation one run says it all.
+    Only `promise` is judged, if one is named. A candidate counts if at least `rate` of `times` runs show the symptom;
+    in the simulation one run is enough.
     """
 
     code: Code
@@ -33,7 +33,7 @@ class Trials(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def shows(trials: Trials, case: Case) -> bool:
-    """True if the candidate shows the symptom. One that cannot be carried out does not."""
+    """True if the candidate shows the symptom. One that cannot be carried out shows none."""
     least, hits = trials.times * trials.rate, 0
     for left in reversed(range(trials.times)):
         hits += trials.symptom in symptoms(case, trials.code, trials.place, trials.promise)
@@ -45,7 +45,7 @@ def shows(trials: Trials, case: Case) -> bool:
 
 
 def symptoms(case: Case, code: Code, place: Path, promise: str | None = None) -> frozenset[str]:
-    """The symptoms that a run of that case shows; none if it cannot be carried out."""
+    """The symptoms of a run of that case; none if it cannot be carried out."""
     try:
         return frozenset(finding.symptom for finding in carried_out(case, code, place, promise).findings)
     except (SeamarkError, ExceptionGroup):
@@ -53,15 +53,16 @@ def symptoms(case: Case, code: Code, place: Path, promise: str | None = None) ->
 
 
 def carried_out(case: Case, code: Code, place: Path, promise: str | None, onlooker: Onlooker | None = None) -> Report:
-    """The report on a run of that case, of which nothing is kept. A simulation runs in this process: short ones begin
-    at once, and no interpreter has to start. `onlooker` follows a simulation from inside."""
+    """The report on a run of that case, whose files are removed afterwards.
+
+    A simulation runs in this process, which saves the start of an interpreter. `onlooker` follows it from inside."""
     with temporary_folder("shrink", place) as store:
         run, run_file = prepare(case.scenario, code, store, case.plan)
-        if promise is not None:  # Checks that only others need would take most of the time.
+        if promise is not None:  # Checks for other promises would take most of the time.
             kept = tuple(each for each in run_file.promises if each.id == promise)
             write_run_file(run, msgspec.structs.replace(run_file, promises=kept))
         if case.scenario.runtime == "sim":
-            gc.freeze()  # The modules need not be looked through after each short run.
+            gc.freeze()  # Spares the garbage collector all modules after each short run.
             gc.disable()
             try:
                 record_run(run / RUN_FILE, run / JOURNAL, code, onlooker=onlooker)

@@ -1,4 +1,4 @@
-"""Behaviour under faults, cell by cell, and the promises with their evidence: baseline beside candidate."""
+"""Behaviour under faults, cell by cell, and the promises with their evidence: baseline and candidate."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -6,8 +6,8 @@ from typing import Final
 from harness.campaign.document import Sweep, SweepCell
 from harness.signoff.document import BehaviourRow, PromiseRow
 
-WORSE: Final = 1.5  # Times the baseline's, or less than its inverse where more is better.
-_LEAST_S: Final = 0.05  # Seconds: smaller changes are no news.
+WORSE: Final = 1.5  # A measure is worse at this many times the baseline's, or at the inverse if more is better.
+_LEAST_S: Final = 0.05  # Smaller changes, in seconds, do not count.
 _LEAST_SHARE: Final = 0.005
 MEASURES: Final = (
     ("recovery_s_median", "recovery, median", "s"),
@@ -21,7 +21,7 @@ MEASURES: Final = (
 
 
 def behaviour_rows(baseline: Sweep, candidate: Sweep) -> list[BehaviourRow]:
-    """The measures of the cells that both have, in the order of the candidate's."""
+    """The measures of the cells that both sweeps have, in the order of the candidate's."""
     before = {_title(cell): cell for cell in baseline.cells}
     pairs = [(before[_title(cell)], cell) for cell in candidate.cells if _title(cell) in before]
     return [row for first, second in pairs for row in _measured(first, second)]

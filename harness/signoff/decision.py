@@ -4,7 +4,7 @@
 2. INSUFFICIENT EVIDENCE, if the sweeps cannot be compared, or either of them tested too little.
 3. GO.
 
-What the baseline has as well is known, and does not hold a release back; it is in the document all the same.
+A finding that the baseline has as well is known, and does not hold a release back; it is in the document all the same.
 """
 
 from collections.abc import Iterator, Sequence
@@ -46,8 +46,8 @@ RULES: Final = {
 }
 
 
-class Asked(msgspec.Struct, frozen=True, kw_only=True):
-    """The input of a sign-off."""
+class Inputs(msgspec.Struct, frozen=True, kw_only=True):
+    """The inputs of a sign-off."""
 
     baseline: Path
     candidate: Path
@@ -55,17 +55,17 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     calibration: Path | None = None
 
 
-def sign_off(asked: Asked, today: date) -> Signoff:
-    """The sign-off of that day (UTC).
+def sign_off(inputs: Inputs, today: date) -> Signoff:
+    """The sign-off, dated `today` (UTC).
 
-    Raises ScenarioError for what is not there or cannot be signed off, HistoryError for what is damaged.
+    Raises ScenarioError for inputs that are missing or cannot be signed off, HistoryError for damaged ones.
     """
-    baseline, candidate = _sweep(asked.baseline), _sweep(asked.candidate)
-    if asked.baseline.resolve() == asked.candidate.resolve():
-        raise ScenarioError(f"{asked.candidate}: is the baseline as well; name the sweeps of two releases")
+    baseline, candidate = _sweep(inputs.baseline), _sweep(inputs.candidate)
+    if inputs.baseline.resolve() == inputs.candidate.resolve():
+        raise ScenarioError(f"{inputs.candidate}: is the baseline as well; name the sweeps of two releases")
     fingerprints = [each.fingerprint for sweep in (baseline, candidate) for each in sweep.findings]
-    waivers = read_waivers(asked.waivers, fingerprints) if asked.waivers is not None else ()
-    calibration = _calibration(asked.calibration) if asked.calibration is not None else None
+    waivers = read_waivers(inputs.waivers, fingerprints) if inputs.waivers is not None else ()
+    calibration = _calibration(inputs.calibration) if inputs.calibration is not None else None
     findings = finding_rows(baseline, candidate, waivers, today)
     exposure = exposure_rows(baseline, candidate)
     decision, reasons = decided(findings, list(shortfalls(baseline, candidate, exposure)))
@@ -76,20 +76,20 @@ def sign_off(asked: Asked, today: date) -> Signoff:
         reasons=tuple(reasons),
         signed_utc=today.isoformat(),
         seamark=version(),
-        baseline=_side(asked.baseline, baseline),
-        candidate=_side(asked.candidate, candidate),
+        baseline=_side(inputs.baseline, baseline),
+        candidate=_side(inputs.candidate, candidate),
         exposure=tuple(exposure),
         findings=tuple(findings),
         power=tuple(power_rows(calibration, candidate)),
         behaviour=tuple(behaviour_rows(baseline, candidate)),
         promises=tuple(promise_rows(baseline, candidate)),
         waivers=tuple(waiver_rows(waivers, findings, today)),
-        digests=tuple(_digests(asked)),
+        digests=tuple(_digests(inputs)),
     )
 
 
 def decided(findings: Sequence[FindingRow], short: Sequence[str]) -> tuple[Decision, list[str]]:
-    """The decision, and its reasons."""
+    """The decision, and its reasons. `short` says what was tested too little."""
     blocking = [row for row in findings if row.is_blocking]
     if blocking:
         return Decision.NO_GO, [*map(_blocked, blocking), *short]
@@ -144,14 +144,14 @@ def _side(path: Path, sweep: Sweep) -> Side:
     )
 
 
-def _digests(asked: Asked) -> Iterator[Digest]:
-    """The files that the decision rests on."""
-    for name, path in (("baseline", asked.baseline), ("candidate", asked.candidate)):
+def _digests(inputs: Inputs) -> Iterator[Digest]:
+    """The hashes of the files on which the decision rests."""
+    for name, path in (("baseline", inputs.baseline), ("candidate", inputs.candidate)):
         folder = path if path.is_dir() else path.parent
         yield _digest(name, path / SWEEP_FILE if path.is_dir() else path)
         if (folder / ROWS_FILE).is_file():
             yield _digest(f"{name}, each run", folder / ROWS_FILE)
-    for name, other in (("waivers", asked.waivers), ("calibration", asked.calibration)):
+    for name, other in (("waivers", inputs.waivers), ("calibration", inputs.calibration)):
         if other is not None:
             yield _digest(name, other)
 

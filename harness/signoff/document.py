@@ -15,7 +15,7 @@ SIGNOFF_FILE: Final = "signoff.json"
 
 
 class Decision(Enum):
-    """May this release go out? Each value is the code in signoff.json."""
+    """The decision on a release. Each value is the code in signoff.json."""
 
     GO = "go"
     NO_GO = "no-go"
@@ -23,12 +23,12 @@ class Decision(Enum):
 
     @property
     def word(self) -> str:
-        """The decision as it is shown."""
+        """The decision as readers see it."""
         return _WORDS[self]
 
     @property
     def exit_code(self) -> int:
-        """The exit code of the command; without evidence that of a vacuous run."""
+        """The exit code of the command; for insufficient evidence that of a vacuous run."""
         return _EXIT_CODES[self]
 
 
@@ -53,7 +53,7 @@ class Side(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ExposureRow(msgspec.Struct, frozen=True, kw_only=True):
-    """One measure of how much was tested, of a cluster, in both sweeps. `why` it is too little; None if it is not."""
+    """A measure of how much of a cluster each sweep tested. `why` says that it is too little; None if it is not."""
 
     cluster: str
     what: str
@@ -67,7 +67,7 @@ class FindingRow(msgspec.Struct, frozen=True, kw_only=True):
 
     `state`: new (in the candidate alone), worse (in both, and more often than chance explains), ongoing, resolved (in
     the baseline alone, whose rate the candidate would have shown), rare (in the baseline alone, and the candidate may
-    have missed it), or observed (no promise forbids it). `is_blocking`: it alone is a NO-GO. `note` says more.
+    have missed it), or observed (no promise forbids it). `is_blocking`: it alone is a NO-GO. `note` has details.
     """
 
     fingerprint: str
@@ -79,7 +79,7 @@ class FindingRow(msgspec.Struct, frozen=True, kw_only=True):
     baseline: Rate
     candidate: Rate
     is_blocking: bool
-    waiver: str | None = None  # Its owner, if a waiver counts.
+    waiver: str | None = None  # The owner of a waiver that counts.
     note: str | None = None
     command: str | None = None
     first_seen: str
@@ -88,8 +88,8 @@ class FindingRow(msgspec.Struct, frozen=True, kw_only=True):
 class PowerRow(msgspec.Struct, frozen=True, kw_only=True):
     """A planted bug, and the chance that the candidate's `runs` would have shown it.
 
-    `hits` of `drawn` runs of the calibration did. `least` takes the low end of the rate's interval. A bug that no drawn
-    run showed has neither chance.
+    `hits` of `drawn` runs of the calibration showed it. `least` is the chance at the low end of the rate's interval.
+    Both are None for a bug that no drawn run showed.
     """
 
     cluster: str
@@ -105,7 +105,7 @@ class PowerRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BehaviourRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A measure of one cell under faults; None: no run tells. `is_worse`: by more than half of the baseline's."""
+    """A measure of one cell under faults; None: no run has it. `is_worse`: by more than half of the baseline's."""
 
     cell: str
     what: str
@@ -126,11 +126,11 @@ class PromiseRow(msgspec.Struct, frozen=True, kw_only=True):
     candidate: str | None
     baseline_witnesses: int
     witnesses: int
-    runs: int  # Of the candidate's, that say something of it.
+    runs: int  # The candidate's runs with a verdict on it.
 
 
 class WaiverRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A waiver. `state`: counts, expired, or not-needed."""
+    """A waiver and its effect. `state`: counts, expired, or not-needed."""
 
     fingerprint: str
     owner: str
@@ -140,7 +140,7 @@ class WaiverRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Digest(msgspec.Struct, frozen=True, kw_only=True):
-    """A file that the decision rests on."""
+    """The hash of a file on which the decision rests."""
 
     what: str
     path: str
@@ -148,14 +148,14 @@ class Digest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Signoff(msgspec.Struct, frozen=True, kw_only=True):
-    """The decision on a release. `rule` is the one that decided, `reasons` what it rests on, the weightiest first."""
+    """The decision on a release. `rule` is the one that applied, `reasons` its grounds, the weightiest first."""
 
     schema: int = SIGNOFF_SCHEMA
     decision: str
     exit_code: int
     rule: str
     reasons: tuple[str, ...]
-    signed_utc: str  # The day.
+    signed_utc: str  # The date.
     seamark: str
     baseline: Side
     candidate: Side
@@ -169,5 +169,5 @@ class Signoff(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def to_json(signoff: Signoff) -> bytes:
-    """signoff.json as indented text: its hash is the hash of it all."""
+    """signoff.json as indented text. The document's hash is the hash of this text."""
     return msgspec.json.format(msgspec.json.encode(signoff, order="sorted"), indent=1) + b"\n"

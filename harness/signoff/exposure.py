@@ -1,4 +1,7 @@
-"""How much the two sweeps tested, and if they can be compared: the same matrix, and not much less in the candidate."""
+"""How much the two sweeps tested, and whether they can be compared.
+
+They can if they have the same matrix, and the candidate did not test much less.
+"""
 
 from collections.abc import Iterator
 from typing import Final
@@ -8,27 +11,27 @@ from harness.core.verdict import Verdict
 from harness.signoff.document import ExposureRow
 from harness.signoff.statistics import number
 
-LEAST_SHARE: Final = 0.5  # Of the baseline's exposure: with less, the candidate was not tested as the baseline was.
+LEAST_SHARE: Final = 0.5  # Of the baseline's exposure: a candidate with less was not tested like it.
 RUNS: Final = "runs that were not vacuous"
-EFFECTIVE_MIN: Final = 5  # Faults of a kind with effect, in each sweep.
+EFFECTIVE_MIN: Final = 5  # The least number of faults of a kind with an effect, in each sweep.
 TESTED: Final = (Verdict.VALID.value, Verdict.INVALID.value, Verdict.UNKNOWN.value)
 NO_VERDICT: Final = (Verdict.ERROR.value, Verdict.VACUOUS.value, Verdict.UNKNOWN.value)
 
 
 def judged_runs(sweep: Sweep, cluster: str) -> int:
-    """The runs of a cluster that were judged; those that the harness failed say nothing."""
+    """The number of a cluster's runs that were judged. Runs in which the harness failed are no evidence."""
     cells = [cell for cell in sweep.cells if cell.cluster == cluster]
     return sum(cell.runs - cell.counts.get(Verdict.ERROR.value, 0) for cell in cells)
 
 
 def exposure_rows(baseline: Sweep, candidate: Sweep) -> list[ExposureRow]:
-    """The measures of each cluster, baseline beside candidate; those that are too little say why."""
+    """The measures of each cluster in both sweeps; those that are too small say why."""
     clusters = dict.fromkeys(cell.cluster for sweep in (baseline, candidate) for cell in sweep.cells)
     return [row for cluster in clusters for row in _rows(baseline, candidate, cluster)]
 
 
 def shortfalls(baseline: Sweep, candidate: Sweep, rows: list[ExposureRow]) -> Iterator[str]:
-    """Why the two cannot be compared, or say too little: in sentences; none if all is well."""
+    """Sentences that say why the two sweeps cannot be compared, or tested too little; none if they are fine."""
     for name, sweep in (("baseline", baseline), ("candidate", candidate)):
         if sweep.verdict in NO_VERDICT:
             yield f"the {name} is {Verdict(sweep.verdict).word}: {sweep.reason}"
@@ -80,7 +83,7 @@ def _idle(kind: str, baseline: SweepFault | None, candidate: SweepFault | None) 
 
 
 def _idle_promises(baseline: Sweep, candidate: Sweep) -> Iterator[str]:
-    """Promises for which the test exists, that a sweep did not exercise."""
+    """Sentences about promises that are the purpose of a test, and that a sweep did not exercise."""
     for name, sweep in (("baseline", baseline), ("candidate", candidate)):
         for each in sweep.promises:
             if each.is_purpose and each.verdict == "not-exercised":

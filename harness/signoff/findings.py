@@ -18,7 +18,7 @@ _ORDER: Final = ("new", "worse", "ongoing", "rare", "resolved", "observed")
 
 
 def finding_rows(baseline: Sweep, candidate: Sweep, waivers: Sequence[Waiver], today: date) -> list[FindingRow]:
-    """Every finding of the two, those that block first."""
+    """Every finding of the two sweeps, those that block first."""
     before = {each.fingerprint: each for each in baseline.findings}
     after = {each.fingerprint: each for each in candidate.findings}
     owners = {each.fingerprint: each.owner for each in waivers if not each.is_expired(today)}
@@ -34,12 +34,12 @@ def finding_rows(baseline: Sweep, candidate: Sweep, waivers: Sequence[Waiver], t
 def _with_expired(row: FindingRow, waiver: Waiver | None) -> FindingRow:
     if waiver is None or not row.is_blocking:
         return row
-    told = f"the waiver of {waiver.owner} expired on {waiver.expires.isoformat()}"
-    return msgspec.structs.replace(row, note=told if row.note is None else f"{row.note}; {told}")
+    expired = f"the waiver of {waiver.owner} expired on {waiver.expires.isoformat()}"
+    return msgspec.structs.replace(row, note=expired if row.note is None else f"{row.note}; {expired}")
 
 
 def waiver_rows(waivers: Sequence[Waiver], rows: Sequence[FindingRow], today: date) -> list[WaiverRow]:
-    """The waivers, each with what it does here."""
+    """The waivers, each with its effect on these findings."""
     blocking = {row.fingerprint for row in rows if row.state in BLOCKING}
     return [
         WaiverRow(
@@ -93,12 +93,13 @@ def _state(before: Rate, after: Rate) -> str:
 
 
 def _note(state: str, before: Rate, after: Rate) -> str | None:
-    """How likely the runs of the other sweep would have shown it."""
+    """A note on the two rates, for example how likely the other sweep would have shown the finding."""
     if state == "new" and (chance := chance_to_see(after.value, before.runs)) < CONFIDENCE:
-        return f"so rare that the baseline's {before.runs:,} runs would have shown it with {percent(chance)} only"
+        likely = percent(chance)
+        return f"so rare that the baseline's {before.runs:,} runs would have shown it with a chance of only {likely}"
     if state == "rare":
         least = percent(chance_to_see(before.value, after.runs))
-        return f"at the baseline's rate {after.runs:,} runs show it with {least}: it may still be there"
+        return f"at the baseline's rate {after.runs:,} runs show it with a chance of {least}: it may still be there"
     if state == "worse":
-        return "more often than in the baseline: the intervals do not meet"
+        return "more often than in the baseline: the intervals of the rates do not overlap"
     return None

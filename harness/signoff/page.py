@@ -1,4 +1,4 @@
-"""A sign-off as one HTML file, in the look of reports, that prints on A4."""
+"""A sign-off as one HTML file, in the style of reports, that prints on A4."""
 
 from checkers.words.titles import title
 from harness.core.verdict import Verdict

@@ -8,7 +8,7 @@ from harness.signoff.statistics import chance_to_see
 
 
 def power_rows(calibration: Calibration | None, candidate: Sweep) -> list[PowerRow]:
-    """A row for each planted bug of the candidate's clusters, the most likely to be missed first."""
+    """A row for each planted bug of the candidate's clusters, those most likely to be missed first."""
     clusters = {cell.cluster for cell in candidate.cells}
     bugs = calibration.bugs if calibration is not None else ()
     rows = [_row(each, judged_runs(candidate, each.cluster)) for each in bugs if each.cluster in clusters]

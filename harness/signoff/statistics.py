@@ -6,13 +6,13 @@ import msgspec
 
 from harness.campaign.calibration.document import interval_of
 
-PER: Final = 1_000  # Rates are given for that many runs.
+PER: Final = 1_000  # Rates are given per this many runs.
 
 
 class Rate(msgspec.Struct, frozen=True, kw_only=True):
-    """`seen` of `runs` runs, with the interval of the rate at 95 %, from 0 to 1: Clopper's and Pearson's.
+    """`seen` of `runs` runs, with the 95 % interval of the rate (Clopper and Pearson), from 0 to 1.
 
-    For none seen, `high` is 3 / `runs`: the one-sided bound at 95 %, slightly rounded up.
+    If none is seen, `high` is 3 / `runs`: the one-sided bound at 95 %, slightly rounded up.
     """
 
     seen: int
@@ -22,7 +22,7 @@ class Rate(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def value(self) -> float:
-        """The share that was seen."""
+        """The share of runs that showed it."""
         return self.seen / self.runs if self.runs else 0.0
 
     @property
@@ -36,7 +36,7 @@ class Rate(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def rate(seen: int, runs: int) -> Rate:
-    """The rate with its interval. Without a run nothing is known: from 0 to 1."""
+    """The rate with its interval; without a run from 0 to 1."""
     if runs and not seen:
         return Rate(seen=0, runs=runs, low=0.0, high=min(1.0, 3 / runs))
     found = interval_of(seen, runs)
@@ -44,15 +44,15 @@ def rate(seen: int, runs: int) -> Rate:
 
 
 def chance_to_see(share: float, runs: int) -> float:
-    """The probability that at least one of the runs shows what that share of runs shows."""
+    """The probability that at least one of `runs` runs shows what each shows with probability `share`."""
     return 1.0 - (1.0 - min(max(share, 0.0), 1.0)) ** runs
 
 
 def percent(chance: float) -> str:
-    """A probability for people; never 100 % of what is not certain."""
+    """A probability for people. It is never shown as 100 %."""
     return f"{min(chance, 0.999):.1%}" if chance > 0.99 else f"{chance:.0%}"
 
 
 def number(value: float) -> str:
-    """Three digits, without needless zeros."""
+    """The number with three digits, without needless zeros."""
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"

@@ -1,4 +1,4 @@
-"""The words of a sign-off that its page, its Markdown and the terminal share."""
+"""Texts of a sign-off that its page, its Markdown and the terminal share."""
 
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
@@ -30,12 +30,12 @@ MEANINGS: Mapping[str, str] = MappingProxyType(
 
 
 def amount(value: float) -> str:
-    """A measure of exposure."""
+    """A measure of exposure as text."""
     return f"{value:,.2f}" if value != int(value) else f"{int(value):,}"
 
 
 def measured(value: float | None, unit: str) -> str:
-    """A measure of behaviour with its unit; a dash if no run tells."""
+    """A measure of behaviour with its unit; a dash if no run has it."""
     if value is None:
         return "–"
     return f"{number(value * 100)} %" if unit == "%" else f"{number(value)} {unit}".replace(" /s", "/s")
@@ -47,7 +47,7 @@ def versions(side: Side) -> str:
 
 
 def sentence_of_power(signoff: Signoff) -> Iterator[str]:
-    """For each cluster what was not found, and how rare it would have to be."""
+    """For each cluster a sentence: what was not found, and how rare it must be for that."""
     for row in signoff.exposure:
         if row.what == RUNS and row.candidate:
             below = number(min(1.0, 3 / row.candidate) * PER)

@@ -1,4 +1,4 @@
-"""Waivers: findings that somebody has taken upon himself, for a time, in a TOML file."""
+"""Waivers in a TOML file: findings for which a person takes responsibility, until a date."""
 
 import tomllib
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ _EXAMPLE: Final = "expires = 2026-12-31"
 
 
 class Waiver(msgspec.Struct, frozen=True, kw_only=True):
-    """A waiver for the findings of one fingerprint. It counts up to the end of the day `expires` (UTC)."""
+    """A waiver for the findings with one fingerprint. It counts until the end of the day `expires` (UTC)."""
 
     fingerprint: str
     owner: str
@@ -24,7 +24,7 @@ class Waiver(msgspec.Struct, frozen=True, kw_only=True):
     expires: date
 
     def is_expired(self, today: date) -> bool:
-        """True from the day after."""
+        """True from the day after `expires` on."""
         return today > self.expires
 
 

@@ -1,1 +1,1 @@
-"""Runs as tests of a user's own suite: the plugin of pytest, and what a failure says."""
+"""Runs as tests in a user's own test suite: the pytest plugin, and the messages of failures."""

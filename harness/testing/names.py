@@ -1,4 +1,4 @@
-"""What the plugin of pytest and `seamark.test` agree on."""
+"""Names that the pytest plugin and `seamark.test` share."""
 
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -8,7 +8,7 @@ FIXTURE: Final = "seamark_order"
 
 
 class Order(NamedTuple):
-    """The run that a test is to make: its seed, and where it is kept if it fails."""
+    """The run that a test must make: its seed, and the store that keeps it if it fails."""
 
     seed: int
     store: Path

@@ -1,6 +1,6 @@
-"""The plugin of pytest: one test for each seed of a function that `seamark.test` marks.
+"""The pytest plugin: one test for each seed of a function that `seamark.test` marks.
 
-Every session of an environment with Seamark loads this file, so it imports nothing heavy.
+Every pytest session in an environment with Seamark loads this file, so it imports nothing heavy.
 """
 
 from pathlib import Path
@@ -12,7 +12,7 @@ from harness.testing.names import FIXTURE, MARK, Order
 
 
 class Tested(Protocol):
-    """What `seamark.test` leaves on a function."""
+    """The attribute that `seamark.test` sets on a function."""
 
     seed: int
     count: int
@@ -41,5 +41,5 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture
 def seamark_order(request: pytest.FixtureRequest) -> Order:
-    """The run that this test is to make. Only a function marked with @seamark.test has one."""
+    """The run that this test must make. Only a function marked with @seamark.test has one."""
     return Order(request.param, Path(request.config.getoption("--seamark-store")))

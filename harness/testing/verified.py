@@ -1,4 +1,4 @@
-"""A run as a test: green ones leave nothing behind, others are kept, and say how to repeat them."""
+"""A run as a test: a green one leaves nothing behind, any other is kept, and its failure says how to repeat it."""
 
 from pathlib import Path
 from textwrap import shorten
@@ -19,13 +19,15 @@ from harness.scenario.consent import Code
 from harness.scenario.scenario import Scenario
 from nemesis.plan import Plan
 
-SHOWN = 5  # Symptoms that a failure quotes,
-WIDTH = 300  # each by so much of a sentence: the page has all.
+SHOWN = 5  # A failure quotes this many symptoms,
+WIDTH = 300  # each with this many characters of its sentence; the page has all.
 Vacuous = Literal["fail", "skip"]
 
 
 def judged(scenario: Scenario, code: Code, store: Path, plan: Plan | None = None) -> Report:
-    """The report on one run. It is kept in the store, as `run` says, unless every promise was witnessed and held.
+    """The report on one run.
+
+    Unless every promise was witnessed and held, the run is kept in the store; `run` is its folder.
 
     Raises ScenarioError if it cannot be carried out.
     """
@@ -38,7 +40,7 @@ def judged(scenario: Scenario, code: Code, store: Path, plan: Plan | None = None
 
 
 def failure(report: Report) -> str:
-    """Why the run is no pass, with the one command that repeats it."""
+    """The reason why the run is no pass, with the command that repeats it."""
     lines = [f"{Verdict(report.verdict).word}  {report.reason}"]
     first = {each.symptom: each for each in reversed(report.findings) if each.promise}
     shown = sorted(first.values(), key=report.findings.index)[:SHOWN]

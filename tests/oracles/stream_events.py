@@ -101,7 +101,7 @@ def duplicates(oracle: Oracle) -> dict[int, int]:
         own = [s for s in same if oracle.session(oracle.log[s]) == oracle.session(event)]
         other = [s for s in same if _joint(oracle, oracle.log[s]) == _joint(oracle, event)]
         before = own or other
-        if before and not _is_asked(oracle, t, own[-1] if own else -1):
+        if before and not _is_requested(oracle, t, own[-1] if own else -1):
             result[t] = before[-1]
     return result
 
@@ -134,7 +134,7 @@ def _joint(oracle: Oracle, event: Event) -> Identity:
     return (event.subscriber,) if is_joint else oracle.session(event)
 
 
-def _is_asked(oracle: Oracle, time: int, previous: int) -> bool:
+def _is_requested(oracle: Oracle, time: int, previous: int) -> bool:
     """Did the session open below that row's position, behind the row `previous`?"""
     event = oracle.log[time]
     asked = None
@@ -159,7 +159,7 @@ def confirmed_again(oracle: Oracle) -> dict[int, int]:
             if s < t
         )
         begins = oracle.log[own[0]].kind == OPEN
-        if before and is_first and begins and _is_confirmed(oracle, t, own[0]) and not _is_asked(oracle, t, -1):
+        if before and is_first and begins and _is_confirmed(oracle, t, own[0]) and not _is_requested(oracle, t, -1):
             result[t] = before[-1]
     return result
 

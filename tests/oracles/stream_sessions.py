@@ -208,8 +208,8 @@ def tails(oracle: Oracle, settled_seq: int, healed_seq: int) -> tuple[set[tuple[
     missing = [(oracle.log[m].subscriber, id(w)) for (_, w), m in oracle.missing().items()]
     for last in _live(oracle):
         for w in oracle.owed:
-            is_asked = is_settled or (w.outcome == OK and w.complete_seq < settled_seq)
-            if not is_asked or not oracle.covers(last, w.key, w.span, len(oracle.log), w.position):
+            is_due = is_settled or (w.outcome == OK and w.complete_seq < settled_seq)
+            if not is_due or not oracle.covers(last, w.key, w.span, len(oracle.log), w.position):
                 continue
             if w.outcome == OK and w.invoke_seq > healed_seq:
                 witnesses.add(last.subscriber)

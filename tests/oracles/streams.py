@@ -201,7 +201,7 @@ class Oracle:
         for m in self.used:
             mark = self.log[m]
             for w in self.owed:
-                if not self.closes(mark.position, w.position) or not self._is_asked(mark, m, w):
+                if not self.closes(mark.position, w.position) or not self._is_required(mark, m, w):
                     continue
                 if self.arrival(w, mark, self.scope) == NEVER and not self.superseded(
                     w, mark, self.scope, mark.position, NEVER
@@ -209,7 +209,7 @@ class Oracle:
                     result.setdefault((self.scope(mark), w), m)
         return result
 
-    def _is_asked(self, mark: Event, time: int, w: Write) -> bool:
+    def _is_required(self, mark: Event, time: int, w: Write) -> bool:
         return self.speaks(mark, w.span) and self.covers(mark, w.key, w.span, time, w.position)
 
     def torn(self) -> dict[tuple[Identity, int | Identity], int]:
@@ -233,7 +233,7 @@ class Oracle:
         return (unit, w.span) if self.contract.unit_scope == "partition" else unit
 
     def _is_torn(self, mark: Event, time: int, unit: list[Write]) -> bool:
-        live = [w for w in unit if self._is_asked(mark, time, w)]
+        live = [w for w in unit if self._is_required(mark, time, w)]
         if mark.kind == COMMIT:
             missing = [w for w in live if self.arrival(w, mark, self.session) > time]
             missing = [w for w in missing if not self.superseded(w, mark, self.session, NEVER - 1, time)]
@@ -306,7 +306,7 @@ class Oracle:
         for lane in self.lanes():
             for unit in units.values():
                 top = max(w.position for w in unit)
-                live = [w for w in unit if self._is_asked(self.log[lane[-1]], lane[-1], w)]
+                live = [w for w in unit if self._is_required(self.log[lane[-1]], lane[-1], w)]
                 if len(live) > 1:
                     result.update(m for w in live for m in self.newly(lane, w, top))
         return len(result)
@@ -314,4 +314,4 @@ class Oracle:
     def newly(self, lane: list[int], w: Write, position: int) -> list[int]:
         """The first watermark of the lane that closes that position and covers that write, if there is one."""
         marks = [m for m in lane if self.closes(self.log[m].position, position)]
-        return [m for m in marks if self._is_asked(self.log[m], m, w)][:1]
+        return [m for m in marks if self._is_required(self.log[m], m, w)][:1]

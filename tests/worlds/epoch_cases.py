@@ -30,7 +30,7 @@ class Story:
 
     def begin(self, text: str) -> int:
         """Invoke a transaction; returns its index."""
-        asked = tuple(_mop(word, is_asked=True) for word in text.split())
+        asked = tuple(_mop(word, is_invoked=True) for word in text.split())
         self._asked.append(asked)
         index = len(self._asked) - 1
         self._tell(Invoke(index, self._now, self._now, index, "txn", None, asked))
@@ -40,7 +40,7 @@ class Story:
         self, index: int, text: str | None, at: Epoch | None, outcome: Outcome = "ok", commit: Epoch | None = None
     ) -> None:
         """Answer it, with that epoch; it wrote if it appended, or as `commit` says."""
-        done = None if text is None else tuple(_mop(word, is_asked=False) for word in text.split())
+        done = None if text is None else tuple(_mop(word, is_invoked=False) for word in text.split())
         is_writer = any(mop.f == "append" for mop in self._asked[index]) and outcome == "ok"
         number = None if at is None else epoch(at)
         committed = epoch(commit) if commit is not None else number if is_writer else None
@@ -88,11 +88,11 @@ class Story:
         self.records.append(record)
 
 
-def _mop(word: str, *, is_asked: bool) -> MicroOp:
+def _mop(word: str, *, is_invoked: bool) -> MicroOp:
     key = ord(word[1])
     if word[0] == "a":
         return MicroOp("append", key, int(word[2:]))
-    seen: Json = None if is_asked or word[2:] == "?" else [int(digit) for digit in word[2:]]
+    seen: Json = None if is_invoked or word[2:] == "?" else [int(digit) for digit in word[2:]]
     return MicroOp("r", key, seen, None, "shared" if word[0] == "R" else None)
 
 

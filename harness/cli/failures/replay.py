@@ -19,7 +19,7 @@ from harness.judging.engines import EngineName, EngineStart
 from harness.record.store import RUN_FILE, RunFile, find_run, read_run_file
 from harness.report.screen import plain
 from harness.run.anew import Changes, anew, is_of, outcome
-from harness.run.live import told
+from harness.run.live import activity
 from harness.run.replay import TRACE_PAGE, Difference, Repetition, repeat, show_trace
 from harness.run.single import difference, judge_run, show_again
 from harness.scenario.consent import Code, consented
@@ -74,7 +74,7 @@ def replay(  # noqa: PLR0913, PLR0917  Each argument is an option of the command
     screen = standard_error() if as_json else Console(highlight=False)
     with EngineStart(engine) as start:
         with watched(is_shown=not quiet) as watcher:
-            told(watcher)("repeating the run")
+            activity(watcher)("repeating the run")
             repetition = repeat(folder, code, trace=moments)
         if not quiet:
             _show(screen, folder, repetition)
@@ -83,7 +83,7 @@ def replay(  # noqa: PLR0913, PLR0917  Each argument is an option of the command
             screen.print(plain(f"trace  {folder / TRACE_PAGE}  {shown}"), soft_wrap=True)
             show_again(folder)
         with watched(is_shown=not quiet) as watcher:
-            report = judge_run(folder, start.engine, tell=told(watcher))
+            report = judge_run(folder, start.engine, tell=activity(watcher))
         failure = difference(repetition)
         if failure is not None:  # This outranks even a finding: the question was if the run repeats.
             error = Verdict.ERROR

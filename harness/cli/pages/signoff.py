@@ -13,7 +13,7 @@ from harness.core.errors import ScenarioError
 from harness.record.store import write_atomically
 from harness.report.screen import plain
 from harness.run.single import encoded
-from harness.signoff.decision import Asked, sign_off
+from harness.signoff.decision import Inputs, sign_off
 from harness.signoff.document import SIGNOFF_FILE, Decision, Signoff, to_json
 from harness.signoff.markdown import signoff_markdown
 from harness.signoff.page import signoff_page
@@ -40,8 +40,8 @@ def signoff(
 
     Exits with 0 for GO, 1 for NO-GO and 3 for INSUFFICIENT EVIDENCE.
     """
-    asked = Asked(baseline=baseline, candidate=candidate, waivers=waivers, calibration=calibration)
-    decided = sign_off(asked, datetime.now(UTC).date())
+    inputs = Inputs(baseline=baseline, candidate=candidate, waivers=waivers, calibration=calibration)
+    decided = sign_off(inputs, datetime.now(UTC).date())
     document = to_json(decided)
     digest = sha256(document).hexdigest()
     _write(

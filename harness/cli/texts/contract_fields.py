@@ -11,11 +11,11 @@ import msgspec
 
 
 class Words(msgspec.Struct, frozen=True):
-    """The subject of a field, and the meaning of each of its values. `is_asked`: some check reads it."""
+    """The subject of a field, and the meaning of each of its values. `is_checked`: some check reads it."""
 
     about: str
     values: Mapping[str, str] = {}
-    is_asked: bool = True
+    is_checked: bool = True
 
 
 def _yes_or_no(yes: str, no: str) -> Mapping[str, str]:
@@ -65,7 +65,7 @@ CONTRACT: Final[Mapping[str, Words]] = MappingProxyType(
         "delivery": Words(
             "How often does an event come?",
             {
-                "exactly-once": "Once; a second time only if the session asked for that by where it opened.",
+                "exactly-once": "Once; a second time only if the session requested that by where it opened.",
                 "at-least-once": "Once or more; the field replay says when it may come again.",
                 "at-most-once": "Once or never; a second time only as with exactly-once.",
             },

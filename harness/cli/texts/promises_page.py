@@ -116,7 +116,7 @@ def _stream(contract: StreamContract | None) -> list[str]:
     rows = []
     for name, words in CONTRACT.items():
         value = _shown(getattr(contract, name))
-        if words.is_asked and not (name == "replay" and contract.delivery != "at-least-once"):
+        if words.is_checked and not (name == "replay" and contract.delivery != "at-least-once"):
             rows.append((code(name), _prose(words.about), code(value), _prose(words.values.get(value, ""))))
     return ["### How its stream is to be read", "", *table(("field", "asks", "answer", "meaning"), rows), ""]
 
@@ -165,8 +165,8 @@ def _field(name: str, words: Words) -> tuple[str, str, str]:
     answers = [f"{code(value)}: {_prose(text)}" for value, text in words.values.items()]
     if not default.required:
         answers.append(f"Default: {code(_shown(default.default))}.")
-    asked = "" if words.is_asked else " *Kept with the run; no check asks it yet.*"
-    return code(name), _prose(words.about) + asked, "<br>".join(answers)
+    note = "" if words.is_checked else " *Kept with the run; no check uses it yet.*"
+    return code(name), _prose(words.about) + note, "<br>".join(answers)
 
 
 def _bound_fields() -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""The workloads, by name: the operations for a system, and the checkers that can judge the answers."""
+"""The workloads, by name: the operations for a system, and the checkers that can judge their results."""
 
 from collections.abc import Callable, Mapping
 from functools import partial

@@ -11,7 +11,7 @@ from harness.scenario.workloads.grouped import Design, Turn, promise
 ACCOUNTS = 5
 LIFE = 120
 READ_PERCENT = 40
-DISORDERLY = 10  # One in this many transfers takes its accounts from the higher to the lower.
+DISORDERLY = 10  # One in this many transfers takes the higher of its two accounts first.
 
 
 def bank(turn: Turn) -> tuple[MicroOp, ...]:

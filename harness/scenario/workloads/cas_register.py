@@ -23,7 +23,7 @@ NAME = "cas-register"
 CHECK = "linearizability"
 LIFE = 40  # Operations on each register, on average.
 VALUES = 5
-TXN_PERCENT, READ_PERCENT, WRITE_PERCENT = 12, 34, 26  # The rest is cas.
+TXN_PERCENT, READ_PERCENT, WRITE_PERCENT = 12, 34, 26  # All other operations are cas.
 PROMISE = Promise(
     id="CAS-REGISTER",
     text="Each register is linearizable: one order of its operations explains every answer.",
@@ -79,7 +79,7 @@ class Operations(msgspec.Struct, frozen=True):
 
 
 class FinalReads(msgspec.Struct, frozen=True):
-    """Reads of all keys that `load` would use if it were never late."""
+    """Reads of all keys that `load` uses if it is never late."""
 
     load: Generator
     size: int

@@ -1,7 +1,7 @@
 """Loads over groups of keys, each replaced by the next: the common form of the simple workloads.
 
 Operation number n uses group n // life, whose keys are new. So lists stay short, each group has its own small history,
-and final reads show the final state of each. Each operation is drawn; nothing depends on the system's answers. If a
+and final reads show the final state of each. Each operation is drawn; none depends on the system's answers. If a
 workload's transactions write a single row, some additional ones write two keys of their own: only these test promises
 about whole transactions.
 """
@@ -28,18 +28,18 @@ PAIR = 2
 
 
 class Turn(NamedTuple):
-    """The inputs of one operation. `place` counts the operations of its group; each draw is below its bound."""
+    """The inputs of one operation. `place` counts the operations of its group."""
 
     number: int
     group: int
     place: int
     keys: tuple[int, ...]
-    percent: int  # Below 100.
-    picks: tuple[int, ...]  # Each below the number of keys.
+    percent: int  # A drawn number below 100.
+    picks: tuple[int, ...]  # Drawn numbers below the number of keys.
     locking: Locking
 
     def reads(self, keys: tuple[int, ...], written: tuple[int, ...] = ()) -> tuple[MicroOp, ...]:
-        """Reads of those keys. Under lock, a key that is also written gets the exclusive lock at once."""
+        """Reads of those keys. Under locks, a key in `written` is locked exclusively at once."""
         if self.locking == "none":
             return tuple(MicroOp("r", key) for key in keys)
         return tuple(MicroOp("r", key, lock="exclusive" if key in written else "shared") for key in keys)
@@ -65,7 +65,7 @@ class Design(NamedTuple):
 
 
 def grouped(name: str, design: Design, locking: Locking, options: WorkloadOptions) -> Workload:
-    """The workload as an open loop of `rate_per_s`; at the end each group is read whole until that succeeds."""
+    """The workload as an open loop of `rate_per_s`. At the end each group is read whole until that succeeds."""
     source = Groups(design, locking, Dice.named(options.seed, f"workload-{design.check}"))
     paced = Stagger(source, options.mean_gap_ns, Dice.named(options.seed, "workload-times"))
     load = TimeLimit(paced, options.duration_ns)
@@ -80,7 +80,7 @@ def grouped(name: str, design: Design, locking: Locking, options: WorkloadOption
 
 
 def promise(design: str, number: int, text: str, *forbids: str, check: str | None = None) -> Promise:
-    """The promise that a workload implies for any system that offers it."""
+    """A promise that a workload implies for any system that offers it."""
     source = f"harness/scenario/workloads/{design.replace('-', '_')}.py"
     return Promise(id=f"{design.upper()}-{number}", text=text, source=source, forbids=forbids, check=check or design)
 
@@ -121,7 +121,7 @@ class Groups(msgspec.Struct, frozen=True):
 
 
 class FinalReads(msgspec.Struct, frozen=True):
-    """Reads of all keys that `load` would use if it were never late: those of a group at once, then its pair."""
+    """Reads of all keys that `load` uses if it is never late: those of a group at once, then its pair."""
 
     load: Generator
     design: Design

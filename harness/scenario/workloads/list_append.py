@@ -4,7 +4,7 @@ Every element is appended once, so a list that was read shows which appends came
 are replaced by new ones after a drawn number of appends, which keeps lists short; a few keys get most of the traffic,
 so that transactions conflict. Many transactions read one key and append to two others: such a dependency shows at once
 when half of a transaction, or its past, is lost. `populations` defines the kinds of transactions; they share the keys.
- Source: Kingsbury and Alvaro, "Elle", VLDB 2020, section 3.
+Source: Kingsbury and Alvaro, "Elle", VLDB 2020, section 3.
 """
 
 from bisect import bisect_right
@@ -25,7 +25,7 @@ from harness.scenario.workloads.populations import ORDERLY, Drawn, Mix, Populati
 
 
 def list_append(name: str, mix: Mix, options: WorkloadOptions, *, is_single: bool = False) -> Workload:
-    """List-append at an open loop of `rate_per_s`; at the end each key that was planned is read until that succeeds."""
+    """List-append at an open loop of `rate_per_s`. At the end each planned key is read until that succeeds."""
     assert sum(percent for percent, _ in mix) == 100, name
     source = Transactions(
         mix=mix,
@@ -110,7 +110,7 @@ class Transactions(msgspec.Struct, frozen=True):
         return self.mix[-1][1]
 
     def _with_room(self, steps: list[Step], limits: list[int]) -> tuple[list[Slot], int]:
-        """The slots, with a new key where the transaction would exceed a key's last element; and the next key.
+        """The slots, with a new key where the transaction would append beyond a key's last element; and the next key.
 
         So a transaction that appends to a place twice appends to one key twice.
         """
@@ -134,7 +134,7 @@ class Transactions(msgspec.Struct, frozen=True):
 
 
 class FinalReads(msgspec.Struct, frozen=True):
-    """Reads of every key that `load` would use if it were never late; keys never reached are read as empty.
+    """Reads of every key that `load` uses if it is never late; keys that it did not reach are read as empty.
 
     The load's operations do not depend on events, so they can be computed again. This is done once, at the first read,
     and takes about 10 microseconds for each operation.
@@ -153,7 +153,7 @@ class FinalReads(msgspec.Struct, frozen=True):
 
 
 def planned_key_count(load: Generator) -> int:
-    """The number of keys that a list-append load uses, if a thread is always free: the keys are 0, 1, ... below it."""
+    """The number of keys that a list-append load uses if a thread is always free. The keys are 0, 1, 2, ..."""
     idle = Context(time_ns=0, free=(0,), processes=(0,))
     highest = -1
     answer = load.op(idle)

@@ -9,7 +9,7 @@ from harness.scenario.workloads.grouped import Design, Turn, promise
 
 KEYS = 3
 LIFE = 16
-FIRST_WRITE = 4  # Every second operation from here on writes the next key, while there are any.
+FIRST_WRITE = 4  # From this operation on every second one writes the next key, while there are any.
 
 
 def long_fork(turn: Turn) -> tuple[MicroOp, ...]:

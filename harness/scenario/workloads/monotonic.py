@@ -1,4 +1,4 @@
-"""Monotonic: few appends, and many reads, so that each process reads the same list repeatedly."""
+"""Monotonic: few appends and many reads, so that each process reads the same list repeatedly."""
 
 from harness.core.record import MicroOp
 from harness.scenario.workloads.grouped import Design, Turn, promise

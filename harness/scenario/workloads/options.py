@@ -9,7 +9,7 @@ SECOND = 1_000_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkloadOptions:
-    """The options of a workload: rate, time and number of keys. A workload reads those that concern it."""
+    """The options of a workload: rate, time and number of keys. A workload uses those that concern it."""
 
     seed: int
     rate_per_s: float  # Operations due per second, over all threads.
@@ -17,7 +17,7 @@ class WorkloadOptions:
     threads: int
     key_count: int = 8  # Keys in use at one time.
     max_txn_length: int = 4  # Micro-operations of one transaction.
-    max_appends_per_key: int = 48  # After at least a quarter of that, a key is replaced by a new one.
+    max_appends_per_key: int = 48  # A key is replaced after this many appends, or after a quarter of that.
 
     def __post_init__(self) -> None:
         require(0 < self.rate_per_s <= SECOND, f"rate_per_s is {self.rate_per_s}: it must be above 0", self)

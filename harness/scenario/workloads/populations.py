@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 
 DEPENDENT_PERCENT = 35  # Transactions that read one key and append to up to two others.
 READ_ONLY_PERCENT = 15
-WIDE_MIN, WIDE_MAX = 6, 8  # Keys of a wide transaction, if that many are in use.
+WIDE_MIN, WIDE_MAX = 6, 8  # The number of keys of a wide transaction, if that many are in use.
 ORDERLY = 10
 HOT = 0  # The place that gets most of the traffic anyway.
 
@@ -27,7 +27,7 @@ class Drawn(NamedTuple):
     """The numbers drawn for one transaction, and the current keys of the places."""
 
     percent: int  # Below 100.
-    length: int  # From 1 up to the longest transaction.
+    length: int  # From 1 to the length of the longest transaction.
     longest: int
     places: Sequence[int]  # By Zipf's law.
     coins: Sequence[int]  # 0 or 1, one for each place.
@@ -35,11 +35,11 @@ class Drawn(NamedTuple):
 
 
 class Population(NamedTuple):
-    """A kind of transaction. `lock` is the lock mode of its reads: None for systems without a choice.
+    """A kind of transaction. `lock` is the lock mode of its reads; None for systems without a choice.
 
     "locked" locks each key that it reads: exclusively if it appends to it as well, else shared. `places` is the least
-    number that it needs, whatever the longest transaction is. `is_orderly`: takes its keys in ascending order, except
-    for one transaction in ORDERLY, so that deadlocks occur without stopping everything until locks time out.
+    number that it needs, whatever the longest transaction is. With `is_orderly` it takes its keys in ascending order,
+    except for one transaction in ORDERLY, so that deadlocks occur without stopping everything until locks time out.
     """
 
     steps: Callable[[Drawn], list[Step]]
@@ -68,7 +68,7 @@ def mixed(drawn: Drawn) -> list[Step]:
 def two_keys(drawn: Drawn) -> list[Step]:
     """Appends to two keys of different parity, without a read.
 
-    Systems that distribute keys by number hold such a pair at different nodes, so that transactions of different
+    Systems that distribute keys by number have such a pair on different nodes, so that transactions of different
     coordinators follow each other from node to node.
     """
     first, second = different(list(drawn.places[:2]), len(drawn.keys))
@@ -80,7 +80,7 @@ def two_keys(drawn: Drawn) -> list[Step]:
 
 
 def counter(_: Drawn) -> list[Step]:
-    """A read of the busiest key and an append to it: as a counter, it loses an update unless locks exclude it."""
+    """A read of the busiest key and an append to it. As a counter, it loses an update unless locks exclude that."""
     return [Step(HOT, False), Step(HOT, True)]
 
 
@@ -112,7 +112,7 @@ NDB_MIX: Mix = (
 
 
 def different(places: list[int], count: int) -> list[int]:
-    """The same places below `count`, each repeated one moved up to the next free place, if there is one."""
+    """The places below `count`; each repeated one is replaced by the next free place, if there is one."""
     chosen: list[int] = []
     for place in places:
         free = ((place + step) % count for step in range(count))

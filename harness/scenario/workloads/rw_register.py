@@ -21,13 +21,13 @@ NAME = "rw-register"
 
 
 def rw_register(options: WorkloadOptions) -> Workload:
-    """The rw-register workload, an open loop of `rate_per_s`; at the end each register is read until that succeeds."""
+    """The rw-register workload, an open loop of `rate_per_s`. At the end each register is read until that succeeds."""
     lists = list_append(NAME, LIST_APPEND, options)
     return msgspec.structs.replace(lists, load=OnRegisters(lists.load), final=OnRegisters(lists.final), checks=(NAME,))
 
 
 class OnRegisters(msgspec.Struct, frozen=True):
-    """The operations of `child`, which use lists, on registers."""
+    """The operations of `child`, which are about lists, turned into operations on registers."""
 
     child: Generator
 

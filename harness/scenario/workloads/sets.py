@@ -8,7 +8,7 @@ ADD_PERCENT = 55
 
 
 def sets(turn: Turn) -> tuple[MicroOp, ...]:
-    """An add, or a read. Each is a single step, so reads need no lock to be consistent."""
+    """An add, or a read. Each is a single step, so reads are consistent without locks."""
     if turn.percent < ADD_PERCENT:
         return (MicroOp("append", turn.keys[0], turn.number),)
     return (MicroOp("r", turn.keys[0]),)

@@ -1,9 +1,9 @@
 """Wide writes: transactions that write many keys at once, beside short ones on the same keys and on others.
 
-Where a wide transaction takes long, it is open while others come and go: what it holds back, and what passes it by,
-shows in their answers and in change streams. `large-vs-tick` mixes them with short writers, `stale-reads` with reads of
-the past as well, `restores` with restores and flashbacks; in `pusher` readers follow each other so closely that some
-meet it at every moment of its life.
+A wide transaction that takes long is open while others come and go. Whether it delays them, or they overtake it, shows
+in their results and in change streams. `large-vs-tick` mixes wide transactions with short writers, `stale-reads` with
+reads of the past as well, `restores` with restores and flashbacks; in `pusher` readers follow each other so closely
+that some meet it at every moment of its life.
 """
 
 import msgspec
@@ -16,19 +16,19 @@ from harness.core.seams import Invocation, Workload
 from harness.scenario.workloads.grouped import Design, FinalReads, Groups, Turn, grouped
 from harness.scenario.workloads.options import WorkloadOptions
 
-WIDE = 8  # Keys of a wide transaction.
-SMALL = 4  # Keys that only short transactions use.
+WIDE = 8  # The number of keys of a wide transaction.
+SMALL = 4  # The number of keys that only short transactions use.
 LIFE = 24
-OVERLAP_PERCENT, READ_PERCENT = 20, 30  # Short transactions on a wide transaction's keys, and reads of some.
+OVERLAP_PERCENT, READ_PERCENT = 20, 30  # The share of short transactions on a wide one's keys, and that of reads.
 PUSHED = 5
 STALE_PERCENT = 40
-AGE_MS = (20, 400)  # How old the states are that stale reads ask for.
+AGE_MS = (20, 400)  # The least and greatest age of the states that stale reads request.
 PUSHED_LIFE = 12
-RESTORES = ("restore", "flashback")  # To the latest time that the system allows.
+RESTORES = ("restore", "flashback")  # Both go to the latest time that the system allows.
 
 
 def large_vs_tick(turn: Turn) -> tuple[MicroOp, ...]:
-    """First the wide transaction of the group, then short ones."""
+    """The wide transaction as the first one of the group, then short ones."""
     wide, small = turn.keys[:WIDE], turn.keys[WIDE:]
     if turn.place == 0:
         return tuple(MicroOp("append", key, turn.number) for key in wide)
@@ -41,7 +41,7 @@ def large_vs_tick(turn: Turn) -> tuple[MicroOp, ...]:
 
 
 def pusher(turn: Turn) -> tuple[MicroOp, ...]:
-    """First the wide transaction of the group, then reads of one or two of its keys."""
+    """The wide transaction as the first one of the group, then reads of one or two of its keys."""
     if turn.place == 0:
         return tuple(MicroOp("append", key, turn.number) for key in turn.keys)
     return turn.reads(turn.keys[turn.picks[0] % PUSHED :][: 1 + turn.percent % 2])
@@ -52,14 +52,14 @@ PUSHER = Design(check="pusher", size=PUSHED, life=PUSHED_LIFE, mops=pusher, prom
 
 
 def wide_writes(name: str, design: Design, options: WorkloadOptions) -> Workload:
-    """That load. What it shows is for the checks of transactions and streams: it has none of its own."""
+    """The workload of that design. It has no check of its own: those of transactions and streams judge it."""
     return msgspec.structs.replace(grouped(name, design, "none", options), checks=("list-append",))
 
 
 class WithStaleReads(msgspec.Struct, frozen=True):
-    """The operations of `source`, and among them stale reads: two keys of a wide transaction, and an age in ms.
+    """The operations of `source`, mixed with stale reads: of two keys of a wide transaction, with an age in ms.
 
-    With `kinds`, those operations instead, of the keys alone.
+    With `kinds` these kinds of operations are mixed in instead, without an age.
     """
 
     source: Groups
@@ -72,23 +72,23 @@ class WithStaleReads(msgspec.Struct, frozen=True):
         (percent, place, age_ms), dice = self.dice.each_below((100, WIDE, AGE_MS[1] - AGE_MS[0]))
         if percent >= STALE_PERCENT:
             answer = self.source.op(context)
-            assert answer is not None  # It never ends.
+            assert answer is not None  # `source` never ends.
             assert isinstance(answer[1], Groups)
             return answer[0], WithStaleReads(answer[1], dice, self.kinds)
-        group = max(0, self.source.number // LIFE - place % 2)  # The present one, or the one before.
+        group = max(0, self.source.number // LIFE - place % 2)  # The present group, or the one before.
         first = group * LARGE_VS_TICK.span
         keys: list[Json] = [first + place, first + (place + 3) % WIDE]
-        asked = Invocation(f="stale-read", value=[keys, AGE_MS[0] + age_ms])
+        invocation = Invocation(f="stale-read", value=[keys, AGE_MS[0] + age_ms])
         if self.kinds:
-            asked = Invocation(f=self.kinds[percent % len(self.kinds)], value=[keys])
-        return planned(context, asked), WithStaleReads(self.source, dice, self.kinds)
+            invocation = Invocation(f=self.kinds[percent % len(self.kinds)], value=[keys])
+        return planned(context, invocation), WithStaleReads(self.source, dice, self.kinds)
 
     def update(self, context: Context, event: Event) -> Generator:
         return self
 
 
 def stale_reads(name: str, kinds: tuple[str, ...], options: WorkloadOptions) -> Workload:
-    """The load of large-vs-tick with stale reads, or with operations of these kinds."""
+    """The load of large-vs-tick with stale reads, or with operations of those kinds."""
     groups = Groups(LARGE_VS_TICK, "none", Dice.named(options.seed, "workload-large-vs-tick"))
     source = WithStaleReads(groups, Dice.named(options.seed, "workload-stale-reads"), kinds)
     paced = Stagger(source, options.mean_gap_ns, Dice.named(options.seed, "workload-times"))

@@ -8,7 +8,7 @@ import pytest
 
 from harness.campaign.document import Sweep, SweepFinding
 from harness.core.errors import HistoryError, ScenarioError
-from harness.signoff.decision import Asked, sign_off
+from harness.signoff.decision import Inputs, sign_off
 from harness.signoff.document import Signoff, to_json
 from tests.unit.signoff.sweeps import TORN, cell, fault, finding, promise, stored, sweep
 
@@ -20,7 +20,7 @@ def signed(folder: Path, baseline: Sweep, candidate: Sweep, waivers: str | None 
     path = folder / "waivers.toml"
     if waivers is not None:
         path.write_text(waivers, encoding="utf-8")
-    return sign_off(Asked(baseline=before, candidate=after, waivers=path if waivers is not None else None), TODAY)
+    return sign_off(Inputs(baseline=before, candidate=after, waivers=path if waivers is not None else None), TODAY)
 
 
 def waiver(fingerprint: str = TORN, expires: str = "2026-11-23", **changed: str) -> str:
@@ -141,7 +141,7 @@ def test_all_that_it_rests_on_has_a_digest_and_the_same_input_gives_the_same_byt
     found = signed(tmp_path, sweep(), sweep(finding()), waiver())
     names = [each.what for each in found.digests]
     assert names == ["baseline", "baseline, each run", "candidate", "candidate, each run", "waivers"]
-    asked = Asked(baseline=tmp_path / "before", candidate=tmp_path / "after", waivers=tmp_path / "waivers.toml")
+    asked = Inputs(baseline=tmp_path / "before", candidate=tmp_path / "after", waivers=tmp_path / "waivers.toml")
     assert to_json(sign_off(asked, TODAY)) == to_json(found)
     (tmp_path / "after" / "rows.jsonl").write_text("{} \n", encoding="utf-8")
     assert to_json(sign_off(asked, TODAY)) != to_json(found)
@@ -181,9 +181,9 @@ def test_what_is_no_sweep_is_told_so_in_a_line(tmp_path: Path) -> None:
         ("good", "is the baseline as well"),
     ):
         with pytest.raises(ScenarioError, match=told):
-            sign_off(Asked(baseline=good, candidate=tmp_path / name), TODAY)
+            sign_off(Inputs(baseline=good, candidate=tmp_path / name), TODAY)
     (tmp_path / "empty" / "sweep.json").write_text('{"name": "x')
     with pytest.raises(HistoryError, match="not a sweep"):
-        sign_off(Asked(baseline=tmp_path / "empty", candidate=good), TODAY)
+        sign_off(Inputs(baseline=tmp_path / "empty", candidate=good), TODAY)
     with pytest.raises(ScenarioError, match="there is no such file"):
-        sign_off(Asked(baseline=good, candidate=stored(tmp_path / "g2", sweep()), calibration=tmp_path / "no"), TODAY)
+        sign_off(Inputs(baseline=good, candidate=stored(tmp_path / "g2", sweep()), calibration=tmp_path / "no"), TODAY)

@@ -10,7 +10,7 @@ from scipy.stats import binomtest
 from harness.campaign.calibration.document import BugCell, Calibration, Interval
 from harness.campaign.document import Numbers
 from harness.signoff.behaviour import behaviour_rows
-from harness.signoff.decision import Asked, sign_off
+from harness.signoff.decision import Inputs, sign_off
 from harness.signoff.markdown import signoff_markdown
 from harness.signoff.page import signoff_page
 from harness.signoff.power import power_rows
@@ -79,7 +79,7 @@ def test_both_documents_show_any_text_and_obey_none(tmp_path: Path, text: str) -
     broken = promise(text, verdict="violated", text=text, source=text)
     before = stored(tmp_path / "before", sweep(versions={text: text}, name=text))
     after = stored(tmp_path / "after", sweep(found, promises=(broken,), cells=(cell(bugs=(text,)),), name=text))
-    signoff = sign_off(Asked(baseline=before, candidate=after), date(2026, 11, 23))
+    signoff = sign_off(Inputs(baseline=before, candidate=after), date(2026, 11, 23))
     html, markdown = signoff_page(signoff, "f" * 64), signoff_markdown(signoff, "f" * 64)
     assert html.count("<script") == html.count("</script") == 2
     assert "<img" not in html

@@ -34,8 +34,8 @@ class Stitcher:
         for name in ("invoke_seq", "complete_seq"):
             place = ops.schema.get_field_index(name)
             column = ops.column(place).combine_chunks()
-            moved = pa.array(column.fill_null(0).to_numpy() + first_seq, mask=column.is_null().to_numpy(False))
-            ops = ops.set_column(place, ops.schema.field(place), moved)
+            shifted = pa.array(column.fill_null(0).to_numpy() + first_seq, mask=column.is_null().to_numpy(False))
+            ops = ops.set_column(place, ops.schema.field(place), shifted)
         self._waiting.append((ops, self._numbered(batch), batch.elements))
         self._row_count += len(ops)
         self._element_count += int(batch.elements.sum())

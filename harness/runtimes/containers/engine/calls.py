@@ -34,8 +34,8 @@ async def in_thread(work: Callable[..., T], *arguments: object) -> T:
 
 def short(error: Exception) -> str:
     """The engine's message, in one line. Of a long one both ends stay: the cause is often the last word."""
-    told = getattr(error, "explanation", None)
-    text = " ".join(str(told if isinstance(told, str) and told else error).split())
+    explanation = getattr(error, "explanation", None)
+    text = " ".join(str(explanation if isinstance(explanation, str) and explanation else error).split())
     return text if len(text) <= SHORT_MAX else f"{text[: SHORT_MAX // 2]} ... {text[-SHORT_MAX // 2 :]}"
 
 

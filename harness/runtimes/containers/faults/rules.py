@@ -76,8 +76,8 @@ class Rules:
 
     async def _count(self, node: NodeId, ports: Sequence[int]) -> int:
         with suppress(*GONE):
-            told = await self._site.run_in(node, ["iptables", "-w", "-v", "-S"])
-            return sum(int(packets) for port, packets in _COUNTED.findall(told) if int(port) in ports)
+            listed = await self._site.run_in(node, ["iptables", "-w", "-v", "-S"])
+            return sum(int(packets) for port, packets in _COUNTED.findall(listed) if int(port) in ports)
         return 0
 
 
