@@ -1,1 +1,1 @@
-"""A search for runs that reach what no run before them reached, and that break a promise in a new manner."""
+"""A search for runs that reach states that no run before them reached, and that break a promise in a new manner."""

@@ -1,4 +1,4 @@
-"""What a hunt has reached so far, and the runs that were first: those are the ones to change."""
+"""The features that a hunt has reached so far, and the runs that reached one first: those are the ones to change."""
 
 import msgspec
 
@@ -6,12 +6,12 @@ from harness.core.draw import Stream
 from harness.hunt.rows import Row, Tried
 from harness.shrink.case import Case
 
-ONE = 1_000_000  # The weight of a feature that only one run reached.
-MOMENTS = 24  # The rarest ones of a run at which a fault may be aimed.
+ONE = 1_000_000  # The weight of a feature that one run reached; others weigh less.
+MOMENTS = 24  # The number of rarest features of a run at which a fault may be aimed.
 
 
 class Entry(msgspec.Struct):
-    """A run that reached something first: the numbers of those features, with their times."""
+    """A run that reached some feature first: the numbers of those features, with their times."""
 
     number: int
     case: Case
@@ -25,12 +25,12 @@ class Corpus:
     def __init__(self) -> None:
         self.entries: list[Entry] = []
         self.runs = 0
-        self.numbers: dict[str, int] = {}  # Of each feature.
+        self.numbers: dict[str, int] = {}  # The number of each feature.
         self.counts: list[int] = []  # By number: how many runs reached it.
         self.first: list[int] = []  # By number: which run was the first.
 
     def noted(self, case: Case, tried: Tried, **about: object) -> Row:
-        """The row of a run; what it reached counts from now on."""
+        """The row of a run. Its features count from now on."""
         new = {feature: at_ns for feature, at_ns in tried.features.items() if feature not in self.numbers}
         for feature in new:
             self.numbers[feature] = len(self.numbers)
@@ -48,13 +48,13 @@ class Corpus:
         return row
 
     def restored(self, row: Row) -> None:
-        """Count a row that was kept."""
+        """Count the features of a stored row."""
         for feature in row.new:
             self.numbers[feature] = len(self.numbers)
         self._count(row)
 
     def parent(self, stream: Stream) -> Entry:
-        """An entry, the likelier the rarer what it reached first still is, and the less often it was chosen."""
+        """A random entry, with more weight if its new features are rare, and if it was chosen less often."""
         weights = [self._weight(entry) for entry in self.entries]
         place = stream.below(sum(weights))
         for entry, weight in zip(self.entries, weights, strict=True):
@@ -65,7 +65,7 @@ class Corpus:
         raise AssertionError("a draw below the sum of all weights lies in one of them")
 
     def moments(self, entry: Entry) -> tuple[int, ...]:
-        """The times at which the entry's run reached what few others do."""
+        """The times at which the entry's run reached its rarest features."""
         rarest = sorted(entry.new, key=lambda feature: (self.counts[feature], feature))[:MOMENTS]
         return tuple(sorted({entry.new[feature] for feature in rarest}))
 

@@ -20,12 +20,12 @@ from harness.shrink.case import Size
 
 HUNT_SCHEMA: Final = 1
 HUNT_FILE: Final = "hunt.json"
-EVERY: Final = 100  # New features are counted per so many runs.
+EVERY: Final = 100  # New features are counted for each group of this many runs.
 POINT: Final = "point:"
 
 
 class Goal(msgspec.Struct, frozen=True, kw_only=True):
-    """A goal or failpoint that the cluster declares: how many runs reached it, and the first; None: none did."""
+    """A goal or failpoint that the cluster declares: how many runs reached it, and the first one; None if none did."""
 
     name: str
     is_point: bool
@@ -34,7 +34,7 @@ class Goal(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Member(msgspec.Struct, frozen=True, kw_only=True):
-    """A run that reached something first: how many features, and some of them, the rarest first."""
+    """A run that reached some feature first: the number of such features, and some of them, the rarest first."""
 
     number: int
     origin: str
@@ -63,7 +63,7 @@ class Trophy(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Hunt(msgspec.Struct, frozen=True, kw_only=True):
-    """The outcome of a hunt. `planned` runs at most; `stopped`: why fewer were made without a new finding.
+    """The outcome of a hunt of at most `planned` runs. `stopped`: why it ended early without a new finding.
 
     `new` has the number of features that each hundred of runs reached first. `known` counts runs by the known symptoms
     that they showed, `trouble` has the reasons of runs that failed.
@@ -84,8 +84,8 @@ class Hunt(msgspec.Struct, frozen=True, kw_only=True):
     planned: int
     runs: int
     stopped: str | None
-    seconds: float  # Of real time, over all sessions of a resumed hunt.
-    hours: float  # Of the runs' own time.
+    seconds: float  # Real time, over all sessions of a resumed hunt.
+    hours: float  # The runs' own time.
     counts: dict[str, int]  # Runs by their own verdict.
     features: int
     new: tuple[int, ...]
@@ -132,7 +132,10 @@ def hunt_of(begun: Begun, limits: Limits, result: Result, found: Trophy | None) 
 
 
 def _outcome(result: Result, found: Trophy | None, limits: Limits) -> tuple[Verdict, str]:
-    """The verdict: a new finding, a failure, or what all runs together exercised. A known finding decides nothing."""
+    """The verdict and its reason: a new finding, a failure, or how much all runs together exercised.
+
+    Known findings do not count.
+    """
     reports = [row.report for row in result.rows]
     made = counted(len(reports), "run")
     if found is not None:
@@ -205,7 +208,7 @@ def _members(result: Result) -> tuple[Member, ...]:
 
 
 def _known(rows: Sequence[Row], known: frozenset[str]) -> dict[str, int]:
-    """The symptoms that are known, with the number of runs that showed each."""
+    """For each known symptom the number of runs that showed it."""
     shown: Counter[str] = Counter()
     for row in rows:
         new = {finding.symptom for finding in row.findings(known)}
@@ -219,5 +222,5 @@ def hunt_to_json(hunt: Hunt) -> bytes:
 
 
 def file_of(folder: Path) -> Path:
-    """The place of hunt.json in a hunt's folder."""
+    """The path of hunt.json in a hunt's folder."""
     return folder / HUNT_FILE

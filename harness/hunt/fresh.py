@@ -1,9 +1,9 @@
-"""Runs drawn from nothing: their seed, parameters and load, and plans of three forms.
+"""Runs drawn without a parent: seed, parameters and load, and a fault plan in one of three forms.
 
-1. *Apart*: nodes that stop and links that are parted, one after the other, each narrow, with time to recover in
-   between; what slows others is laid over some of them. What a narrow strike breaks stays broken until the end of the
-   run only if nothing starts everything anew, as wide strikes do and, while a node is still joining, the next one: so
-   such a run shows faults of recovery that a dense one hides.
+1. *Apart*: narrow strikes (nodes that stop, links that are cut), one after the other, with time to recover in between;
+   faults that slow others down overlap some of them. Damage by a narrow strike lasts until the end of the run unless
+   something restarts everything, as wide strikes do and, while a node is still joining, the next strike. So such a run
+   shows faults of recovery that a dense one hides.
 2. *Long*: faults that divide a cluster for long enough.
 3. *Short*: mostly in pairs.
 
@@ -26,24 +26,24 @@ from nemesis.topology import Strike
 MS: Final = 1_000_000
 SHORT_NS: Final = (150 * MS, 600 * MS)
 LONG_NS: Final = (700 * MS, 2_000 * MS)
-TOTAL_NS: Final = 800 * MS  # As nothing else is tested while nobody can answer.
-PAUSES_NS: Final = (100 * MS, 300 * MS, 900 * MS)  # Their mean between two faults.
-SELDOM, OFTEN = (1, 4), (3, 4)  # In so many cases a second fault begins while one is in force.
-CLIENTS, RATES = (3, 5, 8), (1, 2, 3)  # Numbers of clients; the given rate times these.
-RATE_MAX: Final = 10_000.0  # That of a scenario.
+TOTAL_NS: Final = 800 * MS  # Short: while no node can answer, nothing else is tested.
+PAUSES_NS: Final = (100 * MS, 300 * MS, 900 * MS)  # The mean pause between two faults.
+SELDOM, OFTEN = (1, 4), (3, 4)  # The share of faults during which a second one begins.
+CLIENTS, RATES = (3, 5, 8), (1, 2, 3)  # Numbers of clients; factors of the given rate.
+RATE_MAX: Final = 10_000.0  # The greatest rate of a scenario.
 
-APART: Final = (1, 2)  # So many plans are of the first form.
-DOWN_NS, PARTED_NS = (300 * MS, 900 * MS), (700 * MS, 1_500 * MS)  # Longer than a system's time-outs, mostly.
+APART: Final = (1, 2)  # The share of plans of the first form.
+DOWN_NS, PARTED_NS = (300 * MS, 900 * MS), (700 * MS, 1_500 * MS)  # Mostly longer than the time-outs of systems.
 RECOVERY_NS: Final = (600 * MS, 1_200 * MS)  # From the end of one strike to the next.
 FIRST_NS: Final = (200 * MS, 1_000 * MS)
-DIVIDED: Final = (2, 3)  # So many partitions are whole divisions.
-SLOWED: Final = (1, 2)  # At so many strikes something is slow.
-BEFORE_NS, AFTER_NS = 600 * MS, 500 * MS  # So long before and after the beginning of the strike, at most.
-DRAWS: Final = 20  # Of a strike that is narrow.
+DIVIDED: Final = (2, 3)  # The share of partitions that divide the cluster completely.
+SLOWED: Final = (1, 2)  # The share of strikes at which something is slow.
+BEFORE_NS, AFTER_NS = 600 * MS, 500 * MS  # The longest time before, and after, the beginning of the strike.
+DRAWS: Final = 20  # The number of draws for a narrow strike.
 
 
 def fresh(space: Space, menu: Menu, stream: Stream, *, is_apart: bool | None = None) -> Case:
-    """A run drawn from nothing. `is_apart`: with a plan of the first form, or not; None: at random."""
+    """A run drawn without a parent. `is_apart`: with a plan of the first form, or of another; None: at random."""
     seed = stream.below(SEEDS)
     scenario = msgspec.structs.replace(
         space.scenario,
@@ -59,7 +59,7 @@ def fresh(space: Space, menu: Menu, stream: Stream, *, is_apart: bool | None = N
 
 
 def _strikes_apart(space: Space, menu: Menu, stream: Stream) -> Plan:
-    """One narrow strike after the other, each package in turn; the first may be a wide one, as nothing was before."""
+    """One narrow strike after the other, from each package before any repeats. The first strike may be a wide one."""
     stopping = [package for package in space.packages if _stops(package)] or list(space.packages)
     slowing = [package for package in space.packages if package not in stopping]
     strikes: list[Step] = []
@@ -85,7 +85,7 @@ def _stops(package: Package) -> bool:
 
 
 def _strike(space: Space, menu: Menu, stream: Stream, package: Package, *, is_any: bool) -> Strike | None:
-    """A narrow strike of that package, or any of it; None if no draw of its exists here."""
+    """A narrow strike of that package, or with `is_any` any strike; None if none can be drawn here."""
     if package is partition.PACKAGE and stream.chance(*DIVIDED):
         division = partition.draw_division(space.topology, stream)
         if division is not None:
@@ -98,7 +98,7 @@ def _strike(space: Space, menu: Menu, stream: Stream, package: Package, *, is_an
 
 
 def _is_narrow(strike: Strike) -> bool:
-    """True if it strikes one node, or links only, and leaves somebody who can answer."""
+    """True if the strike hits one node, or only links, and leaves some node that can answer."""
     return not strike.is_total and ("point" in strike.args or len(strike.targets) == 1 or _is_of_links(strike))
 
 
@@ -112,7 +112,7 @@ def _length_ns(strike: Strike, stream: Stream) -> int:
 
 
 def _slowed(menu: Menu, stream: Stream, package: Package, *, at_ns: int, beside: Strike) -> list[Step]:
-    """A step of that package while the other strike begins, or none."""
+    """A step of that package that overlaps the beginning of the other strike; empty if none can be drawn."""
     chosen = menu.strike((package,), stream, beside)
     if chosen is None or chosen[1].is_total:
         return []
@@ -121,10 +121,10 @@ def _slowed(menu: Menu, stream: Stream, package: Package, *, at_ns: int, beside:
 
 
 def _dense(space: Space, menu: Menu, stream: Stream) -> Plan:
-    """One fault after another, of at least three packages, at times with a second one beside them.
+    """One fault after another, of at least three packages, some of them with a second one at the same time.
 
-    Every second run has long ones, which divide a cluster for long enough; the others have short ones, mostly in pairs,
-    each package as often as the others.
+    Every second run has long faults, which divide a cluster for long enough; the others have short ones, mostly in
+    pairs, each package as often as the others.
     """
     packages = stream.sample(space.packages, stream.between(min(3, len(space.packages)), len(space.packages)))
     is_long, pause_ns = stream.chance(1, 2), stream.choice(PAUSES_NS)
@@ -132,7 +132,7 @@ def _dense(space: Space, menu: Menu, stream: Stream) -> Plan:
     steps: list[Step] = []
 
     def struck(begin_ns: int, beside: Step | None = None) -> int:
-        """Add a step that begins then; returns its end."""
+        """Add a step that begins at `begin_ns`, and return its end."""
         chosen = menu.strike(packages if is_long else (stream.choice(packages),), stream, beside)
         if chosen is None:
             return begin_ns

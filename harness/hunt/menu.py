@@ -1,8 +1,8 @@
-"""Strikes by what was struck least: of several drawn ones the one whose like was used least often so far.
+"""Strikes chosen for variety: of several drawn ones the one whose kind was used least so far.
 
-So a few runs strike in all the manners that there are, and soon in all pairs of them, where independent draws would
-repeat the common ones. Sources: Chen, Leung and Mak, "Adaptive random testing", ASIAN 2004, for a fixed number of
-candidates for each choice; Kuhn, Wallace and Gallo, "Software fault interactions", TSE 2004, for pairs.
+So a few runs have strikes of all kinds, and soon all pairs of kinds, where independent draws would repeat the common
+ones. Sources: Chen, Leung and Mak, "Adaptive random testing", ASIAN 2004, for a fixed number of candidates for each
+choice; Kuhn, Wallace and Gallo, "Software fault interactions", TSE 2004, for pairs.
 """
 
 from collections import Counter
@@ -13,13 +13,13 @@ from nemesis.fault import Package
 from nemesis.plan import Step
 from nemesis.topology import CLIENT, Strike, Topology, ends
 
-OFFERS = 8  # Candidates for each choice.
+OFFERS = 8  # The number of candidates for each choice.
 AT_POINT = " at a failpoint"
-MANY = 5  # Strikes at failpoints for each of another form.
+MANY = 5  # The number of strikes at failpoints for each strike of another form.
 
 
 class Menu:
-    """The strikes of a hunt, counted by their manner."""
+    """The strikes of a hunt, counted by kind."""
 
     def __init__(self, topology: Topology) -> None:
         self._topology = topology
@@ -29,7 +29,10 @@ class Menu:
     def strike(
         self, packages: Sequence[Package], stream: Stream, beside: Strike | Step | None = None
     ) -> tuple[Package, Strike] | None:
-        """A strike of one of the packages, for the time of the one `beside`; None if no draw of theirs exists here."""
+        """A strike of one of the packages; None if none of them can be drawn here.
+
+        It will be in force together with `beside`, if that is given.
+        """
         other = None if beside is None else self.manner(beside)[1]
         offers = []
         for _ in range(OFFERS):
@@ -46,7 +49,7 @@ class Menu:
         return package, strike
 
     def _use(self, how: tuple[str, str], other: str | None) -> tuple[int, int, int]:
-        """How often the manner was used beside that other one, its form, and the manner itself.
+        """How often the kind was used together with the other one, its form, and the kind itself: a sort key.
 
         There are many failpoints, and often many nodes of a role, so those forms may be used more often.
         """
@@ -55,15 +58,17 @@ class Menu:
         return together, self._used[form] // self._shares(form), self._used[manner]
 
     def _shares(self, form: str) -> int:
-        """How many shares a form has: one for each node of the role of which it strikes one, MANY at failpoints."""
+        """The weight of a form: for a strike of single nodes the size of their role, at failpoints MANY, else 1."""
         return MANY if AT_POINT in form else max(1, len(self._topology.of_role(form.partition(" ")[2])))
 
     def manner(self, strike: Strike | Step) -> tuple[str, str]:
-        """What it does, by what protocols can tell apart, roughly and in full: nodes of a role are all alike.
+        """The kind of a strike as protocols may distinguish it: first roughly, then in full.
 
-        At a failpoint the full manner has the point. Of nodes, how many of which role. Of links, how they divide the
-        servers' largest role: by how many others each node no longer hears, and is heard by; if they leave that whole,
-        which roles they part, and whether wholly. Delays and rates do not matter.
+        Nodes of a role are all alike.
+
+        At a failpoint the full kind has the failpoint. For nodes, it has their number by role. For links inside the
+        servers' largest role, how many others each node no longer hears, and is no longer heard by; for other links,
+        the roles at their ends, and whether all of these links are struck. Delays and rates do not matter.
         """
         point = strike.args.get("point")
         if point is not None:
@@ -85,7 +90,7 @@ class Menu:
         return f"{fault} {' '.join(sorted(f'{source}>{target}' for source, target in parted))}", f": {share}"
 
     def _share(self, source: str, target: str, count: int) -> str:
-        """Which part of the links between two roles that many are."""
+        """ "all", "one" or "some": the part of the links between two roles that `count` links are."""
         whole = len(self._topology.of_role(source)) * len(self._topology.of_role(target))
         return "all" if count == whole else "one" if count == 1 else "some"
 

@@ -1,4 +1,4 @@
-"""Changes of a run, each small: the same run but for one thing, as what it reached may be next to something new."""
+"""Small changes of a run: a new state is likely to be near the states that the run reached."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
@@ -14,15 +14,15 @@ from nemesis.plan import Step
 from nemesis.registry import PACKAGES
 
 MS: Final = 1_000_000
-LENGTHS_NS: Final = (50 * MS, 2_000 * MS)  # Of faults that are added.
-NEAR_NS: Final = (1 * MS, 10 * MS, 100 * MS)  # How near a fault comes to the moment that it is aimed at.
-AROUND_NS: Final = 500 * MS  # A fault at a failpoint waits that long before and after the moment.
+LENGTHS_NS: Final = (50 * MS, 2_000 * MS)  # The duration of faults that are added.
+NEAR_NS: Final = (1 * MS, 10 * MS, 100 * MS)  # The greatest distance of a fault from the moment at which it is aimed.
+AROUND_NS: Final = 500 * MS  # A fault at a failpoint waits this long before and after the moment.
 
 
 class Setting(msgspec.Struct, frozen=True, kw_only=True):
-    """A run to change, and all that a change may use.
+    """A run to change, and everything that a change may use.
 
-    `moments` are the times at which the run reached what is rare; `other` is a run whose faults may be taken over.
+    `moments` are the times at which the run reached rare features; `other` is a run whose faults may be taken over.
     """
 
     case: Case
@@ -38,11 +38,11 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
         return self.case.plan.steps
 
     def any_step(self) -> int | None:
-        """The number of one of its steps; None if it has none."""
+        """The number of one of its steps, drawn at random; None if it has none."""
         return self.stream.below(len(self.steps)) if self.steps else None
 
     def with_steps(self, steps: Iterable[Step]) -> Case:
-        """The run under those faults, the most important first."""
+        """The run with those faults; where two conflict, the earlier in `steps` stays."""
         return Case(scenario=self.case.scenario, plan=self.space.settled(steps))
 
     def instead(self, number: int, step: Step) -> Case:
@@ -81,7 +81,7 @@ def _moved(at: Setting) -> Case | None:
 
 
 def _retargeted(at: Setting) -> Case | None:
-    """One step against other targets, or otherwise: a new draw of its package."""
+    """One step with other targets or arguments: a new draw of its package."""
     number = at.any_step()
     if number is None:
         return None
@@ -95,7 +95,7 @@ def _of_another_kind(at: Setting) -> Case | None:
 
 
 def _stretched(at: Setting) -> Case | None:
-    """One step for another time: much shorter, or longer."""
+    """One step with another duration: much shorter, or longer."""
     number = at.any_step()
     if number is None:
         return None
@@ -105,12 +105,12 @@ def _stretched(at: Setting) -> Case | None:
 
 
 def _added(at: Setting) -> Case | None:
-    """One step more, anywhere."""
+    """One more step, at a random time."""
     return _with_new(at, at.stream.below(at.space.end_ns))
 
 
 def _dropped(at: Setting) -> Case | None:
-    """One step less."""
+    """One step fewer."""
     number = at.any_step()
     steps = at.steps
     return None if number is None else at.with_steps((*steps[:number], *steps[number + 1 :]))
@@ -141,7 +141,7 @@ def _reseeded(at: Setting) -> Case | None:
 
 
 def _at_a_failpoint(at: Setting) -> Case | None:
-    """A crash or pause of whichever server first reaches some failpoint around a moment that matters."""
+    """A crash or pause of the server that first reaches a failpoint, around one of the moments."""
     able = [each for each in at.space.packages if any("point" in fault.optional for fault in each.faults)]
     if not able or not at.space.topology.points or not at.moments:
         return None
@@ -163,7 +163,7 @@ def _at_a_failpoint(at: Setting) -> Case | None:
 
 
 def _at_a_moment(at: Setting) -> Case | None:
-    """One step more that begins just when the run reached something rare, or an existing one shifted there."""
+    """One more step that begins just when the run reached a rare feature, or an existing step shifted to that time."""
     if not at.moments:
         return None
     near_ns = at.stream.choice(NEAR_NS)
@@ -177,7 +177,7 @@ def _at_a_moment(at: Setting) -> Case | None:
 
 
 def _cut_short(at: Setting) -> Case | None:
-    """No fault that begins after a moment that matters, so that what began there is not ended by another fault."""
+    """The run without faults that begin after one of the moments, so that no other fault ends what began there."""
     if not at.moments:
         return None
     until_ns = at.stream.choice(at.moments) + at.stream.choice(NEAR_NS)
@@ -185,7 +185,7 @@ def _cut_short(at: Setting) -> Case | None:
 
 
 def _beside_another(at: Setting) -> Case | None:
-    """One step more that begins while another is in force."""
+    """One more step that begins while another is in force."""
     number = at.any_step()
     if number is None:
         return None

@@ -1,4 +1,4 @@
-"""The page of a hunt: what it found, what it reached and by which run, and whether anything new still comes."""
+"""The page of a hunt: its finding, the features that its runs reached, and whether new ones still appear."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,12 +13,12 @@ from harness.report.page import rendered
 
 PAGE_FILE: Final = "page.html"
 MEMBERS_MAX: Final = 60
-BAR, GAP, HEIGHT = 14, 4, 64  # Of the chart, in pixels.
+BAR, GAP, HEIGHT = 14, 4, 64  # The size of the chart in pixels.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bar:
-    """The features that one hundred of runs reached first."""
+    """The number of features that one hundred of runs reached first."""
 
     x: int
     y: float
@@ -28,7 +28,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chart:
-    """One bar for each hundred."""
+    """A bar for each hundred of runs."""
 
     width: int
     height: int
@@ -38,7 +38,7 @@ class Chart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ancestor:
-    """A run from which another came about."""
+    """A run from which another was made by a change."""
 
     number: int
     origin: str
@@ -47,7 +47,7 @@ class Ancestor:
 
 
 def hunt_page(hunt: Hunt, rows: Sequence[Row]) -> str:
-    """The page."""
+    """The page as HTML."""
     return rendered(
         "hunt.html",
         (),
@@ -76,7 +76,7 @@ def _chart(new: Sequence[int]) -> Chart:
 
 
 def _lineage(rows: Sequence[Row], number: int) -> list[Ancestor]:
-    """The run, the run that it was changed from, and so on to one that was drawn."""
+    """The run, its parent, and so on, up to a run without a parent."""
     by_number = {row.number: row for row in rows}
     found: list[Ancestor] = []
     while (row := by_number.get(number)) is not None and row.case is not None:

@@ -1,4 +1,4 @@
-"""The features of a run: what it reached, in names that other runs share.
+"""The features of a run: the states and events that it reached, under names that are the same in other runs.
 
 Each feature is a short text. Novelty is measured by them alone; none says that anything is wrong. They are
 
@@ -19,16 +19,16 @@ from harness.report.model import Report
 from nemesis.topology import ends
 
 SECOND = 1_000_000_000
-SOON_NS = 50_000_000  # Within this time one thing may have to do with the next.
-LONG_NS = SECOND  # A wait for a watermark is worth noting from here on.
-LATEST = 6  # That many earlier ones are paired with each.
-ROWS = ("row", "begin", "commit")  # Events of a stream that mean nothing special.
-LONG = 6  # Elements of a state's value that count; of a longer one only how many it has.
+SOON_NS = 50_000_000  # Two goals within this time are paired.
+LONG_NS = SECOND  # The shortest wait for a watermark that is a feature.
+LATEST = 6  # The number of earlier goals that are paired with each.
+ROWS = ("row", "begin", "commit")  # Ordinary events of a stream, which are no features.
+LONG = 6  # The most elements of a state's value that are named; a longer value is only counted.
 _DIGITS = re.compile(r"\d+")
 
 
 class Reach:
-    """The features of one run so far, each with the time of the first, in nanoseconds since the start of the load."""
+    """The features of one run so far, each with its first time in nanoseconds since the start of the load."""
 
     def __init__(self) -> None:
         self.features: dict[str, int] = {}
@@ -39,7 +39,7 @@ class Reach:
         self._promised: dict[str, int] = {}  # The time of the last watermark of each open session, or of its opening.
 
     def observe(self, evidence: Evidence) -> None:
-        """Take the features of a record."""
+        """Add the features of a record."""
         at_ns = evidence.time_ns
         match evidence:
             case Mark(phase="load"):
@@ -69,11 +69,11 @@ class Reach:
                 pass
 
     def reached(self, time_ns: int, node: NodeId, goal: str) -> None:
-        """Take the features of a goal or failpoint."""
+        """Add the features of a goal or failpoint that a node reached."""
         self._happened(node, goal, time_ns)
 
     def conclude(self, report: Report) -> None:
-        """Take the features of the whole run's judgement."""
+        """Add the features of the judgement of the whole run."""
         for name, count in self._counts.items():
             self._add(f"{name} x{_power(count)}", self._start_ns)
         facts = report.facts.get("serializability")
@@ -85,7 +85,7 @@ class Reach:
             self._add(f"allowed {name}", self._start_ns)
 
     def _waited(self, subscriber: str, at_ns: int) -> None:
-        """The time since the last watermark of the session; the feature has the time at which the wait began."""
+        """Add the time since the session's last watermark as a feature, dated at the beginning of the wait."""
         since_ns = self._promised.get(subscriber)
         if since_ns is not None:
             self._promised[subscriber] = at_ns
@@ -102,7 +102,7 @@ class Reach:
         self._latest.append((at_ns, name, node))
 
     def _under(self, name: str, node: str, at_ns: int) -> None:
-        """The faults in force: each, with the place of this node in it, and all together."""
+        """Add features for the faults in force: each one, and whether it strikes this node; and all together."""
         if self._in_force:
             for package, struck in self._in_force.values():
                 self._add(f"{name} in {package} {'here' if node in struck else 'elsewhere'}", at_ns)
@@ -116,17 +116,17 @@ class Reach:
 
 
 def _struck(targets: tuple[str, ...]) -> frozenset[str]:
-    """The nodes that a step strikes, or at whose ends the struck links are."""
+    """The nodes that a step strikes, directly or through a link."""
     return frozenset(name for target in targets for name in (ends(target) if ">" in target else (target,)))
 
 
 def _power(number: int) -> int:
-    """The power of two at or above the number; 0 and negative ones as they are to their own power."""
+    """The power of two at or above the number's absolute value, with the number's sign; 0 for 0."""
     return 0 if number == 0 else (1 << (abs(number) - 1).bit_length()) * (1 if number > 0 else -1)
 
 
 def _shape(value: Json) -> str:
-    """The value with numbers by powers of two; of a long or deep one only its kind."""
+    """The value as text with numbers by powers of two; of a long or deep value only its kind."""
     return "-".join(_parts(value, depth=2))
 
 
@@ -140,5 +140,5 @@ def _parts(value: Json, *, depth: int) -> Iterator[str]:
     elif isinstance(value, list) and depth and len(value) <= LONG and any(isinstance(each, str) for each in value):
         for each in value:
             yield from _parts(each, depth=depth - 1)
-    else:  # Of numbers alone, their count says more than which they are.
+    else:  # For a list of numbers only their count matters.
         yield f"{type(value).__name__} of {_power(len(value))}"

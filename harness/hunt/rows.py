@@ -1,4 +1,4 @@
-"""What comes back of one run of a hunt, and the row that is kept of it."""
+"""The result of one run of a hunt, and the row that the hunt keeps of it."""
 
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from harness.shrink.trial import carried_out
 
 
 class Tried(msgspec.Struct, frozen=True, kw_only=True):
-    """A run that was carried out: `report` without its evidence, the features that it reached, each with its time."""
+    """The result of a run: `report` without its evidence, and the features that it reached, each with its time."""
 
     report: Report
     classes: tuple[str, ...]
@@ -24,11 +24,12 @@ class Tried(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
-    """Run `number` of a hunt. `origin`: how it came about, from the runs `parents`. `key` is the digest of its case.
+    """Run `number` of a hunt. `origin` is how it was made from the runs `parents`. `key` is the digest of its case.
 
-    Features have numbers, in order of first sight: `reached` are those of the run, `new` the texts of those that no
-    run before had reached, each with its time since the start of the load in nanoseconds. `case` is kept if there are
-    any, or if the run found something. `elapsed_s` is the real time since the hunt began, sessions added up.
+    Features have numbers, in the order in which they were first reached: `reached` are those of the run, `new` the
+    texts of those that no run before had reached, each with its time since the start of the load in nanoseconds. `case`
+    is kept if there are any, or if the run has a finding. `elapsed_s` is the real time since the hunt began, summed
+    over sessions.
     """
 
     number: int
@@ -43,7 +44,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     elapsed_s: float = 0.0
 
     def findings(self, known: frozenset[str]) -> list[FindingRow]:
-        """The findings that break a promise and are not known, by anomaly, symptom or fingerprint."""
+        """The findings that break a promise and are not `known` by anomaly, symptom or fingerprint."""
         return [
             finding
             for finding, fingerprint in zip(self.report.findings, self.classes, strict=True)
@@ -52,7 +53,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def tried(code: Code, place: Path, case: Case) -> Tried:
-    """Carry the case out in a folder beside `place`, judge all its promises, and keep nothing but what it reached."""
+    """Carry the case out in a temporary folder beside `place`, judge all its promises, and return the result."""
     reach = Reach()
     try:
         report = carried_out(case, code, place, None, reach)
@@ -64,5 +65,5 @@ def tried(code: Code, place: Path, case: Case) -> Tried:
 
 
 def is_trouble(report: Report) -> bool:
-    """Did the run fail, by the harness or by a machine of the cluster that raised an exception?"""
+    """True if the run failed: by the harness, or by a machine of the cluster that raised an exception."""
     return report.verdict == Verdict.ERROR.value

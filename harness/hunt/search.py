@@ -1,10 +1,10 @@
-"""Carries out a hunt: makes candidates, has them tried on all cores, and counts what each reached, in order.
+"""Carries out a hunt: makes candidates, has them tried on all cores, and counts the features of each, in order.
 
 Theory of operation. Candidate n depends on the hunt's seed, on n, and on the results of the candidates before n - `lag`
 only. So as many as `lag` can be tried at once, results may come in any order, and the same hunt makes the same runs
 however fast each is.
 1. A result counts when all before it have counted; its row is durable then.
-2. To go on after a kill, the candidates are made again in order, and those that have a row take their result from it.
+2. To continue after a kill, candidates are made again in order, and those that have a row take their result from it.
 """
 
 import shutil
@@ -41,16 +41,16 @@ from harness.scenario.registry import code_sha256_of, load_cluster
 from harness.scenario.scenario import Scenario
 from harness.shrink.case import Case
 
-HUNTS: Final = "hunts"  # Their folder in a store: hunts/CLUSTER/UTC-SEED/rows.jsonl.
+HUNTS: Final = "hunts"  # The folder of hunts in a store: hunts/CLUSTER/UTC-SEED/rows.jsonl.
 KIND: Final = Kind("hunt", HUNTS, "seamark hunt --cluster tutorial")
 LAG: Final = 4
-FIRST: Final = 8  # So many are drawn from nothing, with strikes apart: nothing is known yet that is worth changing.
-FRESH: Final = (1, 2)  # So many of the others are drawn from nothing.
-TRIES: Final = 8  # At a change that gives another run, and a sound one.
+FIRST: Final = 8  # The first runs have no parent, and strikes apart: no run to change exists yet.
+FRESH: Final = (1, 2)  # The share of the others that have no parent.
+TRIES: Final = 8  # The number of tries for a change that gives a different, sound run.
 
 
 class Order(msgspec.Struct, frozen=True, kw_only=True):
-    """The order as a hunt's folder keeps it. `scenario` is varied; `known` names findings that end nothing."""
+    """The parameters of a hunt, kept in its folder. `scenario` is varied; findings in `known` do not end the hunt."""
 
     schema: int = 1
     scenario: Scenario
@@ -63,7 +63,7 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Begun(msgspec.Struct, frozen=True, kw_only=True):
-    """A hunt with its folder: a new one, or one to go on with."""
+    """A hunt with its folder, new or to be continued."""
 
     order: Order
     code: Code
@@ -72,19 +72,19 @@ class Begun(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def resumption(self) -> str:
-        """The command that goes on with it."""
+        """The command that continues the hunt."""
         return seamark("hunt", "--resume", self.folder)
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
-    """When to give up: after `runs` runs, or when `seconds` of real time have passed, those of earlier calls too."""
+    """The hunt ends after `runs` runs, or when `seconds` of real time have passed, including earlier sessions."""
 
     runs: int
     seconds: float | None = None
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):
-    """The rows of a hunt, what they reached, and the row that ended it; `stopped`: why it ended before its runs."""
+    """The rows of a hunt, its corpus, and the row that ended it; `stopped`: why it ended before its last run."""
 
     rows: list[Row]
     corpus: Corpus
@@ -93,7 +93,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Candidate(NamedTuple):
-    """A run to make: how it came about, and from which runs."""
+    """A run to make: its case, and how it was made from the runs `parents`."""
 
     case: Case
     origin: str
@@ -101,7 +101,7 @@ class _Candidate(NamedTuple):
 
 
 def begin(scenario: Scenario, code: Code, store: Path, *, seed: int, jobs: int, known: tuple[str, ...]) -> Begun:
-    """A new folder for a hunt. Raises ScenarioError if it cannot be made, or the scenario cannot be varied."""
+    """A new hunt in a new folder. Raises ScenarioError if it cannot be made, or the scenario cannot be varied."""
     code_sha256 = code_sha256_of(code)
     cluster = load_cluster(code, code_sha256)
     space_of(scenario, cluster)
@@ -120,9 +120,10 @@ def begin(scenario: Scenario, code: Code, store: Path, *, seed: int, jobs: int, 
 
 
 def resumed(path: Path, store: Path, given: str | None) -> Begun:
-    """The hunt in that folder, or the latest of the store, to go on with; `given` is the cluster's code, if in a file.
+    """The hunt to continue, in that folder or the latest of the store.
 
-    Raises ScenarioError if it is none, or if what it runs has changed since.
+    `given` is the code of its cluster if that is in a file. Raises ScenarioError if there is no hunt, or if its cluster
+    or Seamark has changed since.
     """
     folder, order = read_order(path, store, KIND, Order)
     code = consented(order.scenario.cluster, folder / ORDER_FILE, given)
@@ -133,10 +134,10 @@ def resumed(path: Path, store: Path, given: str | None) -> Begun:
 
 
 def carry_out(begun: Begun, limits: Limits, jobs: int, tell: Callable[[Result], None]) -> Result:
-    """Do what is left of the hunt, up to its limits or to the first new finding. `tell` learns of every row.
+    """Continue the hunt up to its limits or to the first new finding. `tell` gets the result after every row.
 
-    Raises ScenarioError if another process carries it out, HistoryError if its rows are not those of this code,
-    StoreFull if the disk takes no more.
+    Raises ScenarioError if another process carries it out, HistoryError if its rows were made by other code, StoreFull
+    if the disk is full.
     """
     cluster = load_cluster(begun.code, begun.order.code_sha256)
     space = space_of(begun.order.scenario, cluster)
@@ -162,7 +163,7 @@ class _Hunt:
         self._started = time.monotonic()
 
     def result(self, tell: Callable[[Result], None]) -> Result:
-        """Make all runs."""
+        """Make all runs, and return their result."""
         rows: list[Row] = []
         known = frozenset(self._begun.order.known)
         ahead: deque[tuple[_Candidate, Future[Tried] | Row]] = deque()
@@ -189,11 +190,11 @@ class _Hunt:
         return self._offset_s + time.monotonic() - self._started
 
     def _is_late(self) -> bool:
-        """True if the time is up. Kept rows cost none."""
+        """True if the time is up. Stored rows take no time."""
         return self._limits.seconds is not None and not self._kept and self._elapsed_s > self._limits.seconds
 
     def _counted(self, candidate: _Candidate, result: "Future[Tried] | Row") -> Row:
-        """The row of a candidate; a new one is durable when this returns."""
+        """The row of a candidate. A new one is durable on return."""
         key = candidate.case.key()
         if isinstance(result, Row):
             if result.key != key:
@@ -202,7 +203,7 @@ class _Hunt:
             return result
         tried = self._tried(candidate.case, result)
         if is_trouble(tried.report) and shutil.disk_usage(self._begun.store).free < SPARE_BYTES:
-            raise self._full("no space left on the device")  # That is no fault of the run, and is not recorded as such.
+            raise self._full("no space left on the device")  # This is no fault of the run, so no row is written.
         about = {"origin": candidate.origin, "parents": candidate.parents, "key": key}
         row = self._corpus.noted(candidate.case, tried, **about, elapsed_s=round(self._elapsed_s, 3))
         try:

@@ -1,4 +1,4 @@
-"""The space that is searched: what a run may be given."""
+"""The space of a hunt: the values that a run may have."""
 
 from collections.abc import Iterable
 
@@ -17,14 +17,14 @@ from nemesis.registry import FAULTS, PACKAGES
 from nemesis.topology import Strike, Topology
 from nemesis.validation import validate
 
-SEEDS = 1_000_000_000  # Seeds of runs: short enough to be typed.
+SEEDS = 1_000_000_000  # The number of seeds of runs: short enough to be typed.
 LEAST_NS = 20_000_000  # The shortest fault.
 TAIL_PART = 10  # The last tenth of a run is free of faults.
-EXTREME = (1, 4)  # A parameter has its least or its largest value in so many cases.
+EXTREME = (1, 4)  # The share of cases in which a parameter has its least or greatest value.
 
 
 class Space(msgspec.Struct, frozen=True):
-    """All that a hunt may vary: everything but the cluster, its planted bugs and options, and the length of a run."""
+    """Everything that a hunt may vary: all but the cluster, its planted bugs and options, and the length of a run."""
 
     scenario: Scenario
     topology: Topology
@@ -33,14 +33,14 @@ class Space(msgspec.Struct, frozen=True):
 
     @property
     def end_ns(self) -> int:
-        """Until then a fault may last."""
+        """The latest end of a fault."""
         whole_ns = int(self.scenario.time_s * SECOND)
         return whole_ns - whole_ns // TAIL_PART
 
     def settled(self, steps: Iterable[Step]) -> Plan:
-        """A plan of those steps, the most important first: of two that cannot be together the later goes.
+        """A plan of those steps, the most important first: of two that conflict the later is dropped.
 
-        Steps at failpoints come last, as they can spare some of the nodes that they await.
+        Steps at failpoints are placed last, as they can give up some of the nodes for which they wait.
         """
         kept: list[Step] = []
         for step in sorted(steps, key=_is_at_point):
@@ -50,7 +50,10 @@ class Space(msgspec.Struct, frozen=True):
         return Plan(steps=tuple(sorted(kept, key=lambda each: (each.at_ns, each.until_ns, each.targets))))
 
     def _fitted(self, step: Step, others: list[Step]) -> Step | None:
-        """The step in the time of a run; at a failpoint it awaits only nodes that nothing else strikes."""
+        """The step, cut to the time of a run; at a failpoint without nodes that other faults strike.
+
+        None if nothing is left.
+        """
         length_ns = max(LEAST_NS, step.until_ns - step.at_ns)
         at_ns = min(max(0, step.at_ns), self.end_ns - LEAST_NS)
         step = msgspec.structs.replace(step, at_ns=at_ns, until_ns=min(at_ns + length_ns, self.end_ns))
@@ -73,13 +76,13 @@ def _clash(one: Step, other: Step) -> bool:
 
 
 def space_of(scenario: Scenario, cluster: Cluster) -> Space:
-    """The space around that scenario. Raises ScenarioError if it cannot be carried out, or strikes nothing."""
+    """The space around that scenario. Raises ScenarioError if it cannot be carried out, or has no fault."""
     if scenario.runtime != "sim":
         raise ScenarioError(
             "seamark hunt is for simulated runs, of which it makes thousands: not with --runtime docker"
         )
     of_machines(cluster)
-    decide(scenario, cluster)  # Unknown names are reported before anything begins.
+    decide(scenario, cluster)  # Raises for unknown names before anything begins.
     names = cluster.faults if scenario.nemesis is None else scenario.nemesis
     if not names:
         raise ScenarioError("seamark hunt varies faults: --nemesis must name some")
@@ -88,14 +91,14 @@ def space_of(scenario: Scenario, cluster: Cluster) -> Space:
 
 
 def any_value(parameter: Parameter, stream: Stream) -> int:
-    """A value of the parameter, at times one of its ends."""
+    """A random value of the parameter, sometimes its least or greatest."""
     if stream.chance(*EXTREME):
         return stream.choice((parameter.low, parameter.high))
     return stream.between(parameter.low, parameter.high)
 
 
 def step_of(package: Package, strike: Strike, *, at_ns: int, until_ns: int) -> Step:
-    """The strike in that time."""
+    """The strike as a step from `at_ns` to `until_ns`."""
     return Step(
         fault=strike.fault,
         package=package.name,
@@ -107,7 +110,7 @@ def step_of(package: Package, strike: Strike, *, at_ns: int, until_ns: int) -> S
 
 
 def is_sound(space: Space, case: Case) -> bool:
-    """Can it be carried out?"""
+    """True if the case can be carried out."""
     try:
         validate(case.plan, space.topology, duration_ns=int(case.scenario.time_s * SECOND))
     except ScenarioError:

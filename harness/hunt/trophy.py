@@ -1,4 +1,4 @@
-"""What a hunt brings home: the run with the new finding in the store, and the smallest one that shows the same."""
+"""The finding of a hunt as runs of the store: the run that showed it, and the smallest one that does."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -18,11 +18,11 @@ from harness.shrink.shrink import Orders, shrunk
 
 
 class NotRepeated(SeamarkError):
-    """A run, made again, did not show what it had shown."""
+    """A repeated run did not show its finding again."""
 
 
 def brought_home(begun: Begun, row: Row, engine: Callable[[], Engine]) -> Trophy:
-    """The row's run, made again as a run of the store. Raises NotRepeated if it shows something else then."""
+    """The row's run, repeated as a run of the store. Raises NotRepeated if it shows something else then."""
     assert row.case is not None
     new = row.findings(frozenset(begun.order.known))[0]
     run, _ = prepare(row.case.scenario, begun.code, begun.store, row.case.plan)
@@ -45,7 +45,7 @@ def brought_home(begun: Begun, row: Row, engine: Callable[[], Engine]) -> Trophy
 def made_small(
     begun: Begun, trophy: Trophy, engine: Callable[[], Engine], *, jobs: int, tell: Callable[[Size, int], None]
 ) -> Trophy:
-    """The trophy with the smallest run that shows its symptom, and a test of it."""
+    """The trophy with the smallest run that shows its symptom, and with a test."""
     orders = Orders(run=Path(trophy.run), code=begun.code, symptom=trophy.symptom, jobs=jobs)
     done = shrunk(orders, engine, tell)
     return msgspec.structs.replace(

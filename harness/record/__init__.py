@@ -1,1 +1,1 @@
-"""What is kept of a run: its folder, its journal, its history, and who may write there."""
+"""The stored form of a run: its folder, its journal, its history, and who may write there."""

@@ -33,10 +33,10 @@ class Window:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operations:
-    """Times and outcomes of operations: arrays of one length. An operation that never completed has complete_ns
-    FOREVER.
+    """Times and outcomes of operations: arrays of one length.
 
-    `f` is an index into `types`: in a large history the texts themselves would take most of the memory.
+    `complete_ns` is FOREVER for an operation that never completed. `f` is an index into `types`: in a large history the
+    texts themselves would take most of the memory.
     """
 
     types: tuple[str, ...]
@@ -55,7 +55,7 @@ class Operations:
         return int(np.count_nonzero((self.f == self.types.index(f)) & (self.outcome == OK))) if f in self.types else 0
 
     def completed_in(self, window: Window) -> Bools:
-        """A mask of the operations that completed while that fault was in force."""
+        """True for operations that completed while that fault was in force."""
         return (
             (self.complete_ns >= window.begin_ns) & (self.complete_ns <= window.end_ns) & (self.complete_ns < FOREVER)
         )

@@ -22,8 +22,8 @@ from harness.core.errors import HistoryError
 from harness.core.record import Evidence, Footer, Header, Record
 
 MAGIC: Final = b"seamark journal 1\n"
-RECORD_MAX: Final = 16 << 20  # Bytes of one record's payload.
-OBJECTS_MAX: Final = 4_000_000  # Texts, lists and so on in a record: an empty list is one byte there, 70 in memory.
+RECORD_MAX: Final = 16 << 20  # The most bytes of one record's payload.
+OBJECTS_MAX: Final = 4_000_000  # The most objects in a record: an empty list is one byte there, 70 in memory.
 _HEAD: Final = struct.Struct(">II")
 _ENCODER: Final = msgspec.msgpack.Encoder()
 # The order of an object's names is not evidence: Parquet files keep them sorted.
@@ -32,7 +32,7 @@ _DECODER: Final[msgspec.msgpack.Decoder[Record]] = msgspec.msgpack.Decoder(Recor
 
 
 class JournalWriter:
-    """Appends records to a new journal. Raises FileExistsError if the file exists."""
+    """An appender to a new journal. Raises FileExistsError if the file exists."""
 
     def __init__(self, path: Path) -> None:
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o644)
@@ -114,7 +114,7 @@ def read_journal(path: Path) -> Iterator[Record]:
         with path.open("rb") as file:
             magic = file.read(len(MAGIC))
             if len(magic) < len(MAGIC) and MAGIC.startswith(magic):
-                return  # Its writer died before the first line was complete.
+                return  # The writer died before the first line was complete.
             if magic != MAGIC:
                 raise HistoryError(f"{path}: not a journal of this version of Seamark (its first line differs)")
             size = os.fstat(file.fileno()).st_size
@@ -126,7 +126,7 @@ def read_journal(path: Path) -> Iterator[Record]:
                     if length > RECORD_MAX:
                         why = f"it claims {length:,} bytes, and the limit is {RECORD_MAX:,}"
                         raise _damaged(path, number, offset, why)
-                    if _holds_a_record(file.read(size - offset - _HEAD.size)):  # It may grow while we read.
+                    if _holds_a_record(file.read(size - offset - _HEAD.size)):  # The file may grow while we read.
                         raise _damaged(path, number, offset, "it claims to reach beyond the end, and records follow it")
                     return
                 payload = file.read(length)
@@ -141,7 +141,7 @@ def read_journal(path: Path) -> Iterator[Record]:
 
 
 class JournalTail:
-    """Reads the records appended to a journal since the last read.
+    """A reader of the records appended to a journal since the last read.
 
     For display, not for judging: damage is not reported.
     """
@@ -170,7 +170,7 @@ class JournalTail:
 
 
 def end_after(path: Path, count: int, footer: Footer) -> None:
-    """Cut a journal that nobody writes any more after its first `count` pieces of evidence, and append that footer.
+    """Cut a journal that has no writer any more after its first `count` pieces of evidence, and append that footer.
 
     Raises HistoryError, and changes nothing, if fewer records are whole.
     """
@@ -189,8 +189,7 @@ def end_after(path: Path, count: int, footer: Footer) -> None:
 
 
 def _holds_a_record(rest: bytes) -> bool:
-    """True if `rest` contains a whole record. If so, the text before it is no torn tail, but a record with a damaged
-    length.
+    """True if `rest` contains a whole record: then what precedes it is no torn tail, but a record with a wrong length.
 
     Looks at the first 10,000 places where a record of up to 64 KiB may begin: a longer search would add nothing.
     """
@@ -218,7 +217,7 @@ def _decoded(path: Path, number: int, offset: int, payload: bytes) -> Record:
 # The meaning of msgpack's first bytes. Numbers, nil and booleans cost little memory; all others are objects.
 _NO_OBJECTS: Final = bytes([*range(0x80), 0xC0, 0xC2, 0xC3, *range(0xCA, 0xD4), *range(0xE0, 0x100)])
 _IS_OBJECT: Final = [byte not in _NO_OBJECTS for byte in range(256)]
-# The number of bytes after a first byte: the size of a number, a text, a count.
+# By first byte the number of bytes that follow: the size of a number, a text, a count.
 _FOLLOWING: Final = (
     dict.fromkeys(range(256), 0)
     | {0xA0 + size: size for size in range(32)}

@@ -18,12 +18,12 @@ from enum import Enum
 from hashlib import blake2b
 from pathlib import Path
 
-LOGS_OF_BUILDS = "build"  # Kept after a failure for somebody to read: they go with `seamark clean` or the next run.
+LOGS_OF_BUILDS = "build"  # Logs kept after a failure. `seamark clean` or the next run removes them.
 _TEMPORARY = re.compile(r"\.?seamark-[a-z.]+-([0-9a-f]{8})-([0-9a-f]{8}|none)-(\d+)-(\d+)-")
 
 
 class Fate(Enum):
-    """The state of an owner. Only files of a GONE owner may be removed unasked."""
+    """The state of an owner. Only files of a GONE owner may be removed without a request."""
 
     ALIVE = "alive"
     GONE = "gone"
@@ -77,7 +77,7 @@ def start_of(pid: int) -> int | None:
         return _start_without_proc(pid)
     except OSError:
         return None
-    fields = line[line.rindex(")") + 2 :].split()  # The name before it may hold spaces and brackets.
+    fields = line[line.rindex(")") + 2 :].split()  # The name of the program before it may contain spaces and brackets.
     return None if fields[0] in "ZX" else int(fields[19])
 
 
@@ -97,7 +97,7 @@ def _start_without_proc(pid: int) -> int | None:
 def temporary_folder(purpose: str, beside: Path | None = None) -> Iterator[Path]:
     """A new folder, removed on exit: in the machine's temporary folder, or in `beside`.
 
-    Leftovers of dead processes in the same place are removed first, but for the logs of failed builds.
+    Leftovers of dead processes in the same place are removed first, except logs of failed builds.
     """
     place = Path(tempfile.gettempdir()) if beside is None else beside
     remove_left_behind(place, kept=LOGS_OF_BUILDS)
@@ -114,7 +114,7 @@ def temporary_name(purpose: str) -> str:
 def remove_left_behind(place: Path, *, kept: str | None = None) -> tuple[Path, ...]:
     """Remove this user's temporary files and folders in `place` whose owners are dead; returns those removed.
 
-    Those of the purpose `kept` stay.
+    Those made for the purpose `kept` stay.
     """
     removed = []
     for path in files_left_behind(place):
@@ -142,7 +142,7 @@ def files_left_behind(place: Path) -> tuple[Path, ...]:
 def _is_own(path: Path) -> bool:
     try:
         found = path.lstat()
-    except FileNotFoundError:  # Somebody else removed it.
+    except FileNotFoundError:  # Another process removed it.
         return False
     return (stat.S_ISDIR(found.st_mode) or stat.S_ISREG(found.st_mode)) and found.st_uid == os.getuid()
 

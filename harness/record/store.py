@@ -26,11 +26,11 @@ HISTORY: Final = "history"
 LOGS: Final = "logs"
 RUN_FILE: Final = "run.json"
 RUN_SCHEMA: Final = 1
-LATEST: Final = "latest"  # As a run's name: the last run of a store.
-STORE: Final = Path("store")  # Where runs are kept unless another folder is named.
+LATEST: Final = "latest"  # In place of a run's name: the last run of a store.
+STORE: Final = Path("store")  # The default store.
 Runtime = Literal["sim", "docker"]
-DOCUMENT_MAX: Final = 64 << 20  # Bytes of a run.json or report.json, which are read whole.
-VALUES_MAX: Final = 2_000_000  # In one of them.
+DOCUMENT_MAX: Final = 64 << 20  # The most bytes of a run.json or report.json, which are read whole.
+VALUES_MAX: Final = 2_000_000  # The most values in one of these.
 _NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
 _FILES: Final = (
     *(RUN_FILE, JOURNAL, "report.json", "report.html", "junit.xml", "trace.jsonl", "trace.html"),
@@ -41,7 +41,7 @@ _NOT_PLAIN: Final = "is a link or no file, and a run has plain files and folders
 
 
 class Versioned(Protocol):
-    """A document with the version of its form."""
+    """A document with the version of its schema."""
 
     @property
     def schema(self) -> int: ...
@@ -51,7 +51,7 @@ D = TypeVar("D", bound=Versioned)
 
 
 class RunFile(msgspec.Struct, frozen=True, kw_only=True):
-    """run.json: all that is needed to repeat a run, and to judge it without the cluster's code.
+    """run.json: everything that is needed to repeat a run, and to judge it without the cluster's code.
 
     `options` is the scenario as written; `parameters`, `workload` and `plan` are decided by the seed. `types` are the
     kinds of operation that must have succeeded, `checks` the checkers that the workload requires.
@@ -60,7 +60,7 @@ class RunFile(msgspec.Struct, frozen=True, kw_only=True):
     schema: int = RUN_SCHEMA
     versions: Mapping[str, str]
     cluster: str
-    code_sha256: str | None = None  # Of the file that defines the cluster, if there is one.
+    code_sha256: str | None = None  # The hash of the file that defines the cluster, if there is one.
     runtime: Runtime
     seed: int
     options: dict[str, Json]
@@ -129,7 +129,7 @@ def read_run_file(path: Path) -> RunFile:
     """A run.json. Raises HistoryError that names the file and the field."""
     try:
         run_file = msgspec.json.decode(read_plain(path), type=RunFile)
-        msgspec.msgpack.encode(run_file)  # It takes no number that the columns of a history could not hold.
+        msgspec.msgpack.encode(run_file)  # Refuses numbers that the columns of a history cannot hold.
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
         raise HistoryError(f"{path}: not a run.json ({error})") from None
     except OverflowError:
@@ -154,13 +154,13 @@ def read_plain(path: Path) -> bytes:
             raise HistoryError(f"{path}: {_NOT_PLAIN}") from None
         raise HistoryError(f"{path}: cannot be read ({error.strerror})") from None
     count = sum(map(content.count, (b",", b"[", b"{")))
-    if count > VALUES_MAX:  # An empty list takes three bytes there, and seventy in memory.
+    if count > VALUES_MAX:  # An empty list takes three bytes in the file, and seventy in memory.
         raise HistoryError(f"{path}: has some {count:,} values, the limit is {VALUES_MAX:,}")
     return content
 
 
 def read_document(path: Path, form: type[D], kind: str, newest: int, *, again: str = "") -> D:
-    """The JSON document at `path`, whose schema is at most `newest`.
+    """The JSON document at `path`, whose schema must be `newest` or older.
 
     Raises HistoryError that names the file, says that it is not `kind` ("a report"), and how to make it `again`.
     """
@@ -176,7 +176,7 @@ def read_document(path: Path, form: type[D], kind: str, newest: int, *, again: s
 def require_plain(folder: Path) -> None:
     """Raise HistoryError unless everything in the folder, at any depth, is a plain file or a folder.
 
-    A run may come from anybody: a link in it could make us read, truncate or extend foreign files.
+    A run may come from anywhere: a link in it could make us read, truncate or extend other files.
     """
     for names, is_wrong, what in ((_FILES, Path.is_dir, "folder"), (_FOLDERS, Path.is_file, "file")):
         for path in (folder / name for name in names):
@@ -203,7 +203,7 @@ def is_run(path: Path) -> bool:
 
 
 def run_at(path: Path) -> Path | None:
-    """The run directory that `path` names, by itself or by its run.json; None otherwise.
+    """The run directory that `path` names, by itself or by its run.json; None if it names no run.
 
     Leftovers of dead processes in it are removed. Raises HistoryError if it holds links.
     """
@@ -216,7 +216,7 @@ def run_at(path: Path) -> Path | None:
 
 
 def or_latest(path: Path) -> Path:
-    """The path; `latest` is the last run in `store`, and `FOLDER/latest` that in the store FOLDER.
+    """`path`, but the last run of `store` for "latest", and that of the store FOLDER for "FOLDER/latest".
 
     Raises ScenarioError if there is none.
     """
@@ -230,7 +230,7 @@ def or_latest(path: Path) -> Path:
 
 
 def find_run(path: Path) -> Path:
-    """The run directory that `path` names, as `or_latest` and `run_at`. Raises ScenarioError if there is none."""
+    """The run directory that `path` names, as in `or_latest` and `run_at`. Raises ScenarioError if there is none."""
     path = or_latest(path)
     run = run_at(path)
     if run is None:
@@ -242,7 +242,7 @@ def find_run(path: Path) -> Path:
 def one_writer(folder: Path) -> Iterator[None]:
     """Hold the exclusive lock for writing into that folder; wait while another process holds it.
 
-    The lock is on the folder itself, so no file is left behind. On a file system without locks, nobody waits.
+    The lock is on the folder itself, so no file is left behind. A file system without locks does not make anyone wait.
     """
     descriptor = os.open(folder, os.O_RDONLY)
     try:
@@ -260,7 +260,7 @@ def folders_of(store: Path) -> list[Path]:
 
 
 def _folders_in(folder: Path) -> list[Path]:
-    """The folders in there; none that a link leads to, which may be anywhere."""
+    """The folders in `folder`, without links, which may lead anywhere."""
     try:
         with os.scandir(folder) as entries:
             return sorted(Path(entry.path) for entry in entries if entry.is_dir(follow_symlinks=False))
@@ -269,7 +269,7 @@ def _folders_in(folder: Path) -> list[Path]:
 
 
 def began_utc(run: Path) -> str | None:
-    """When a run began, by its folder's name: "2026-11-23T19:09:10Z"; None if the folder was renamed."""
+    """When a run began, from its folder's name: "2026-11-23T19:09:10Z"; None if the folder was renamed."""
     stamp = re.match(r"(\d{4})(\d\d)(\d\dT\d\d)(\d\d)(\d\dZ)-", run.name)
     return None if stamp is None else "{}-{}-{}:{}:{}".format(*stamp.groups())
 
@@ -283,5 +283,5 @@ def list_runs(store: Path) -> list[Path]:
 
 
 def _age(run: Path) -> tuple[str, int, str, str]:
-    """The time at which the run began: its name tells the second, and its run.json, written once, the rest."""
+    """A sort key by the time at which a run began: the second from its name, then the time of its run.json."""
     return run.name.partition("-")[0], (run / RUN_FILE).stat().st_mtime_ns, run.name, run.parent.name

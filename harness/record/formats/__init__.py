@@ -1,1 +1,1 @@
-"""Files in and out: `load.py` knows all formats, and each becomes a history."""
+"""Formats of histories: `load.py` knows all of them, and converts each to a history."""

@@ -56,7 +56,7 @@ def array_elements(blocks: Iterable[bytes]) -> Iterator[bytes]:
 
 
 class _Search:
-    """A search for whole elements in a growing text. It reads each byte once, except in an open string."""
+    """A search for whole elements in a growing text. It reads each byte once, unless a string is still open."""
 
     def __init__(self) -> None:
         self._depth = self._begin = self._at = 0
@@ -87,6 +87,6 @@ class _Search:
 
 
 def _and_an_empty_one(blocks: Iterable[bytes]) -> Iterator[bytes]:
-    """The blocks after an empty one, so that the text read so far is searched even if nothing follows."""
+    """An empty block, then the blocks, so that the text read so far is searched even if nothing follows."""
     yield b""
     yield from blocks

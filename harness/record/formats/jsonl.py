@@ -21,8 +21,8 @@ from harness.record.formats.json_array import BadJson, array_elements
 
 LINE_MAX: Final = 64 << 20
 NESTING_MAX: Final = 64
-VALUES_MAX: Final = 4_000_000  # In one line: an empty list takes three bytes there, and seventy in memory.
-PROBLEM_MAX: Final = 200  # Characters: a misplaced value may be long.
+VALUES_MAX: Final = 4_000_000  # The most values in a line: an empty list takes 3 bytes in it, and 70 in memory.
+PROBLEM_MAX: Final = 200  # The most characters of a message: a misplaced value may be long.
 _BLOCK: Final = 1 << 20
 _LONG_NUMBER: Final = re.compile(rb"[0-9]{19}")
 _KINDS: Final = {str(cast("type[Record]", kind).__struct_config__.tag): kind for kind in RECORD_TYPES}

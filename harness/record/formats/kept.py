@@ -1,9 +1,9 @@
-"""Imported histories, kept in the user's cache folder, so that a large file is imported once.
+"""A cache of imported histories in the user's cache folder, so that a large file is imported once.
 
-An entry is a folder with the Parquet files of a history and a manifest. Its name is a digest of what decides it: the
-content of the imported file, and our code that imports. It appears whole, by a rename. It is used if its files are
-those that the manifest names, by their hashes; a damaged one is removed. The files are linked or copied before, so that
-nobody can take them away meanwhile. A cache that cannot be read or written is none.
+An entry is a folder with the Parquet files of a history and a manifest. Its name is a digest of the content of the
+imported file and of our code that imports. It appears whole, by a rename. It is used if its files are those that the
+manifest names, by their hashes; a damaged one is removed. The files are linked or copied first, so that no other
+process can remove them meanwhile. A cache that cannot be read or written counts as empty.
 """
 
 import hashlib
@@ -23,19 +23,19 @@ import harness.record
 from harness.record.formats.parquet.parquet import is_history
 from harness.record.ownership import temporary_folder
 
-ENTRIES_MAX: Final = 8  # The least recently used ones above that are removed.
+ENTRIES_MAX: Final = 8  # The most entries; the least recently used ones are removed.
 _MANIFEST: Final = "import.json"
 
 
 class _Manifest(msgspec.Struct, frozen=True, kw_only=True):
-    """What an entry holds: the notes of the import, and the hash of each file by name."""
+    """The manifest of an entry: the notes of the import, and the hash of each file by name."""
 
     notes: tuple[str, ...]
     files: dict[str, str]
 
 
 def key_of(path: Path) -> str | None:
-    """The name of the entry for that file; None if the file cannot be read."""
+    """The name of that file's entry; None if the file cannot be read."""
     try:
         return hashlib.sha256(f"{_hash_of(path)} {_code()}".encode()).hexdigest()
     except OSError:
@@ -43,7 +43,10 @@ def key_of(path: Path) -> str | None:
 
 
 def found(key: str, history: Path) -> tuple[str, ...] | None:
-    """The notes of that import, whose files are now in the folder `history`; None if there is no whole entry."""
+    """Put the files of that entry into the folder `history`; returns the notes of the import.
+
+    None if there is no whole entry.
+    """
     folder = _place() / key
     try:
         manifest = msgspec.json.decode((folder / _MANIFEST).read_bytes(), type=_Manifest)
@@ -61,7 +64,7 @@ def found(key: str, history: Path) -> tuple[str, ...] | None:
 
 
 def keep(key: str, history: Path, notes: tuple[str, ...]) -> None:
-    """Keep that imported history, and remove the least recently used ones. Without effect if that is impossible."""
+    """Store that imported history, and remove the least recently used ones. Has no effect if that is impossible."""
     place = _place()
     with suppress(OSError):
         place.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -78,7 +81,7 @@ def keep(key: str, history: Path, notes: tuple[str, ...]) -> None:
 
 
 def _place() -> Path:
-    """The folder of all entries: ~/.cache/seamark/imports, or where XDG_CACHE_HOME says."""
+    """The folder of all entries: ~/.cache/seamark/imports, or below XDG_CACHE_HOME."""
     above = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     return Path(above, "seamark", "imports")
 
@@ -98,7 +101,7 @@ def _hash_of(path: Path) -> str:
 
 @cache
 def _code() -> str:
-    """The digest of the code that decides what an imported history is."""
+    """The digest of the code that decides the content of an imported history."""
     digest = hashlib.sha256(pa.__version__.encode())
     for package in (harness.core, harness.record):
         for path in sorted(Path(package.__file__ or "").parent.rglob("*.py")):

@@ -24,7 +24,7 @@ from harness.record.formats.spread import spread
 from harness.record.journal import MAGIC, read_journal
 from harness.record.store import HISTORY, JOURNAL, RUN_FILE, is_run, one_writer, require_plain
 
-IN_PARTS_BYTES: Final = 64 << 20  # Smaller files are read before further processes would have started.
+IN_PARTS_BYTES: Final = 64 << 20  # Smaller files are read sooner than further processes start.
 _HEAD_BYTES: Final = 4096
 _EDN: Final = re.compile(rb"(?:\xef\xbb\xbf)?[\s,]*+(?:;|[\[(]?[\s,]*+(?:;|\{\s*+[:}]|#[A-Za-z_{:]))")
 _JSON: Final = re.compile(rb'\s*+\[?\s*+\{\s*+["}]')
@@ -33,10 +33,10 @@ _OUR_JSON: Final = re.compile(rb'\s*+\{[^\n]*"(?:time_ns|schema)"\s*+:')  # Fiel
 
 
 class Loaded(msgspec.Struct, frozen=True, kw_only=True):
-    """A history, ready for the checkers.
+    """A history that checkers can read.
 
     `history` is the folder of its Parquet files. `is_foreign`: it was not recorded by Seamark. `is_complete`: its
-    recording completed; a foreign history does not say, and counts as complete.
+    recording completed; a foreign history has no record of that, and counts as complete.
     """
 
     history: Path
@@ -91,7 +91,7 @@ def load(path: Path, into: Path) -> Loaded:
 
 
 def require_file(path: Path) -> None:
-    """Raise HistoryError unless that is a plain file: a pipe gives what it holds once, and a history is read twice."""
+    """Raise HistoryError unless that is a plain file: a pipe can be read only once, and a history is read twice."""
     if not path.is_file():
         raise HistoryError(f"{path}: is a pipe or a device: write the history into a file, and give that")
 
@@ -123,7 +123,7 @@ def _folder(folder: Path, into: Path) -> Loaded:
 
 
 def _loaded(history: Path, name: str) -> Loaded:
-    """An existing history folder, validated no matter who wrote it."""
+    """An existing history folder, validated whoever wrote it."""
     validate(history)
     return Loaded(history=history, format=name, is_foreign=False, is_complete=footer_of(history) is not None)
 
@@ -169,7 +169,7 @@ def _imported(path: Path, history: Path, found: Format) -> Loaded:
 
 
 def _kept(path: Path, history: Path, found: Format) -> Loaded:
-    """A large EDN file, whose history is kept for the next time; or from the last time."""
+    """A large EDN file: its history from the cache, or imported and stored there."""
     before, key = path.stat(), kept.key_of(path)
     notes = None if key is None else kept.found(key, history)
     if notes is not None:

@@ -1,4 +1,4 @@
-"""A promise file, written by the user in TOML: the promises of a system whose history comes from elsewhere.
+"""A promise file, written by the user in TOML: the promises of the system behind a foreign history.
 
 `model` is a consistency model, [versions] says what orders the values of registers in transactions, [register] how to
 read registers (which must then be linearizable), [stream] is the contract of a change stream, [naming] how its users
@@ -26,15 +26,15 @@ from harness.core.promises import Bounds, Naming, Promise, StreamContract
 from harness.core.record import Json
 
 SIZE_MAX: Final = 1 << 20
-PROBLEM_MAX: Final = 500  # Characters.
+PROBLEM_MAX: Final = 500  # The most characters of a message.
 T = TypeVar("T", bound=msgspec.Struct)
 _PARTS: Final = ("model", "versions", "register", "stream", "naming", "bounds", "promise")
 
 
 class Promised(msgspec.Struct, frozen=True, kw_only=True):
-    """The content of a promise file. `stream` is None if there is no stream, `register` if registers are not declared.
+    """The content of a promise file. `stream` is None without a stream, `register` if registers are not declared.
 
-    `versions` is what orders the versions of registers in transactions.
+    `versions` are the sources of the version order of registers in transactions.
     """
 
     promises: tuple[Promise, ...]
@@ -104,7 +104,7 @@ def _of_register(parts: dict[str, Any]) -> list[Promise]:
 
 
 def _register(given: object) -> Register:
-    """The reading of registers. A file that gives the initial value implies that it is known."""
+    """The options for reading registers. A file that gives the initial value implies that it is known."""
     register = struct_of("[register]", given, Register)
     return msgspec.structs.replace(register, is_initial_known=register.is_initial_known or register.initial is not None)
 
@@ -128,9 +128,9 @@ def _promises(path: Path, parts: dict[str, Any], checks: Sequence[Check]) -> lis
 
 
 def require_breakable(place: str, promise: Promise, checks: Sequence[Check]) -> None:
-    """Raise ScenarioError, which names the place, unless some check looks for everything that the promise forbids.
+    """Raise ScenarioError, naming the place, unless some check looks for everything that the promise forbids.
 
-    Anything else could never be broken, and its green row would be a lie.
+    A promise that forbids anything else could never be broken, and its green row would be wrong.
     """
     if not promise.forbids:
         raise ScenarioError(f"{place}: it forbids nothing: write the names of anomalies or of a consistency model")
@@ -148,7 +148,7 @@ def _forbidden(checks: Sequence[Check]) -> tuple[str, ...]:
 
 
 def _require_sense(promised: Promised, checks: Sequence[Check]) -> None:
-    """Raise ScenarioError if a promise forbids something no check looks for, or a declaration serves no promise."""
+    """Raise ScenarioError if no check looks for what a promise forbids, or a declaration serves no promise."""
     if not promised.promises:
         raise ScenarioError('nothing is promised: add model = "serializable", or a [[promise]] with forbids')
     streams = [each for each in checks if each.needs_contract and each.when is When.ALWAYS]
@@ -163,7 +163,7 @@ def _require_sense(promised: Promised, checks: Sequence[Check]) -> None:
 
 
 def struct_of(place: str, given: object, kind: type[T]) -> T:
-    """A table as a struct of that kind."""
+    """A table of a TOML file as a struct of that kind. Raises ScenarioError."""
     if not isinstance(given, dict):
         raise ScenarioError(f"{place}: it is no table of fields")
     fields, hints = msgspec.structs.fields(kind), get_type_hints(kind)

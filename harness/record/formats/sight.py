@@ -25,8 +25,8 @@ from harness.core.promises import Promise
 from harness.core.record import Json
 
 SOURCE: Final = "the shape of the operations"
-READS: Final = ("read", "poll", "txn")  # In logs, a transaction that polls is not one of our transactions.
-SAMPLE: Final = 1_000  # Reads that are examined.
+READS: Final = ("read", "poll", "txn")  # In logs `txn` may poll, and is then no transaction over lists.
+SAMPLE: Final = 1_000  # The number of reads that are examined.
 
 
 class Shape(NamedTuple):
@@ -40,12 +40,12 @@ class Shape(NamedTuple):
         return bool(self.names) and self.names <= frozenset(names)
 
     def all_reads(self, is_so: Callable[[Json], bool]) -> bool:
-        """True if there are reads, and `is_so` holds for all of them."""
+        """True if there are reads, and `is_so` is true for all of them."""
         return bool(self.reads) and all(map(is_so, self.reads))
 
 
 class Kind(NamedTuple):
-    """A workload: the look of its histories, and the anomalies that its promise forbids."""
+    """A workload: a test for its histories, and the anomalies that its promise forbids."""
 
     is_like: Callable[[Shape], bool]
     check: str
@@ -54,7 +54,7 @@ class Kind(NamedTuple):
 
 
 def sighted(history: Path) -> tuple[Promise, ...]:
-    """The promises of the workload that this history looks like; empty if it is none of them, or has transactions.
+    """The promises of the workload that this history resembles; empty if there is none, or if it has transactions.
 
     Raises HistoryError if the file is damaged.
     """
@@ -63,7 +63,7 @@ def sighted(history: Path) -> tuple[Promise, ...]:
         return ()
     registers = form_of(history, Register())
     kind = next((kind for kind in KINDS if kind.is_like(shape)), None)
-    if registers is not None and (kind is None or registers.is_keyed):  # If it always names keys, it reads no lists.
+    if registers is not None and (kind is None or registers.is_keyed):  # Histories that always name keys read no lists.
         kind = REGISTERS
     return () if kind is None else (_promise(kind),)
 

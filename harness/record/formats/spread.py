@@ -1,4 +1,4 @@
-"""Plain Python work on many items, spread over a pool of processes.
+"""Plain Python work on many items, distributed to a pool of processes.
 
 Threads would not help: such work holds the interpreter's lock. Nor would the tasks of Spark: its workers would have to
 see the file, and it starts meanwhile.
@@ -16,8 +16,8 @@ from typing import Final, TypeVar
 T = TypeVar("T")
 R = TypeVar("R")
 
-_PROCESSES_MAX: Final = 8  # More would wait for the one that takes the results, and each holds some of them.
-_AHEAD: Final = 4  # Items per process that are in progress, or done and not yet taken.
+_PROCESSES_MAX: Final = 8  # The most processes: more would wait for the consumer, and each holds some results.
+_AHEAD: Final = 4  # The most items per process that are in progress, or done and not yet consumed.
 
 
 def spread(kernel: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:

@@ -1,1 +1,1 @@
-"""Histories in EDN, as Jepsen writes them: forms, lines, parts read in several processes, and the way back."""
+"""Histories in EDN, as Jepsen writes them: forms, lines, parts read in several processes, and writing."""

@@ -1,4 +1,4 @@
-"""EDN histories: Jepsen's maps in and out, for Elle and Knossos."""
+"""EDN histories: Jepsen's maps, read and written, for Elle and Knossos."""
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -12,7 +12,7 @@ from harness.record.formats.edn.values import to_edn
 
 
 def read_edn_history(path: Path) -> Iterator[Evidence]:
-    """The records of a history in Jepsen's shape. Raises HistoryError with the file and the place of the error."""
+    """The records of a history of Jepsen's maps. Raises HistoryError with the file and the place of the error."""
     maps = ((f"operation {number}", form) for number, form in enumerate(read_edn_with(path, PlainLines(one_form).read)))
     return records_of_maps(str(path), maps, ":")
 

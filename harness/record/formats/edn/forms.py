@@ -42,7 +42,7 @@ P = TypeVar("P")
 
 
 def _nothing(_lines: bytes) -> None:
-    """Treat no line as plain."""
+    """None for all lines: no line is plain."""
 
 
 class BadEdn(Exception):
@@ -62,8 +62,7 @@ def read_edn(path: Path) -> Iterator[Json]:
 
 
 def read_edn_with(path: Path, plain: Callable[[bytes], list[P] | None]) -> Iterator[Json | P]:
-    """The forms as in `read_edn`, except that whole lines of whole forms go to `plain` first, which may convert them
-    itself.
+    """The forms as in `read_edn`. Lines of whole forms go to `plain` first, which may convert them itself.
 
     Lines for which `plain` returns None are read as usual.
     """
@@ -122,7 +121,7 @@ def forms(blocks: Iterable[bytes], plain: Callable[[bytes], list[P] | None] = _n
 
 
 class _Frame(msgspec.Struct):
-    """An open collection, or a prefix (a tag, a discard) that ends with the next value."""
+    """An open collection, or a prefix (a tag or discard), which ends with the next value."""
 
     opener: str
     items: list[Json]
@@ -143,7 +142,7 @@ class _Parser:
         self._has_begun = self._is_wrapped = False
 
     def feed(self, tokens: list[str]) -> list[Json]:
-        """Consume tokens; returns the forms finished by now. Raises ValueError with the problem."""
+        """Consume tokens; returns the forms finished by then. Raises ValueError with the problem."""
         frame, known = self._frames[-1], self._atoms.get
         for self.place, token in enumerate(tokens):
             value = known(token, _MISSING)

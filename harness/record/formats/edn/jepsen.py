@@ -6,7 +6,7 @@ The conversion:
    process has another operation open gets a process of its own, as no client works like that; a completion must then
    match exactly one of the open operations (the same transaction; or the same f, and the same value if the invocation
    has one).
-2. A missing process is process 0; a missing index or time is the map's position in the file. Indexes must rise.
+2. A missing process is process 0; a missing index or time is the map's position in the file. Indexes must ascend.
 3. A transaction is a list of micro-operations [f, key, value], where f is append, r or w (or read, write). A
    successful read of nil saw the empty list; or nothing, if the history writes registers. An operation that failed or
    is unclear has unknown reads, unless it carries results. A list of other steps, such as send and poll, is a plain
@@ -40,9 +40,9 @@ _KINDS: Final[Mapping[str, Literal["r", "append", "w"]]] = {
     "write": "w",
 }
 _MOPS: Final = {mark + word: kind for word, kind in _KINDS.items() for mark in ("", ":")}
-SAMPLE: Final = 10_000  # Maps that decide whether a history is about lists or registers.
+SAMPLE: Final = 10_000  # The number of maps from which it is decided whether a history is about lists or registers.
 OVERLAPPING: Final = 1 << 62  # Process numbers from here on: operations that overlap others of their process.
-OVERLAPPING_MAX: Final = 100  # Open operations of one process; each completion is compared with all of them.
+OVERLAPPING_MAX: Final = 100  # The most open operations of one process; a completion is compared with all of them.
 _TYPES: Final = ("invoke", "ok", "fail", "info")
 _INT_MAX: Final = (1 << 63) - 1
 
@@ -70,7 +70,7 @@ class Map(NamedTuple):
 
 
 class Open(NamedTuple):
-    """An operation without completion: completions are compared with it."""
+    """An operation without completion yet."""
 
     place: str
     number: int
@@ -120,7 +120,7 @@ class Pairing:
         return self.invoked(each, process), self.completed(each, process)
 
     def invoked(self, each: Map, process: int) -> Invoke:
-        """The invocation that a map is, or, for a completion without one, the invocation assumed just before it."""
+        """The invocation in that map; for a completion without one, the invocation assumed just before it."""
         if each.type == "invoke" and not self._invokes.setdefault(process, True):
             raise ValueError(f"process {process} invokes, after it completed without an invocation")
         mops = _mops(each)
@@ -151,7 +151,7 @@ class Pairing:
         return self._open[process][-1]
 
     def completed(self, each: Map, process: int) -> Complete:
-        """The completion that a map is. Raises ValueError if it matches no open invocation of its process."""
+        """The completion in that map. Raises ValueError if it matches no open invocation of its process."""
         opened = self._taken(each, process)
         if each.f != opened.f:
             raise ValueError(
@@ -169,7 +169,7 @@ class Pairing:
         return Complete(opened.number, each.time_ns, cast("Outcome", each.type), value, mops, each.error)
 
     def _taken(self, each: Map, process: int) -> Open:
-        """The invocation that a completion ends, removed from the open ones."""
+        """The invocation that a completion ends. It is removed from the open ones."""
         candidates = self._open.get(process)
         if not candidates:
             raise ValueError(f"process {process} completes, but has no open invocation")
@@ -184,7 +184,7 @@ class Pairing:
 
 
 def _is_like(opened: Open, each: Map, mops: Mops | None) -> bool:
-    """True if that completion, with `mops` if it is a transaction, could belong to that invocation."""
+    """True if that completion, with `mops` if it is a transaction, can belong to that invocation."""
     if opened.f != each.f:
         return False
     if opened.mops is not None:
@@ -255,7 +255,7 @@ def _word(value: Json) -> str | None:
 
 
 def is_of_lists(sample: Iterable[tuple[str, Json | PlainTransaction]], names: FieldNames) -> bool:
-    """True if these maps are about lists: unless they write registers and append nothing."""
+    """True if these maps are about lists, that is, unless they write registers and append nothing."""
     kinds: set[str] = set()
     for _, fields in sample:
         if isinstance(fields, PlainTransaction):

@@ -74,7 +74,10 @@ class Deferred(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """Rows of completed operations, in any order. `elements` has one entry per row of ops: its elements in a chunk."""
+    """Rows of completed operations, in any order.
+
+    `elements` counts, for each row of ops, the list elements that it read.
+    """
 
     ops: pa.Table
     mops: pa.Table
@@ -110,7 +113,7 @@ def digest_of(part: Part) -> Digest | None:
 
 
 def _digest(part: Part, *, is_plain: bool) -> Digest | None:
-    """The digest of a part; None if it was to be plain, and is not."""
+    """The digest of a part; None if it should be plain, and is not."""
     reader = _Reader(part, is_plain=is_plain)
     with Path(part.path).open("rb") as file:
         file.seek(part.offset)
@@ -126,7 +129,7 @@ class _Reader:
     def __init__(self, part: Part, *, is_plain: bool) -> None:
         self._part, self._is_plain = part, is_plain
         self._pairing = Pairing(is_of_lists=part.is_of_lists, first_op=part.first_op)
-        self._open: dict[int, tuple[Invoke, int] | None] = {}  # By process, all processes met; None: it is idle.
+        self._open: dict[int, tuple[Invoke, int] | None] = {}  # By process, of all processes seen; None: it is idle.
         self._begun, self._deferred = list[int](), list[Deferred]()
         self._rows, self._canonical = list[Row](), bytearray()
         self._map_count = self._seq = self._fault_count = 0
@@ -135,7 +138,7 @@ class _Reader:
         self._names, self._batches = Names(), list[tuple[pa.Table, pa.Table, Int64s]]()
 
     def read(self, file: IO[bytes]) -> bool:
-        """Read the part, which begins at the current position of `file`. False if it was to be plain, and is not."""
+        """Read the part, which begins at the current position of `file`. False if it should be plain, and is not."""
         found = forms(_blocks(file, self._part.size), PlainLines(one_form).read)
         if not self._is_plain:
             self._read_any(found)
@@ -163,7 +166,7 @@ class _Reader:
         self._last_index = previous
 
     def _read_plain(self, events: list[PlainTransaction]) -> None:
-        """The same as `_read_any`, for the next transactions: requests and answers are compared column by column."""
+        """Read the next transactions as `_read_any` does, but compare requests and answers column by column."""
         first = self._part.first_map + self._map_count
         indexes = [number if event.index is None else event.index for number, event in enumerate(events, first)]
         if any([one >= other for one, other in pairwise([self._last_index, *indexes])]):  # noqa: C419  Faster.

@@ -1,7 +1,7 @@
 """The fast path for plain EDN: lines that hold one map each, of keywords and numbers, are read as JSON.
 
 A few replacements turn such lines into JSON, which a decoder in C reads twenty times as fast as `forms` reads EDN.
-Text that they cannot convert either is not JSON afterwards, or is excluded before:
+Other text either is no JSON after the replacements, or is excluded before:
 
 1. A string may hold anything, so a line with a quotation mark is not plain; nor is one with JSON's `null`, which EDN
    lacks.
@@ -27,7 +27,7 @@ _STEPS: Final = (b"append", b"r", b"w")
 _TYPES: Final = (b"invoke", b"ok", b"fail", b"info")
 _FIELDS: Final = (b"type", b"f", b"value", b"process", b"time", b"index", b"error")
 _GET_FIELDS: Final = tuple(attrgetter(name.decode()) for name in _FIELDS)
-# For each field, and for steps: the replacement of its names. A name that is not converted here is never a field.
+# For each field, and for steps, the replacement of its name. A name that is not converted here is never a field.
 _WORDS_OF_TRANSACTIONS: Final = (
     ([b":type,:%b" % name for name in _TYPES], [b'"type":"%b"' % name for name in _TYPES]),
     ([b":f,:txn"], [b'"f":"txn"']),
@@ -69,10 +69,13 @@ _MAPS: Final = msgspec.json.Decoder(dict[str, Json])
 
 
 class PlainLines:
-    """A reader of blocks of whole lines. It remembers which of its two variants fitted the previous block."""
+    """A reader of blocks of whole lines. It first tries the variant that fitted the previous block."""
 
     def __init__(self, one_form: Callable[[bytes], Json]) -> None:
-        """Store `one_form`, the slow path: the one form of a line. It raises ValueError unless there is exactly one."""
+        """A reader with `one_form` as its slow path: the form of a line.
+
+        It raises ValueError unless there is exactly one.
+        """
         self._one_form = one_form
         self._are_transactions = True
 
@@ -121,7 +124,7 @@ def _transactions(lines: bytes) -> list[PlainTransaction] | None:
         size = len(text)
         for old, new in zip(before, after, strict=True):
             text = text.replace(old, new)
-        counts.append((len(text) - size) // (len(after[0]) - len(before[0])))  # All of them grow by the same amount.
+        counts.append((len(text) - size) // (len(after[0]) - len(before[0])))  # All grow by the same amount.
     text = text.replace(b",nil]", b",null]")
     found = _decoded(text)
     if found is None:  # A keyword may be among keys and values, or be the error.

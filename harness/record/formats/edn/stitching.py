@@ -1,4 +1,4 @@
-"""Combines batches of rows into the chunks of a history: the same row groups as `Operations` would write.
+"""Combines batches of rows into the chunks of a history: the same row groups as `Operations` writes.
 
 Rows wait in order of completion until there are enough for a chunk, which is ordered by index. A value that needs a
 name gets its id when its chunk is written: first all keys of the chunk, then its values, then the elements read.
@@ -77,7 +77,7 @@ class Stitcher:
         return _renamed(batch.mops, np.array(numbers, np.int64) + NAMED)
 
     def _given(self, mops: pa.Table) -> Int64s:
-        """The ids of all numbers, after those in this chunk got theirs."""
+        """The ids of all numbers, after assigning ids to those in this chunk."""
         new = np.full(len(self._texts) - len(self._ids), -1, np.int64)
         self._ids = np.concatenate([self._ids, new])
         seen = np.concatenate([_numbers(mops, "key"), _numbers(mops, "value"), _elements(mops)])

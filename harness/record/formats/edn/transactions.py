@@ -1,4 +1,4 @@
-"""Records of plain transactions: what `harness.record.formats.edn.jepsen` makes of them map by map, at less cost."""
+"""Records of plain transactions, as `harness.record.formats.edn.jepsen` makes them map by map, at less cost."""
 
 from collections.abc import Iterable
 from itertools import chain
@@ -14,14 +14,14 @@ _SIMPLE: Final = {int, str}  # Values of one of these types are the same JSON if
 
 
 def invocation(event: PlainTransaction, index: int, number: int) -> Invoke:
-    """The invocation that is map `number` of its file."""
+    """The invocation in map `number` of its file."""
     time_ns = number if event.time is None else event.time
     mops = tuple([MicroOp(step.f, step.key, None if step.f == "r" else step.value) for step in event.value])
     return Invoke(index, time_ns, time_ns, event.process or 0, "txn", None, mops)
 
 
 def completion(event: PlainTransaction, index: int, number: int, *, is_of_lists: bool) -> Complete:
-    """The completion of operation `index` that is map `number` of its file. Its request is not looked at."""
+    """The completion of operation `index`, which is map `number` of its file. It is not compared with its request."""
     time_ns = number if event.time is None else event.time
     mops: tuple[MicroOp, ...] | None = tuple([MicroOp(step.f, step.key, step.value) for step in event.value])
     if event.type == "ok":
@@ -33,7 +33,7 @@ def completion(event: PlainTransaction, index: int, number: int, *, is_of_lists:
 
 
 def are_answers(rows: Iterable[Row], events: Iterable[PlainTransaction]) -> bool:
-    """True if each completion is that of its row's request: the same transaction, except for what reads returned."""
+    """True if each completion fits its row's request: the same transaction, except for the results of reads."""
     requests = [row.invoke.mops or () for row in rows]
     answers = [event.value for event in events]
     requested, answered = list(chain.from_iterable(requests)), list(chain.from_iterable(answers))

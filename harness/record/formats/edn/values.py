@@ -77,7 +77,7 @@ def collection(opener: str, items: list[Json]) -> Json:
 
 
 def shown(token: str) -> str:
-    """A token for a message, truncated."""
+    """A token for a message, cut if it is long."""
     return repr(token if len(token) <= 40 else token[:37] + "...")
 
 

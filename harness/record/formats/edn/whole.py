@@ -24,10 +24,10 @@ from harness.record.formats.parquet.parquet import HistoryWriter
 from harness.record.journal import canonical
 
 PART_BYTES: Final = 1 << 20
-_BEGINNING: Final = re.compile(rb"[\s,]*+(?:\{|#jepsen\.history\.Op)")  # Not of a vector that makes up the whole file.
+_BEGINNING: Final = re.compile(rb"[\s,]*+(?:\{|#jepsen\.history\.Op)")  # Of a map at the top level.
 _MAPS: Final = (b"\n{", b"\n#jepsen.history.Op")
 _INVOCATION: Final = b":type :invoke"
-_LINE: Final = 1 << 20  # If no line begins a map within this many bytes, no part ends.
+_LINE: Final = 1 << 20  # If no line begins a map within this many bytes, the file cannot be cut.
 Spread = Callable[[Callable[[Part], Digest | None], Iterable[Part]], Iterator[Digest | None]]
 
 

@@ -7,8 +7,8 @@ few bytes, and so can rows. There are four limits, and an error names the limit 
 2. A table has at most ROWS_FREE rows, or ROWS_PER_BYTE for each byte of its file.
 3. The texts of a table, and each page, have at most EXPANDED_FREE bytes, or EXPANSION for each byte of the file. The
    values of operations and the lists read are many and similar, so they are counted per row group.
-4. A change stream from elsewhere is read in batches: there a text may have LINE_MAX bytes, as in a line of JSON, and
-   all texts together STREAM_EXPANSION bytes for each byte of the file.
+4. A foreign change stream is read in batches: there a text may have LINE_MAX bytes, as in a line of JSON, and all texts
+   together STREAM_EXPANSION bytes for each byte of the file.
 
 Bounds come from the page headers. Only if a bound exceeds a limit are texts decoded, as dictionaries, to find their
 true size. Limits that depend on the file's size accept every file written without compression. Not covered: memory for
@@ -43,8 +43,8 @@ EXPANSION: Final = 1_000
 STREAM_EXPANSION: Final = 10_000
 BATCH_ROWS: Final = 1 << 16
 _BATCH_BYTES: Final = 64 << 20
-_JSON_GROWTH: Final = 6  # Bytes of JSON per byte of msgpack, at most: a control character, or a `false` and its comma.
-_LEVELS_BYTES: Final = 1 << 20  # The size of a page beyond its texts, at most.
+_JSON_GROWTH: Final = 6  # The most bytes of JSON per byte of msgpack: a control character, or a `false` and its comma.
+_LEVELS_BYTES: Final = 1 << 20  # The most bytes of a page besides its texts.
 _JSON_COLUMNS: Final = {"json", "value", "invoke_value", "targets", "streams", "handled", "goals"}
 _BY_GROUP: Final = {("ops", "value"), ("ops", "invoke_value")}  # Checks read them one row group at a time.
 _NUMBER_BYTES: Final = 16
@@ -100,7 +100,7 @@ class _File(NamedTuple):
 
     @property
     def written_max(self) -> int:
-        """Bytes allowed for a text as written. Its size in a journal is checked later, text by text."""
+        """The most bytes of a text as written. Its size in a journal is checked later, text by text."""
         return LINE_MAX if self.is_stream else _JSON_GROWTH * TEXT_MAX
 
     def refused(self, what: str, limit: str, remedy: str = _LESS) -> HistoryError:
@@ -140,7 +140,7 @@ def stream_batches(path: Path) -> Iterator[pa.RecordBatch]:
 
 
 def _require_together(opened: _File, chunks: list[_Chunk]) -> None:
-    """Check the texts themselves if the bounds together exceed the limit, and those that may be too long."""
+    """Check the texts themselves if their bounds together exceed the limit, and those that may be too long."""
     is_passed = sum(chunk.expanded for chunk in chunks) > opened.expanded_max
     total = 0
     for chunk in sorted(chunks, key=lambda each: not each.is_exact):
@@ -244,7 +244,10 @@ def _require_page(opened: _File, column: str, page: Page, *, is_text: bool) -> N
 
 
 def _looked_at(opened: _File, chunk: _Chunk, left: int) -> tuple[int, int]:
-    """The true sizes of all texts of a chunk, and of the longest. Stops once more than `left` bytes are counted."""
+    """The true size of all texts of a chunk, and that of the longest.
+
+    Stops once it has counted more than `left` bytes.
+    """
     is_coded = "." not in chunk.column and not chunk.has_deltas  # Arrow reads no other columns as dictionaries.
     rows = BATCH_ROWS if is_coded else max(1, min(BATCH_ROWS, _BATCH_BYTES // chunk.longest))
     coded = [chunk.column] if is_coded else None

@@ -59,9 +59,9 @@ def _check(value: Json, depth: int) -> None:
 
 
 def plain_ids(values: list[Json]) -> Int64s | None:
-    """The values as numbers, if each is an integer that is its own id. Costs a tenth of computing the ids."""
+    """The values as numbers if all are integers that are their own ids, else None. Costs a tenth of computing ids."""
     try:
-        found = pa.array(values)  # Without a type, so that it takes neither booleans nor fractions for integers.
+        found = pa.array(values)  # Without a given type, so that booleans and fractions are not converted to integers.
     except (pa.ArrowException, OverflowError):
         return None
     if found.type != pa.int64() or found.null_count:
@@ -100,7 +100,7 @@ class Names:
 
 
 class NamedValues:
-    """The values of ids, for one history's folder."""
+    """The values that belong to ids, for one history's folder."""
 
     def __init__(self, folder: Path) -> None:
         table = read_table(folder, "names")
@@ -114,5 +114,5 @@ class NamedValues:
 
 
 def named_values(folder: Path) -> NamedValues:
-    """The dictionary of that history in its current state: a history may be rewritten under the same name."""
+    """The current dictionary of that history: a history may be rewritten under the same name."""
     return NamedValues(folder)

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 DATA, DICTIONARY, DATA_V2 = 0, 2, 3
 PLAIN_DICTIONARY, DELTA_LENGTH_BYTE_ARRAY, DELTA_BYTE_ARRAY, RLE_DICTIONARY = 2, 6, 7, 8
-_DETAILS: Final = {DATA: 5, DICTIONARY: 7, DATA_V2: 8}  # The field of a page header that has its number of values.
+_DETAILS: Final = {DATA: 5, DICTIONARY: 7, DATA_V2: 8}  # By kind of page, the header field with the count.
 _ENCODING: Final = {DATA: 2, DICTIONARY: 2, DATA_V2: 4}
 _TRUE, _FALSE, _BYTE, _I16, _I32, _I64, _DOUBLE, _BINARY, _LIST, _SET, _MAP, _STRUCT = range(1, 13)
 _DEPTH_MAX: Final = 8

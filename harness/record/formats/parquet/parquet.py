@@ -78,12 +78,12 @@ class _Table:
         self._writer.add_key_value_metadata(metadata)
 
     def close(self) -> None:
-        """Write the remaining rows, and count those that can be read back."""
+        """Write the remaining rows, and check that as many can be read back."""
         self._flush()
         self._writer.close()
         try:
             require_bounded_table(self.path)
-        except HistoryError:  # Its rows are so similar that a reader would take it for an attack.
+        except HistoryError:  # Its rows are so similar that the limits would refuse it.
             self._rewrite()
         sync_folder(self.path)
         found = pq.ParquetFile(self.path, page_checksum_verification=True).metadata.num_rows
@@ -95,7 +95,7 @@ class _Table:
         self._writer.close()
 
     def _rewrite(self) -> None:
-        """Rewrite the file without compression, so that no recorded history is refused for its compression."""
+        """Rewrite the file without compression, so that the limits refuse no history that we recorded."""
         plain = self.path.with_suffix(".plain")
         with (
             pq.ParquetFile(self.path, page_checksum_verification=True) as file,
@@ -121,7 +121,7 @@ class _Table:
 
 
 class HistoryWriter:
-    """Takes records in order. `finish` makes the folder appear; `discard` removes an unfinished one."""
+    """A writer of records in order. `finish` makes the folder appear; `discard` removes an unfinished one."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

@@ -1,5 +1,6 @@
-"""Validates a history folder against the checkers' assumptions. Checksums detect accidents; this detects malformed
-files.
+"""Validates a history folder against the checkers' assumptions.
+
+Checksums detect accidents; this detects malformed files.
 
 1. Each table has its columns, with their types, and no null where none may be.
 2. Operations have the indexes 0 to n - 1, each once, ascending inside a row group; an operation ends after it began.
@@ -28,7 +29,7 @@ from harness.record.formats.parquet.rows import faults_and_marks
 from harness.record.formats.parquet.schema import SCHEMAS
 from harness.record.formats.parquet.tables import ROWS_AT_ONCE, reading
 
-_AHEAD = 2  # Row groups that wait, and threads that decode them.
+_AHEAD = 2  # Decoded row groups that wait, and threads that decode them.
 _OPS = ["index", "outcome", "after", "invoke_seq", "complete_seq", "is_txn"]
 _MOPS = ["op", "position", "f", "key", "value", "read"]
 _WITH_SEQ = ("events", "faults", "probes", "states", "marks")

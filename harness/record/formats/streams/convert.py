@@ -32,7 +32,7 @@ NEED_OPENS: Final = names_that_need(Need.OPENS)
 NEED_SOURCE: Final = names_that_need(Need.SOURCE)
 _EVENTS: Final = ("row", "backfill", "watermark", "open", "gap", "checkpoint")
 _PARQUET: Final = b"PAR1"
-UNIT_MAX: Final = 10_000_000  # Rows; the rows that a unit announces and lacks are tracked in memory.
+UNIT_MAX: Final = 10_000_000  # The most rows of a unit: rows that it announces and lacks are tracked in memory.
 _INT_MAX: Final = (1 << 63) - 1
 
 
@@ -84,7 +84,7 @@ class Survey:
         self._collections: set[str] = set()
         self._sizes: dict[Json, tuple[tuple[str, int], ...]] = {}
         self._unended: dict[Json, None] = {}
-        self._is_ended_early = False  # Ends do not follow their rows: they came by another path, and mark nothing.
+        self._is_ended_early = False  # Ends do not follow their rows, and show nothing about these.
         for place, content in self._every():
             try:
                 _require_sense(content)
@@ -151,7 +151,7 @@ class Survey:
         self._lowest[who] = min(self._lowest.get(who, key), key)
 
     def _end(self, unit: Json, sizes: tuple[tuple[str, int], ...]) -> None:
-        """Use the end of a unit as a mark of its rows. If another unit is incomplete, ends come by another path."""
+        """Use the end of a unit as a marker of its rows. If another unit is incomplete, ends come by another path."""
         self._unended.pop(unit, None)
         self._is_ended_early |= bool(self._unended)
         self._sizes[unit] = sizes

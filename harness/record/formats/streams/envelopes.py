@@ -18,7 +18,7 @@ _SNAPSHOT: Final = "r"
 _CHANGES: Final = ("c", "u", "d", _SNAPSHOT)
 _SILENT: Final = ("t", "m")  # A truncated table and a user's own message concern no row.
 
-# A row is sent again whenever a node of the feed restarts, so only first deliveries are ordered, per
+# A row is sent again when a node of the feed restarts, so only first deliveries are ordered, per
 # key. Events exactly at a resolved timestamp may still come.
 CRDB_CONTRACT: Final = StreamContract(
     closed="<",

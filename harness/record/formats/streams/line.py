@@ -1,4 +1,7 @@
-"""The content of one line of a foreign stream in our terms, before positions, sessions and units are numbered."""
+"""The content of one line of a foreign stream, in our kinds and fields, without numbers yet.
+
+Positions, sessions and units are numbered once the whole file has been read.
+"""
 
 from collections.abc import Callable, Iterator
 from typing import NamedTuple

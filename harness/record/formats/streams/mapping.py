@@ -25,7 +25,7 @@ _NS: Final = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "ns": 1}
 
 
 class Fields(msgspec.Struct, frozen=True, kw_only=True):
-    """The field that holds each item. Only `key` and `position` are required."""
+    """The name of the field that holds each item. Only `key` and `position` are required."""
 
     key: str
     position: str
@@ -43,7 +43,7 @@ class Fields(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Mapping(msgspec.Struct, frozen=True, kw_only=True):
-    """A whole mapping file."""
+    """The content of a mapping file."""
 
     fields: Fields
     stream: StreamContract
@@ -118,7 +118,7 @@ def _require_sense(mapping: Mapping) -> None:
 
 
 def _own_kinds(mapping: Mapping) -> tuple[str, ...]:
-    """The kinds that a line may have under our own names: all, if the mapping gives none."""
+    """The kinds that a line may have under our own names: all of them if the mapping gives none."""
     return () if mapping.kinds else KINDS
 
 
@@ -171,7 +171,7 @@ def _kind(mapping: Mapping, line: dict[str, Json]) -> str:
 
 
 def _required(line: dict[str, Json], field: str | None, what: str) -> Json:
-    """The value of a field that the mapping file names, and so each line must have; None if `field` is None."""
+    """The value of a field that every line must have, because the mapping file names it; None if `field` is None."""
     if field is None:
         return None
     value = inside(line, field)

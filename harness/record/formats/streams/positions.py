@@ -1,5 +1,6 @@
-"""Positions of foreign streams as exact 64-bit integers. Rounded positions, or those of another kind, are refused:
-they have lost their order.
+"""Positions of foreign streams as exact 64-bit integers.
+
+Rounded positions, or those of another kind, are refused: they have lost their order.
 
 Kinds: *integers* (also as text), *decimals* such as a hybrid clock's `1700000000000000000.0000000002`, which are a
 wall time and a counter, and *log positions* such as PostgreSQL's `16/B374D848`. One stream has positions of one kind.
@@ -14,7 +15,7 @@ from harness.core.record import Json
 
 Kind = Literal["integers", "decimals", "log positions"]
 FIRST_RANK: Final = 1
-_MOST: Final = (1 << 62) - 1  # Far below the number for a missing position.
+_MOST: Final = (1 << 62) - 1  # The greatest position, far below the number for a missing one.
 _INTEGER: Final = re.compile(r"-?\d{1,100}")
 _DECIMAL: Final = re.compile(r"(\d{1,100})\.(\d{1,10})")
 _LOG_POSITION: Final = re.compile(r"([0-9A-Fa-f]{1,8})/([0-9A-Fa-f]{1,8})")
@@ -50,7 +51,7 @@ def position_of(value: Json) -> Position:
 
 
 class Positions:
-    """All positions of a file. First all are taken, then each gets a number, in the same order."""
+    """All positions of a file. First all are collected, then each gets a number, in the same order."""
 
     def __init__(self) -> None:
         self._kind: Kind | None = None
@@ -60,7 +61,10 @@ class Positions:
         self._ranks: list[tuple[int, int]] = []
 
     def take(self, value: Json, place: str) -> tuple[int, int]:
-        """The position, for comparison. Raises ValueError if it cannot be compared with those before it."""
+        """Add a position; returns it in comparable form.
+
+        Raises ValueError if it cannot be compared with earlier ones.
+        """
         found = position_of(value)
         if self._kind is None:
             self._kind, self._first = found.kind, place
@@ -81,7 +85,7 @@ class Positions:
         return not self._plain
 
     def number(self, key: tuple[int, int]) -> int:
-        """The number of a position taken before."""
+        """The number of a position that was added before."""
         if self._plain:
             return key[0]
         if len(self._ranks) != len(self._known):
