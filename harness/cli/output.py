@@ -3,8 +3,10 @@
 import os
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from threading import Event, Thread
 from typing import Self
@@ -12,6 +14,7 @@ from typing import Self
 import msgspec
 from rich.console import Console
 from rich.status import Status
+from rich.text import Text
 
 from checkers.words.titles import title
 from harness.core.verdict import Verdict
@@ -21,7 +24,7 @@ from harness.report.markdown import summary
 from harness.report.model import Report, repetition, to_json
 from harness.report.screen import STYLES, plain, show
 from harness.run.batch import Batch
-from harness.run.live import WIDTH, Watcher
+from harness.run.live import WIDTH, Watcher, at_work
 
 SHOWN = 3  # Runs of a batch without a red one for which the command that repeats them is shown.
 EVERY_S = 10.0  # Between two lines of progress in a log.
@@ -64,15 +67,30 @@ class _OnTerminal:
     def line(self, text: str) -> None:
         self._status.update(plain(text))
 
+    def work(self, what: str, since_s: float) -> None:
+        self._status.update(_Working(what, since_s))
+
     def note(self, text: str) -> None:
         self._console.print(plain(f"  {text}"), soft_wrap=True)
+
+
+@dataclass(frozen=True, slots=True)
+class _Working:
+    """What is at work, whose seconds go on each time it is shown."""
+
+    what: str
+    since_s: float
+
+    def __rich__(self) -> Text:
+        return plain(at_work(self.what, self.since_s))
 
 
 class _InLog:
     """The latest line every ten seconds, as long as the context lasts."""
 
     def __init__(self, console: Console) -> None:
-        self._console, self._latest, self._is_over = console, "", Event()
+        self._console, self._is_over = console, Event()
+        self._latest: Callable[[], str] | None = None
         self.width = WIDTH
         self._thread = Thread(target=self._print, name="progress", daemon=True)
 
@@ -85,15 +103,18 @@ class _InLog:
         self._thread.join()
 
     def line(self, text: str) -> None:
-        self._latest = text
+        self._latest = lambda: text
+
+    def work(self, what: str, since_s: float) -> None:
+        self._latest = partial(at_work, what, since_s)
 
     def note(self, text: str) -> None:
         self._console.print(plain(f"  {text}"), soft_wrap=True)
 
     def _print(self) -> None:
         while not self._is_over.wait(EVERY_S):
-            if self._latest:
-                self._console.print(plain(self._latest), soft_wrap=True)
+            if self._latest is not None:
+                self._console.print(plain(self._latest()), soft_wrap=True)
 
 
 def print_json(document: object) -> None:

@@ -28,19 +28,27 @@ class Watcher(Protocol):
     def line(self, text: str) -> None:
         """Show one line in place of the previous one."""
 
+    def work(self, what: str, since_s: float) -> None:
+        """Show what is at work, in place of the last line: its seconds go on from that time of `time.monotonic`."""
+
     def note(self, text: str) -> None:
         """Show a line that stays."""
 
 
 def activity(watcher: Watcher | None) -> Callable[[str], None]:
-    """A function that shows the watcher the current activity, with the seconds since this call."""
-    started = time.monotonic()
+    """A function that shows the watcher what is at work, with the seconds since this call."""
+    started_s = time.monotonic()
 
     def tell(what: str) -> None:
         if watcher is not None:
-            watcher.line(f"  {time.monotonic() - started:.1f} s  {what}")
+            watcher.work(what, started_s)
 
     return tell
+
+
+def at_work(what: str, since_s: float) -> str:
+    """The line of what is at work at this moment."""
+    return f"  {time.monotonic() - since_s:.1f} s  {what}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +87,8 @@ class LiveLine:
         ok, fail, info = now.counts.values()
         rate = "" if now.per_s is None else f"{now.per_s:.0f} op/s"
         counts = f"ok {ok:,}  fail {fail:,}  unknown {info:,}" if ok + fail + info else ""
-        named, counted = ", ".join(now.faults), f"{len(now.faults)} faults"
+        named = ", ".join(now.faults)
+        counted = f"{len(now.faults)} faults" if len(now.faults) > 1 else named
         begin = f"  {now.elapsed_s:.1f} s  {now.phase}"
         lag = "" if now.slowest is None else "{} {:.1f} s behind".format(*now.slowest)
         lines = [
@@ -87,8 +96,9 @@ class LiveLine:
             for parts in (
                 (begin, rate, counts, named, lag),
                 (begin, counts, named, lag),
-                (begin, counts, counted if now.faults else "", lag),
-                (begin, counts, counted if now.faults else ""),
+                (begin, counts, counted, lag),
+                (begin, counts, named),
+                (begin, counts, counted),
             )
         ]
         return next((line for line in lines if len(line) <= width), lines[-1][: width - 1] + "…")

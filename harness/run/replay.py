@@ -17,6 +17,7 @@ from harness.record.ownership import temporary_folder
 from harness.record.store import JOURNAL, RunFile, write_atomically
 from harness.report.findings.messages import TRACE_FILE
 from harness.report.trace import Traced, trace_page
+from harness.run.live import LiveLine, Watcher
 from harness.run.running import execute
 from harness.run.stopping import is_stopped
 from harness.scenario.consent import Code
@@ -54,43 +55,46 @@ class Repetition(msgspec.Struct, frozen=True, kw_only=True):
         return self.difference is None and self.unseed == self.unseed_before
 
 
-def repeat(run: Path, code: Code, *, trace: Window | None = None) -> Repetition:
+def repeat(run: Path, code: Code, *, trace: Window | None = None, watcher: Watcher | None = None) -> Repetition:
     """Simulate the run in `run` again with that code, in a folder beside it, and compare.
 
-    With `trace` the events of that window also go to TRACE_FILE. A run that was stopped at its first violation is
-    repeated and compared only as far as it was kept. Raises RunFailed if the simulation fails; the trace then ends
-    there. Raises ScenarioError if the run ended before the window.
+    `trace` also traces that window into TRACE_FILE. `watcher` gets a line a few times per second.
+    A run that was stopped at its first violation is repeated and compared only as far as it was kept.
+    Raises RunFailed if the simulation fails; the trace then ends there. Raises ScenarioError if the run ended before
+    the window.
     """
     if trace is not None:
         _require_within(run, trace)
     with temporary_folder("again", run) as folder:
         again, traced = folder / JOURNAL, folder / TRACE_FILE
         try:
-            _execute_alike(run, code, again, None if trace is None else (trace, traced))
+            _execute_alike(run, code, again, None if trace is None else (trace, traced), watcher)
         finally:
             if traced.exists():
                 traced.replace(run / TRACE_FILE)
         return compare(run / JOURNAL, again)
 
 
-def _execute_alike(run: Path, code: Code, again: Path, trace: tuple[Window, Path] | None) -> None:
-    """Repeat the run. If it had been stopped, stop after the same number of records, with the same footer."""
-    first = run / JOURNAL
+def _execute_alike(
+    run: Path, code: Code, again: Path, trace: tuple[Window, Path] | None, watcher: Watcher | None
+) -> None:
+    """Repeat the run. If it had been stopped, stop after as many records, with the same footer."""
+    first, line = run / JOURNAL, LiveLine(again)
     *_, last = read_journal(first)
-    if not (isinstance(last, Footer) and is_stopped(last)):
-        execute(run, code, again, trace=trace)
-        return
+    footer = last if isinstance(last, Footer) and is_stopped(last) else None
     size = first.stat().st_size
-    execute(
-        run,
-        code,
-        again,
-        watch=None if trace else lambda: again.exists() and again.stat().st_size >= size,
-        trace=trace,
-    )
+
+    def is_enough() -> bool:
+        if watcher is not None:
+            watcher.line(line.text(watcher.width))
+        return footer is not None and trace is None and again.exists() and again.stat().st_size >= size
+
+    execute(run, code, again, watch=is_enough, trace=trace)
+    if footer is None:
+        return
     kept = sum(not isinstance(record, Header | Footer) for record in read_journal(first))
     with contextlib.suppress(HistoryError):  # A shorter journal differs, and the comparison reports where.
-        end_after(again, kept, last)
+        end_after(again, kept, footer)
 
 
 def show_trace(run: Path, run_file: RunFile, window: Window, repetition: Repetition) -> str:

@@ -100,7 +100,7 @@ def carried_out(  # noqa: PLR0913  Each argument is an option of some command.
             tell("writing the history")
         finish(run)
         if is_twice:
-            failure = difference(repeat(run, code))
+            failure = difference(repeat(run, code, watcher=watcher))
     except Exception as error:  # noqa: BLE001  Whatever the failure, the records so far are judged.
         failure = in_one_line(error, run / RUN_LOG)
     took_s = round(time.monotonic() - started, 3)

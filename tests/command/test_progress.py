@@ -12,6 +12,7 @@ import pytest
 from rich.console import Console
 
 from harness.cli import output
+from harness.run.live import activity
 from tests.command.conftest import SEED, SMALL, Seamark
 
 LIMIT_S = 60.0
@@ -38,11 +39,25 @@ def test_a_check_and_a_replay_say_what_is_at_work(
     for arguments, words in (
         (("check", run_copy), ("judging: serializability",)),
         (("check", edn), ("reading history.edn", "judging: serializability")),
-        (("replay", run_copy), ("repeating the run", "judging: serializability")),
+        (("replay", run_copy), ("starting", "judging: serializability")),
     ):
         outcome = seamark(*arguments, "--engine", "local")
         assert all(any(line.endswith(word) for line in outcome.err.splitlines()) for word in words), outcome.err
         assert seamark(*arguments, "--engine", "local", "--quiet").err == ""
+
+
+def test_the_seconds_of_what_is_at_work_go_on_though_nobody_tells_anything(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = io.StringIO()
+    monkeypatch.setattr(output, "standard_error", lambda: Console(file=shown))
+    monkeypatch.setattr(output, "EVERY_S", 0.001)
+    with output.watched(is_shown=True) as watcher:
+        activity(watcher)("judging")
+        until = time.monotonic() + LIMIT_S
+        while len(set(shown.getvalue().splitlines())) < 2 and time.monotonic() < until:
+            time.sleep(0.001)
+    lines = sorted(set(shown.getvalue().splitlines()))
+    assert len(lines) > 1
+    assert all(line.endswith(" s  judging") for line in lines)
 
 
 def test_a_dumb_terminal_counts_as_a_log(monkeypatch: pytest.MonkeyPatch) -> None:

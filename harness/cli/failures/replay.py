@@ -75,7 +75,7 @@ def replay(  # noqa: PLR0913, PLR0917  Each argument is an option of the command
     with EngineStart(engine) as start:
         with watched(is_shown=not quiet) as watcher:
             activity(watcher)("repeating the run")
-            repetition = repeat(folder, code, trace=moments)
+            repetition = repeat(folder, code, trace=moments, watcher=watcher)
         if not quiet:
             _show(screen, folder, repetition)
         if moments is not None:
