@@ -21,13 +21,19 @@ _QUIET: Final = "-Xlog:disable -Xlog:all=error:stderr"  # Do not print the class
 _DUMP_S: Final = 300
 
 
+def java_program() -> Path | None:
+    """The Java that Spark starts; None if there is none."""
+    home = os.environ.get("JAVA_HOME")
+    found = shutil.which(str(Path(home, "bin", "java")) if home else "java")
+    return None if found is None else Path(found)
+
+
 def archive() -> Path | None:
     """The path of the archive, even if it does not exist yet; None if there is no Java."""
-    home = os.environ.get("JAVA_HOME")
-    java = shutil.which(str(Path(home, "bin", "java")) if home else "java")
+    java = java_program()
     if java is None:
         return None
-    real = Path(java).resolve()
+    real = java.resolve()
     name = f"{real} {real.stat().st_mtime_ns} {version('pyspark')}"
     return Path(sys.prefix, "share", "seamark", f"spark-{sha256(name.encode()).hexdigest()[:16]}.jsa")
 

@@ -207,7 +207,8 @@ def canonical(model: str) -> str:
     if name is None:
         near = [written[each] for each in get_close_matches(_spelling(model), written, n=3)]
         raise ScenarioError(
-            f"no consistency model {model!r}" + (f": did you mean {' or '.join(near)}?" if near else "")
+            f"no consistency model {model!r}"
+            + (f": did you mean {' or '.join(near)}?" if near else "; seamark check --help lists them")
         )
     return ALIASES.get(name, name)
 

@@ -11,7 +11,7 @@ from harness.cli.output import print_json
 from harness.cli.texts.promises_page import promises_page
 from harness.core.errors import ScenarioError
 from harness.core.seams import Cluster
-from harness.report.screen import plain
+from harness.report.screen import hanging, plain
 from harness.scenario.consent import cluster_names, on_command_line
 from harness.scenario.registry import load_cluster
 
@@ -41,14 +41,11 @@ def clusters(
             ("nodes", roles),
             ("workloads", ", ".join(cluster.workloads)),
             ("faults", ", ".join(cluster.faults)),
+            *(("option", f"{option.name}: {option.text} ({', '.join(option.values)})") for option in cluster.options),
+            *(("promise", f"{promise.id}: {promise.text}") for promise in cluster.promises),
+            *(("bug", f"{bug}: {text}") for bug, text in cluster.bugs.items()),
         ):
-            console.print(plain(f"  {label:<10}{text}"))
-        for option in cluster.options:
-            console.print(plain(f"  option    {option.name}: {option.text} ({', '.join(option.values)})"))
-        for promise in cluster.promises:
-            console.print(plain(f"  promise   {promise.id}: {promise.text}"))
-        for bug, text in cluster.bugs.items():
-            console.print(plain(f"  bug       {bug}: {text}"))
+            console.print(hanging(f"  {label:<11}", plain(text)))
     return 0
 
 

@@ -18,6 +18,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from checkers.engine.spark_classes import java_program
 from harness.core.errors import DeployError
 from harness.report.screen import plain
 from harness.runtimes.containers.engine.engine import connect
@@ -65,10 +66,9 @@ def _findings(store: Path) -> Iterator[tuple[str, bool, str]]:
 
 
 def _java() -> tuple[bool, str]:
-    home = os.environ.get("JAVA_HOME")
-    java = str(Path(home, "bin", "java")) if home else shutil.which("java")
+    java = java_program()
     remedy = f"Spark needs Java {JAVA_MIN} or newer: apt-get install openjdk-17-jre-headless, or use --engine local"
-    if java is None or not Path(java).exists():
+    if java is None:
         return False, remedy
     shown = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr  # noqa: S603  Found above.
     match = re.search(r'version "(\d+)', shown)

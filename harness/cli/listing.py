@@ -35,7 +35,7 @@ def list_runs(
         return Verdict.ERROR.exit_code if any("unreadable" in row for row in rows) else 0
     console = Console(highlight=False)
     if not runs:
-        console.print(plain(f"{store} holds no run yet: seamark run"))
+        console.print(plain(f"{store} holds no run yet; make one with seamark run"))
     lines = [_line(run) for run in runs]
     for run, line in zip(runs, lines, strict=True):
         bugs = f"  bug {', '.join(line.bugs)}" if line.bugs else ""

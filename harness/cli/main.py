@@ -56,16 +56,16 @@ app.command("calibrate")(calibrate.calibrate)
 app.command("check")(check.check)
 app.command("export")(export.export)
 app.command("replay")(replay.replay)
-app.command("shrink")(shrink.shrink)
-app.command("hunt")(hunt.hunt)
+app.command("shrink", short_help="Make a failing run as small as it gets.")(shrink.shrink)
+app.command("hunt", short_help="Search for a finding that no run had before.")(hunt.hunt)
 app.command("list")(listing.list_runs)
-app.command("signoff")(signoff.signoff)
-app.command("serve")(serve.serve)
+app.command("signoff", short_help="Decide on a release by two sweeps.")(signoff.signoff)
+app.command("serve", short_help="Show the store in a browser, until Ctrl-C.")(serve.serve)
 app.command("clusters")(clusters.clusters)
-app.command("new")(new.new)
-app.command("doctor")(doctor.doctor)
-app.command("images")(images.images)
-app.command("clean")(clean.clean)
+app.command("new", short_help="Write a file that puts a server under test.")(new.new)
+app.command("doctor", short_help="Check what is present on this machine.")(doctor.doctor)
+app.command("images", short_help="Build the images for containers.")(images.images)
+app.command("clean", short_help="Remove what runs that died left behind.")(clean.clean)
 
 
 def main() -> None:
@@ -80,7 +80,7 @@ def guarded(command: Callable[[], int]) -> int:
     try:
         return command()
     except TyperException as error:  # Errors in options and arguments: typer's own message, on one line.
-        message = error.format_message()
+        message = error.format_message().replace("Value error, ", "")  # A word of the library that reads the values.
         stop = "" if message.endswith((".", "?")) else "."
         context = getattr(error, "ctx", None)
         path = "seamark" if context is None else context.command_path

@@ -225,7 +225,7 @@ def or_latest(path: Path) -> Path:
     store = STORE if path.parent == Path() else path.parent
     runs = list_runs(store)
     if not runs:
-        raise ScenarioError(f"{path}: {store} holds no run yet: seamark run")
+        raise ScenarioError(f"{path}: {store} holds no run yet; make one with seamark run")
     return runs[0]
 
 

@@ -89,11 +89,11 @@ def _body(report: Report) -> Iterable[Text | Table]:
         met = len(report.goals) - len(unmet)
         yield Text()
         missed = f"; not: {', '.join(unmet)}" if unmet else ""
-        yield _hanging("  goals     ", plain(f"met {met} of {len(report.goals)}{missed}"))
+        yield hanging("  goals     ", plain(f"met {met} of {len(report.goals)}{missed}"))
     notes = report.facts.get("notes")
     for note in notes if isinstance(notes, list) else ():
         if note != report.reason:
-            yield _hanging("  note      ", plain(f"{note}"))
+            yield hanging("  note      ", plain(f"{note}"))
     if report.promises:
         yield Text()
         yield from _promises(report)
@@ -102,7 +102,7 @@ def _body(report: Report) -> Iterable[Text | Table]:
     yield Text()
 
 
-def _hanging(label: str, text: Text) -> Table:
+def hanging(label: str, text: Text) -> Table:
     """The text after its label; further lines begin below the text, not below the label."""
     grid = Table.grid()
     grid.add_column(no_wrap=True)
@@ -142,10 +142,10 @@ def _promises(report: Report) -> Iterable[Text | Table]:
         least = min(held, key=lambda row: row.witnesses)
         fewest = f"fewest witnesses: {least.witnesses:,} ({least.id})"
         names = ", ".join(called(report, row.id) for row in held)
-        yield _hanging("  ", plain(f"{len(held)} promises hold; {fewest}: {names}"))
+        yield hanging("  ", plain(f"{len(held)} promises hold; {fewest}: {names}"))
     idle = [f"{row.id} ({row.witnesses})" for row in rows if row.verdict == "not-exercised"]
     if idle:
-        yield _hanging("  ", plain(f"{len(idle)} not exercised (witnesses in brackets): {', '.join(idle)}"))
+        yield hanging("  ", plain(f"{len(idle)} not exercised (witnesses in brackets): {', '.join(idle)}"))
 
 
 def _promise_table(report: Report, rows: Sequence[PromiseRow]) -> Table:
@@ -168,11 +168,11 @@ def _models(report: Report) -> Iterable[Text | Table]:
     if decided:
         yield plain(f"  how it was decided   {decided}")
     if out:
-        yield _hanging("  models ruled out     ", plain(f"{', '.join(out)} (the weakest)"))
+        yield hanging("  models ruled out     ", plain(f"{', '.join(out)} (the weakest)"))
     if left:
-        yield _hanging("  models not ruled out ", plain(f"{', '.join(left)} (the strongest)"))
+        yield hanging("  models not ruled out ", plain(f"{', '.join(left)} (the strongest)"))
     if allowed:
-        yield _hanging("  seen, and permitted  ", plain(", ".join(allowed)))
+        yield hanging("  seen, and permitted  ", plain(", ".join(allowed)))
 
 
 def _findings(report: Report) -> Iterable[Text | Table]:
@@ -185,9 +185,9 @@ def _findings(report: Report) -> Iterable[Text | Table]:
             counts[each.anomaly] += each.count
         first, *also = (_seen(anomaly, count) for anomaly, count in counts.items())
         line = Text.assemble(plain(first, "bold"), plain(f": {root.sentence}"))
-        yield _hanging("  ", line if root.promise else line.append("  (no promise forbids it)", "dim"))
+        yield hanging("  ", line if root.promise else line.append("  (no promise forbids it)", "dim"))
         if also:
-            yield _hanging("    also as  ", plain("; ".join(also), "dim"))
+            yield hanging("    also as  ", plain("; ".join(also), "dim"))
     left = sum(map(len, grouped[FINDINGS_SHOWN:]))
     if left:
         yield plain(f"  and {left} more in the report")

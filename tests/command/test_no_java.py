@@ -10,7 +10,10 @@ from tests.command.conftest import SEED, SMALL, Seamark
 
 pytestmark = pytest.mark.spark
 ON_SPARK = ("--seed", str(SEED), *SMALL[:-2])
-TOLD = r"^seamark: Spark did not start \(.*\); see seamark doctor\. Nothing is lost; without Spark: (seamark check .+)$"
+TOLD = (
+    r"^seamark: Spark did not start \(there is no Java here, and it needs Java 17\); see seamark doctor\. "
+    r"Nothing is lost; without Spark: (seamark check .+)$"
+)
 
 
 @pytest.fixture(autouse=True)

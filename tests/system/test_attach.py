@@ -126,7 +126,7 @@ def test_what_a_project_cannot_do_is_refused_before_anything_is_made(project: Co
     for options, told in (
         ((*run, "--nemesis", "full-disk"), "full-disk must be prepared when a server is started"),
         ((*run[:-1], "sim"), "use --runtime docker"),
-        ((*run[:4], "another", *run[5:]), f"no project 'another' runs here; there is {NAME}"),
+        ((*run[:4], "another", *run[5:]), f"no docker compose project 'another' runs here; running: {NAME}"),
     ):
         code, out, err = seamark(tmp_path, *options)
         assert code in (4, 64), out

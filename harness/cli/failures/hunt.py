@@ -39,7 +39,7 @@ def hunt(  # noqa: PLR0913, PLR0917  Each argument is an option of the command.
         Path | None, typer.Argument(help="A scenario file (TOML or JSON): see seamark run. Faults and seeds vary.")
     ] = None,
     cluster: Annotated[str | None, typer.Option(help="The system under test: see seamark clusters.")] = None,
-    workload: Annotated[str | None, typer.Option(help="What to ask of it.")] = None,
+    workload: Annotated[str | None, typer.Option(help="The load: see seamark clusters.")] = None,
     seed: Annotated[int | None, typer.Option(help="Decides what is tried. Default: a new one.")] = None,
     time: Annotated[float | None, typer.Option(help="Seconds of load in each run. Default: 8.")] = None,
     rate: Annotated[float | None, typer.Option(help="Operations a second, at least. Default: 100.")] = None,

@@ -81,7 +81,9 @@ def load(path: Path, into: Path) -> Loaded:
         return _folder(path, into)
     require_file(path)
     if path.suffix == ".parquet" and not is_history(path.parent):
-        raise HistoryError(f"{path}: no part of a history, whose Parquet files stand together in one folder")
+        raise HistoryError(
+            f"{path}: not a file of a history (ops.parquet, events.parquet, ...); name the folder that holds one"
+        )
     if path.name == RUN_FILE or path.suffix == ".parquet":
         return _folder(path.parent, into)
     found = format_of(path)

@@ -35,7 +35,9 @@ def find_project(engine: docker.DockerClient, project: str, nodes: Sequence[Node
         listed = engine.containers.list(all=True, filters={"label": label})
         if not listed:
             others = {each.labels[PROJECT] for each in engine.containers.list(filters={"label": PROJECT})}
-            raise DeployError(f"no project {project!r} runs here; there is {', '.join(sorted(others)) or 'none'}")
+            raise DeployError(
+                f"no docker compose project {project!r} runs here; running: {', '.join(sorted(others)) or 'none'}"
+            )
         containers = {node: _of_service(listed, project, node) for node in nodes}
         return Found(label=label, network=_shared(engine, project, containers), containers=containers)
     except DockerException as error:
