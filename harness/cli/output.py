@@ -82,7 +82,9 @@ class _Working:
     since_s: float
 
     def __rich__(self) -> Text:
-        return plain(at_work(self.what, self.since_s))
+        text = plain(at_work(self.what, self.since_s))
+        text.no_wrap, text.overflow = True, "ellipsis"
+        return text
 
 
 class _InLog:

@@ -88,7 +88,7 @@ class LiveLine:
         rate = "" if now.per_s is None else f"{now.per_s:.0f} op/s"
         counts = f"ok {ok:,}  fail {fail:,}  unknown {info:,}" if ok + fail + info else ""
         named = ", ".join(now.faults)
-        counted = f"{len(now.faults)} faults" if len(now.faults) > 1 else named
+        counted = f"{len(now.faults)} fault{'s' if len(now.faults) > 1 else ''}" if now.faults else ""
         begin = f"  {now.elapsed_s:.1f} s  {now.phase}"
         lag = "" if now.slowest is None else "{} {:.1f} s behind".format(*now.slowest)
         lines = [

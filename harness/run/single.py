@@ -116,7 +116,7 @@ def _trace(run: Path, code: Code, report: Report, tell: Callable[[str], None]) -
     with contextlib.suppress(SeamarkError, OSError):
         around = window_of_first(report, run / HISTORY)
         if around is not None:
-            tell("repeating the run, for the messages of the finding")
+            tell("repeating the run, for the finding's messages")
             repeat(run, code, trace=around)
             show_again(run)
 

@@ -66,6 +66,13 @@ def test_it_fits_whatever_is_in_force(tmp_path: Path, width: int) -> None:
     assert ("2 faults" in shown) == (width > 50)
 
 
+def test_a_fault_whose_name_does_not_fit_is_counted(tmp_path: Path) -> None:
+    fault = Fault(2 * S, 0, "begin", "slow-subscriber", ("s1",))
+    shown = line(tmp_path, *BEGUN, *(done(n, 3, n) for n in range(2_000)), fault, width=52)
+    assert "1 fault" in shown
+    assert len(shown) <= 52
+
+
 def test_notes_of_a_child_are_read_once_and_only_whole(tmp_path: Path) -> None:
     log = tmp_path / "run.log"
     notes = Notes(log)
