@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.status import Status
 from rich.text import Text
 
+from checkers.words.groups import rank
 from checkers.words.titles import title
 from harness.core.verdict import Verdict
 from harness.report.batch_page import batch_summary
@@ -158,8 +159,10 @@ def print_batch(batch: Batch, *, as_json: bool) -> int:
     if batch.stopped:
         console.print(plain(f"  stopped after {len(batch.runs)} of {batch.planned} runs: {batch.stopped}"))
     found = [{finding.anomaly for finding in report.findings if finding.promise} for report in batch.runs]
-    for anomaly, count in sorted(Counter(name for names in found for name in names).items()):
-        console.print(plain(f"  {title(anomaly):<40} in {count} of {len(batch.runs)} runs"))
+    counts = Counter(name for names in found for name in names)
+    width = max(map(len, map(title, counts)), default=0)
+    for anomaly in sorted(counts, key=lambda name: (rank(name), name)):
+        console.print(plain(f"  {title(anomaly):<{width}}  in {counts[anomaly]} of {len(batch.runs)} runs"))
     word = plain(Verdict(batch.verdict).word, STYLES[batch.verdict])
     console.print(word + plain(f"  {batch.reason} in {batch.seconds:g} s (exit {batch.exit_code})"), soft_wrap=True)
     if batch.page is not None:

@@ -15,7 +15,7 @@ from harness.report.series import read_series
 
 TRACE_FILE: Final = "trace.jsonl"
 SHOWN_MAX: Final = 40
-LANE_PX: Final = 44
+LANE_PX: Final = 38
 CONTENT_MAX: Final = 200  # Characters of a message, in its title.
 BYTES_MAX: Final = 64 << 20  # A longer trace is for its own page.
 
