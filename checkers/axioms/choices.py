@@ -25,12 +25,12 @@ class Variables:
 
     def literal(self, earlier: int, later: int) -> int:
         """The literal which says that one is earlier."""
-        pair = (min(earlier, later), max(earlier, later))
-        if pair not in self._number:
-            self._number[pair] = len(self._number) + 1
-            is_so = self._moments[pair[0]] <= self._moments[pair[1]]
-            self.likely.append(self._number[pair] if is_so else -self._number[pair])
-        number = self._number[pair]
+        pair = (earlier, later) if earlier < later else (later, earlier)
+        number = self._number.get(pair)
+        if number is None:
+            self._number[pair] = number = len(self._number) + 1
+            is_so = self._moments.item(pair[0]) <= self._moments.item(pair[1])
+            self.likely.append(number if is_so else -number)
         return number if earlier < later else -number
 
     def chosen(self, model: Sequence[int]) -> Pairs:
@@ -51,19 +51,31 @@ def reordered(order: Chains, chosen: Pairs) -> Chains:
     at = np.empty(len(order.row) + 1, np.int64)
     at[order.row] = np.arange(len(order.row))
     is_here = (chosen.source >= 0) & (chosen.target >= 0)
+    earlier, later = at[chosen.source[is_here]], at[chosen.target[is_here]]
+    starts, stops = _disordered(earlier, later)
     row = order.row.copy()
-    for start, stop, pairs in _disordered(at[chosen.source[is_here]], at[chosen.target[is_here]]):
+    # Most runs are two versions that change places: no sorting is needed.
+    short = starts[stops - starts == 2]
+    row[short], row[short + 1] = order.row[short + 1], order.row[short]
+    is_long = stops - starts > 2
+    for start, stop, pairs in _parted(earlier, later, starts[is_long], stops[is_long]):
         row[start:stop] = order.row[_sorted(range(start, stop), pairs)]
     return Chains(row, order.is_next)
 
 
-def _disordered(earlier: Int64s, later: Int64s) -> Iterator[tuple[int, int, list[tuple[int, int]]]]:
-    """The runs of places that pairs of them contradict, start and stop, each with all pairs inside it."""
+def _disordered(earlier: Int64s, later: Int64s) -> tuple[Int64s, Int64s]:
+    """The runs of places that pairs of them contradict: starts and stops."""
     is_wrong = earlier > later
     order = np.argsort(later[is_wrong], kind="stable")
     low, high = later[is_wrong][order], np.maximum.accumulate(earlier[is_wrong][order])
     begins = np.flatnonzero(np.append(True, low[1:] > high[:-1])[: len(low)])
-    starts, stops = low[begins], np.append(high[begins[1:] - 1], high[-1:]) + 1
+    return low[begins], np.append(high[begins[1:] - 1], high[-1:]) + 1
+
+
+def _parted(
+    earlier: Int64s, later: Int64s, starts: Int64s, stops: Int64s
+) -> Iterator[tuple[int, int, list[tuple[int, int]]]]:
+    """Each of those runs, start and stop, with all pairs inside it."""
     run = np.searchsorted(starts, np.minimum(earlier, later), side="right") - 1
     inside = np.flatnonzero((run >= 0) & (np.maximum(earlier, later) < np.append(stops, 0)[run]))
     inside = inside[np.argsort(run[inside], kind="stable")]

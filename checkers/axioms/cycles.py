@@ -1,6 +1,5 @@
 """Cycles among steps that assume an order of versions: short ones of a graph, and what a finding shows of them."""
 
-from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -64,36 +63,42 @@ class Cycle(NamedTuple):
         return tuple(ChosenStep(op, target, kind, key) for (op, kind, key), target in zip(shown, targets, strict=True))
 
 
-def short_cycles(steps: Steps, size: int) -> Iterator[Int64s]:
+def short_cycles(steps: Steps, size: int) -> list[Int64s]:
     """Rows of short cycles among the steps, some for each strong component, at most CYCLES in all."""
     label = strong_labels(steps.source, steps.target, size)
     inside = np.flatnonzero(label[steps.source] == label[steps.target])
     if not len(inside):
-        return
-    graph = Paths(steps.source[inside], steps.target[inside])
-    inside_of = label[steps.source[inside]]
+        return []
+    source, target = steps.source[inside], steps.target[inside]
+    graph = Paths(source, target)
+    inside_of = label[source]
     order = np.argsort(inside_of, kind="stable")
     groups = np.split(order, np.flatnonzero(np.diff(inside_of[order])) + 1)
     most = max(_TRIES, CYCLES // len(groups))
-    for group in groups[: CYCLES // _TRIES]:
-        for step in group[:: -(-len(group) // most)].tolist():
-            row = inside[step]
-            path, _ = graph.path(int(steps.target[row]), int(steps.source[row]))
-            yield np.append(row, inside[path])
+    first = np.concatenate([group[:: -(-len(group) // most)] for group in groups[: CYCLES // _TRIES]])
+    ends = zip(first.tolist(), target[first].tolist(), source[first].tolist(), strict=True)
+    # All in one list of rows: most cycles have two or three steps, and an array for each would cost more than its path.
+    rows, lengths = list[int](), list[int]()
+    for row, start, goal in ends:
+        path, _ = graph.path(start, goal)
+        rows += (row, *path)
+        lengths.append(1 + len(path))
+    return np.split(inside[np.array(rows)], np.cumsum(lengths[:-1]))
 
 
 class Paths:
     """Shortest paths along steps, by their rows: breadth first, in plain Python, as most graphs are tiny."""
 
     def __init__(self, source: Int64s, target: Int64s) -> None:
-        self._order = np.argsort(source, kind="stable")
-        ordered = source[self._order]
+        order = np.argsort(source, kind="stable")
+        ordered = source[order]
         starts = np.flatnonzero(first_of_each(ordered))
         runs = zip(starts.tolist(), [*starts[1:].tolist(), len(ordered)], strict=False)  # Without steps no start.
         self._run = dict(zip(ordered[starts].tolist(), runs, strict=True))
-        self._target: list[int] = target[self._order].tolist()
+        self._target: list[int] = target[order].tolist()
+        self._row: list[int] = order.tolist()
 
-    def path(self, start: int, goal: int) -> tuple[Int64s, int]:
+    def path(self, start: int, goal: int) -> tuple[list[int], int]:
         """The rows of a path of at least one step, none if there is no path; and the number of steps looked at."""
         came: dict[int, tuple[int, int]] = {}
         waiting, looked = [start], 0
@@ -110,5 +115,5 @@ class Paths:
         rows, at = list[int](), goal
         while goal in came and (not rows or at != start):
             at, row = came[at]
-            rows.append(row)
-        return self._order[rows[::-1]], looked
+            rows.append(self._row[row])
+        return rows[::-1], looked

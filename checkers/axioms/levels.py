@@ -20,6 +20,7 @@ from typing import Final
 import numpy as np
 
 from checkers.axioms.execution import INITIAL, Execution, Pairs
+from checkers.columns.index import ascending
 from checkers.columns.runs import distinct
 from checkers.columns.table import concat, empty, take
 from checkers.graph.edges import OPEN_END, PROCESS, REALTIME, RW, WR, WW
@@ -69,7 +70,7 @@ class Layers:
 def chains(execution: Execution, guess: Int64s) -> Chains:
     """The versions in their known order, and else by the guessed moments (installs,)."""
     installs = execution.installs
-    row = np.lexsort((guess, installs.rank, installs.key))
+    row = ascending(installs.key, installs.rank, guess)
     key = installs.key[row]
     return Chains(row, np.append(False, key[1:] == key[:-1])[: len(row)])
 
