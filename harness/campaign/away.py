@@ -1,6 +1,6 @@
-"""Runs on the executors of an existing Spark cluster: one run is one task, and what comes back is its row.
+"""Runs on the executors of an existing Spark cluster: one run is one task, and its result is a row.
 
-The whole of Seamark travels there as one archive. A task unpacks it into a temporary folder, carries the run out in a
+All code of Seamark travels there as one archive. A task unpacks it into a temporary folder, carries the run out in a
 process of its own, and sends the row, with the run's folder if that is to be kept; the driver puts it into the store.
 The executors need Python and the packages that Seamark needs, and nothing of ours.
 """
@@ -22,7 +22,7 @@ from harness.record.ownership import temporary_folder
 
 PACKAGES: Final = ("harness", "nemesis", "checkers", "clusters")
 SUFFIXES: Final = (".py", ".html")
-LOG_MAX: Final = 2_000  # Characters of what a process that failed said last.
+LOG_MAX: Final = 2_000  # The number of last characters quoted from a process that failed.
 
 
 def archive(folder: Path) -> Path:
@@ -43,7 +43,7 @@ def archive(folder: Path) -> Path:
 
 
 def there(message: bytes) -> bytes:
-    """The answer to a pickled task, on an executor: a pickled pair of a row and an archive, or of None and a reason."""
+    """The answer to a pickled task, on an executor: a pickled pair of row and archive, or of None and a reason."""
     with temporary_folder("away") as folder:
         place = Path(harness.__file__ or "").parents[1]
         code = place
@@ -62,13 +62,13 @@ def there(message: bytes) -> bytes:
 
 
 def _carry_out(folder: Path) -> None:
-    """Carry out the task on standard input; its answer goes to standard output."""
+    """Carry out the task on standard input. Its answer goes to standard output."""
     from harness.campaign.task import away  # noqa: PLC0415  A worker of Spark only forwards, and need not load it.
     from harness.runtimes.child import die_with_parent  # noqa: PLC0415  Likewise.
 
     die_with_parent()
     answers = os.dup(1)
-    os.dup2(2, 1)  # Whatever else prints, prints to the log.
+    os.dup2(2, 1)  # Everything else that is printed goes to the log.
     task = pickle.loads(sys.stdin.buffer.read())  # noqa: S301  The driver's own.
     row, run = away(task, folder)
     content = _packed(run) if run is not None else b""

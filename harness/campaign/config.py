@@ -1,7 +1,7 @@
-"""The order for a sweep: a TOML file with a matrix of runs, as written, and as cells that were checked.
+"""The configuration of a sweep: a TOML file with a matrix of runs, as written, and as checked cells.
 
-At the top stand the sweep's own options and the defaults of its cells. Each `[[matrix]]` table is a product of its
-clusters, workloads, faults and runtimes; without one the top is the only matrix.
+The top of the file has the sweep's own options and the defaults of its cells. Each `[[matrix]]` table is a product of
+its clusters, workloads, faults and runtimes; without one the top is the only matrix.
 """
 
 import re
@@ -22,18 +22,18 @@ from harness.scenario.scenario import RUNTIMES, Scenario, decide, scenario_file
 
 RUNS_MAX: Final = 1_000_000
 USUAL, NO_FAULTS, EVERY = "usual", "none", "all"
-NAME: Final = re.compile(r"[A-Za-z0-9][\w.-]*")  # It becomes a folder's name.
+NAME: Final = re.compile(r"[A-Za-z0-9][\w.-]*")  # The name of a sweep becomes that of a folder.
 KEEP: Final = ("red", "all")
 
 
 class Matrix(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A product of four lists, and what its runs have in common. The names are those of `seamark run`."""
+    """A product of four lists, and the common options of its runs. The names are those of `seamark run`."""
 
     clusters: tuple[str, ...] = ("ndb",)
     workloads: tuple[str, ...] = ()  # Empty: the cluster's first. "all": each of the cluster's.
-    faults: tuple[str, ...] = (USUAL,)  # Each is a set of packages with commas between, "usual" or "none".
+    faults: tuple[str, ...] = (USUAL,)  # Each is a list of packages separated by commas, "usual" or "none".
     runtimes: tuple[Runtime, ...] = ("sim",)
-    count: int = 50  # Runs of each cell, with seeds from `seed` on.
+    count: int = 50  # The number of runs of each cell, with seeds from `seed` on.
     time: float = 60.0
     rate: float = 100.0
     clients: int = 5
@@ -62,7 +62,10 @@ class Top(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Cell(msgspec.Struct, frozen=True, kw_only=True):
-    """One combination of a matrix. `scenario` is that of its runs but for the seed, `cluster` the name for people."""
+    """One combination of a matrix.
+
+    `scenario` is that of its runs, without the seed; `cluster` is the name for people.
+    """
 
     cluster: str
     workload: str
@@ -80,7 +83,7 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Config(msgspec.Struct, frozen=True, kw_only=True):
-    """A sweep to carry out. `min_runs` is a number here."""
+    """A sweep to carry out, with `min_runs` as a number."""
 
     path: str
     text: str
@@ -112,7 +115,7 @@ def read_config(path: Path, *, seed: int | None = None, allowed: Sequence[str] =
 def config_of(
     given: Mapping[str, Any], *, text: str, path: Path, seed: int | None = None, allowed: Sequence[str] = ()
 ) -> Config:
-    """The sweep of those options, which `text` in the file `path` says. Raises ScenarioError as `read_config`."""
+    """The sweep of those options; `text` is the content of the file `path`. Raises ScenarioError as `read_config`."""
     top, matrices = _parts(given, path)
     top = top if seed is None else msgspec.structs.replace(top, seed=seed)
     codes = {on_command_line(name).name: name for name in allowed}
@@ -231,7 +234,7 @@ def _workloads(matrix: Matrix, cluster: Cluster) -> tuple[str | None, ...]:
 
 
 def _code(name: str, path: Path, codes: Mapping[str, str]) -> Code:
-    """The code of a cluster that the file names. Code in a file needs the command line's consent."""
+    """The code of a cluster that the file names. Code in a file needs consent on the command line."""
     if place_of(name) is not None and on_command_line(name).name in codes:
         return on_command_line(name)
     return consented(name, path, None)

@@ -15,11 +15,11 @@ from harness.record.store import read_document
 
 SWEEP_SCHEMA: Final = 1
 SWEEP_FILE: Final = "sweep.json"
-SWEEPS: Final = "sweeps"  # Their folder in a store: sweeps/NAME/UTC-SEED/sweep.json.
+SWEEPS: Final = "sweeps"  # The folder of sweeps in a store: sweeps/NAME/UTC-SEED/sweep.json.
 
 
 class SweepConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """The order. `text` is the file as written, `sha256` the hash of it and of what the command line adds."""
+    """The configuration. `text` is the file as written, `sha256` the hash of it and of the command line's additions."""
 
     path: str
     text: str
@@ -30,7 +30,7 @@ class Numbers(msgspec.Struct, frozen=True, kw_only=True):
     """Behaviour under faults, over some runs, from reports alone.
 
     `unknown_share`: operations with an unknown outcome, of all. Seconds are of the runs' own time: `recovery_s` from
-    the start of healing to the first success of the final phase. None: no run of these tells.
+    the start of healing to the first success of the final phase. None: no run has the value.
     """
 
     unknown_share: float | None = None
@@ -51,7 +51,7 @@ class SweepCell(msgspec.Struct, frozen=True, kw_only=True):
 
     cluster: str
     workload: str
-    faults: str  # Packages of faults with commas between; "usual" for those of the cluster, "none" for none.
+    faults: str  # Packages of faults separated by commas; "usual" for those of the cluster, "none" for none.
     runtime: str
     bugs: tuple[str, ...] = ()
     planned: int
@@ -67,7 +67,7 @@ class SweepCell(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SweepFinding(msgspec.Struct, frozen=True, kw_only=True):
-    """A class of findings: those of one fingerprint, over all runs.
+    """A class of findings: those with one fingerprint, over all runs.
 
     The fingerprint is a hash of cluster, anomaly, promise, check and the shape of the cycle: the same in every run and
     every night. `runs` of the `judged` runs of that cluster show it, `count` times; `rate` is their share. `first_seen`
@@ -88,7 +88,7 @@ class SweepFinding(msgspec.Struct, frozen=True, kw_only=True):
     last_seen: str
     first_seed: int
     first_run: str | None = None  # The folder of the run with that seed, if it was kept.
-    command: str | None = None  # What repeats it.
+    command: str | None = None  # The command that repeats it.
     is_new: bool = True  # No earlier sweep of this name shows it.
 
 
@@ -99,7 +99,7 @@ class SweepPromise(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     verdict: str
     witnesses: int
-    counts: dict[str, int] = {}  # Runs by what they say of it.
+    counts: dict[str, int] = {}  # Runs by their verdict on it.
     text: str = ""
     source: str = ""
     is_purpose: bool = True
@@ -109,8 +109,8 @@ class SweepPromise(msgspec.Struct, frozen=True, kw_only=True):
 class SweepFault(msgspec.Struct, frozen=True, kw_only=True):
     """One kind of fault on a cluster, over all its runs: steps planned, begun and with effect.
 
-    `met` is the number of operations that were open during a step with effect. `is_exercised`: it took effect and met
-    enough of them.
+    `met` is the number of operations that were open during a step with effect. `is_exercised`: it had an effect, and
+    enough such operations.
     """
 
     cluster: str
@@ -123,7 +123,7 @@ class SweepFault(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SweepTrouble(msgspec.Struct, frozen=True, kw_only=True):
-    """An attempt at a run that failed by the harness. `is_recovered`: the next attempt was judged."""
+    """An attempt at a run in which the harness failed. `is_recovered`: the next attempt was judged."""
 
     cluster: str
     workload: str
@@ -144,7 +144,7 @@ class Sweep(msgspec.Struct, frozen=True, kw_only=True):
     exit_code: int
     reason: str
     clause: str | None = None
-    rule: str = ""  # How a sweep is judged, in a sentence or two.
+    rule: str = ""  # The rule by which a sweep is judged, in a sentence or two.
     started_utc: str
     finished_utc: str
     versions: dict[str, str]
@@ -155,9 +155,9 @@ class Sweep(msgspec.Struct, frozen=True, kw_only=True):
     stopped: str | None = None
     counts: dict[str, int]  # Judged runs by their own verdict.
     operations: dict[str, int]
-    hours: float  # Of the runs' own time.
-    seconds: float  # Of real time, over all sessions of a resumed sweep.
-    history_sha256: str  # Of all rows' seeds, verdicts and history hashes, in order.
+    hours: float  # The runs' own time.
+    seconds: float  # Real time, over all sessions of a resumed sweep.
+    history_sha256: str  # The hash of all rows' seeds, verdicts and history hashes, in order.
     cells: tuple[SweepCell, ...]
     findings: tuple[SweepFinding, ...]
     promises: tuple[SweepPromise, ...]
@@ -182,7 +182,7 @@ def read_sweep(path: Path) -> Sweep:
 
 
 def earlier_sweeps(folder: Path) -> list[Sweep]:
-    """The readable sweeps beside that folder, of the same name, that began before it; the first one first.
+    """The readable sweeps of the same name beside that folder that began before it, the first one first.
 
     A sweep that has not ended, or whose file is damaged, is left out.
     """

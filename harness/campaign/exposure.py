@@ -1,8 +1,8 @@
-"""The exposure of many runs of one cluster, added up, and the clauses of vacuity that it falls short of.
+"""The exposure of many runs of one cluster, summed, and the clauses of vacuity that apply to it.
 
-A run is vacuous if a fault of its plan met nothing. Of many runs some always are: a pause may freeze every node. So a
-sweep is judged by sums. A kind of fault is exercised if, over all runs of the cluster, it took effect and met enough
-operations; a promise, if its witnesses add up to enough.
+A run is vacuous if a fault of its plan overlapped no operation. Some of many runs always are: a pause may freeze every
+node. So a sweep is judged by sums. A kind of fault is exercised if, over all runs of the cluster, it took effect and
+overlapped enough operations; a promise, if its witnesses add up to enough.
 """
 
 from collections import Counter
@@ -20,7 +20,7 @@ from harness.report.model import Exposed, Report
 T = TypeVar("T")
 
 LIMITS: Final = Thresholds(excused_percent=0, met_by_fault=5)  # A kind that never took effect is never excused.
-ENDED_PERCENT: Final = 90  # Of the runs: with fewer that came to their end, too few had final reads.
+ENDED_PERCENT: Final = 90  # The least share of runs that came to their end: with fewer, too few had final reads.
 ORDER: Final = ("violated", "unknown", "not-exercised", "holds")
 
 
@@ -28,8 +28,8 @@ ORDER: Final = ("violated", "unknown", "not-exercised", "holds")
 class FaultSum:
     """A kind of fault over all runs: steps planned, begun and with effect.
 
-    `met` are operations that were open during a step with effect, `completed` those that ended in any. `is_long`: some
-    step was long enough that operations should complete in it.
+    `met` are operations that were open during a step with effect, `completed` those that ended in any step. `is_long`:
+    some step was long enough that operations should complete in it.
     """
 
     kind: str
@@ -42,14 +42,14 @@ class FaultSum:
 
     @property
     def is_exercised(self) -> bool:
-        """Did it take effect, and meet enough operations?"""
+        """True if it took effect, and overlapped enough operations."""
         is_answered = not self.is_long or self.completed >= LIMITS.completed_in_fault
         return self.effective > 0 and self.met >= LIMITS.met_by_fault and is_answered
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromiseSum:
-    """A promise over all runs. `counts` are the runs by what they say of it, `reason` why it is not decided."""
+    """A promise over all runs. `counts` are runs by their verdict on it, `reason` is why it is not decided."""
 
     id: str
     text: str
@@ -71,7 +71,7 @@ class Exposure:
 
 
 def exposure_of(reports: Sequence[Report]) -> Exposure:
-    """The exposure of runs of one cluster. Runs in which the harness failed add nothing to it."""
+    """The exposure of runs of one cluster. Runs in which the harness failed do not count."""
     judged = [report for report in reports if report.verdict != Verdict.ERROR.value]
     known = [report.exposure for report in judged if report.exposure is not None]
     faults, promises = tuple(_faults(judged, known)), tuple(_promises(judged, known))
@@ -140,7 +140,7 @@ def _state(each: PromiseSum) -> PromiseVerdict:
 
 
 def _facts(faults: Sequence[FaultSum], known: Sequence[Exposed]) -> RunFacts:
-    """The facts of all runs as those of one."""
+    """The sums over all runs, in the form of one run's facts."""
     ok = Counter[str]()
     for each in known:
         ok.update(dict.fromkeys(each.ok_by_type, 0) | each.ok_by_type)
@@ -158,7 +158,7 @@ def _facts(faults: Sequence[FaultSum], known: Sequence[Exposed]) -> RunFacts:
 
 
 def _as_one(fault: FaultSum) -> PlannedFault:
-    """A kind of fault as one fault, as long as its longest if that took effect."""
+    """A kind of fault as one fault, with the length of its longest step if that took effect."""
     return PlannedFault(
         name=fault.kind,
         has_begun=fault.begun > 0,

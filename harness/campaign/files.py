@@ -16,20 +16,20 @@ from harness.run.single import JUNIT_FILE, encoded
 
 
 def store_sweep(begun: Begun, sweep: Sweep, rows: Sequence[Row]) -> None:
-    """Write the files of a sweep. Raises StoreFull if the disk takes no more."""
+    """Write the files of a sweep. Raises StoreFull if the disk is full."""
     folder, reports = begun.folder, reports_as_one(sweep, rows)
     page = sweep_page(sweep, rows, earlier_sweeps(folder), folder)
     vacuous = sweep.reason if sweep.verdict == Verdict.VACUOUS.value else None
     try:
         write_atomically(folder / PAGE_FILE, encoded(page))
         write_atomically(folder / JUNIT_FILE, junit(reports, suite=sweep.name, vacuous=vacuous))
-        write_atomically(folder / SWEEP_FILE, sweep_to_json(sweep))  # The last one: with it the sweep has ended.
+        write_atomically(folder / SWEEP_FILE, sweep_to_json(sweep))  # Written last: it marks the sweep as ended.
     except OSError as error:
         raise StoreFull(f"{folder}: takes no more ({error.strerror}); make room, then {begun.resumption}") from None
 
 
 def reports_as_one(sweep: Sweep, rows: Sequence[Row]) -> list[Report]:
-    """The reports of all runs as the sweep counts them, for tools that know runs only.
+    """The reports of all runs as the sweep counts them, for tools that know only runs.
 
     A run that was vacuous alone is a pass in a sweep that is not vacuous. The name of the workload is that of the cell.
     """

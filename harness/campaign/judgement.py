@@ -1,4 +1,4 @@
-"""The verdict of a sweep, from its rows: one bad run makes it red, and one idle run does not make it vacuous."""
+"""The verdict of a sweep, from its rows: one violated run decides it, one vacuous run does not."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -27,7 +27,7 @@ RULE: Final = (
 
 
 class Outcome(NamedTuple):
-    """A verdict with its reason; `clause` says which clause made it vacuous."""
+    """A verdict with its reason; `clause` is the clause that made it vacuous."""
 
     verdict: Verdict
     reason: str
@@ -35,7 +35,7 @@ class Outcome(NamedTuple):
 
 
 class Shortfall(msgspec.Struct, frozen=True):
-    """One way in which a sweep tested too little."""
+    """A respect in which a sweep tested too little."""
 
     clause: str
     sentence: str
@@ -77,7 +77,7 @@ def verdict_of_cell(cell: Cell, reports: Sequence[Report]) -> Outcome:
 
 
 def _made(count: int, planned: int) -> str:
-    """The number of runs, and of how many where that differs."""
+    """The number of runs; with the planned number if that differs."""
     of = "" if count == planned else f" of {planned:,}"
     return f"{count:,}{of} run{'' if planned == 1 else 's'}"
 
@@ -89,12 +89,12 @@ def shares(reports: Sequence[Report]) -> str:
 
 
 def counted(reports: Sequence[Report]) -> dict[str, int]:
-    """The numbers of runs by their own verdicts, for programs: zeros as well."""
+    """The numbers of runs by their own verdicts, for programs: zeros are included."""
     return {each.value: sum(report.verdict == each.value for report in reports) for each in Verdict}
 
 
 def _outcome(reports: Sequence[Report], exposures: Sequence[Exposure], short: Sequence[Shortfall]) -> Outcome:
-    """The verdict by precedence, and what is to be added to the numbers of runs."""
+    """The verdict by precedence, and the part of its reason that follows the numbers of runs."""
     verdicts = {report.verdict for report in reports}
     if Verdict.INVALID.value in verdicts:
         return Outcome(Verdict.INVALID, "", None)
@@ -115,7 +115,7 @@ def _outcome(reports: Sequence[Report], exposures: Sequence[Exposure], short: Se
 
 
 def _campaign_shortfalls(config: Config, rows: Sequence[Row]) -> Iterator[Shortfall]:
-    """The shortfalls that only many runs can have: clause d."""
+    """The shortfalls that only many runs together can have: clause d."""
     for number, cell in enumerate(config.cells):
         if not any(row.cell == number for row in rows):
             yield Shortfall("d", f"no run of {cell.title} was made")

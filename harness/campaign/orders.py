@@ -1,4 +1,4 @@
-"""The order of a sweep or a hunt: it stands in its folder, so that a later call can go on."""
+"""The parameters of a sweep or a hunt, stored in its folder, so that a later call can continue it."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,7 +16,7 @@ ORDER_FILE: Final = "order.json"
 
 
 class Kind(NamedTuple):
-    """What is ordered: its noun, the folder of a store that holds all of them, and the command for a first one."""
+    """A kind of campaign: its noun, the folder of a store with all of them, and the command for a first one."""
 
     noun: str
     place: str
@@ -24,12 +24,12 @@ class Kind(NamedTuple):
 
 
 def write_order(folder: Path, order: msgspec.Struct) -> None:
-    """Write the order into its folder. Raises OSError if the disk takes no more."""
+    """Write the parameters into the folder. Raises OSError if the disk is full."""
     write_atomically(folder / ORDER_FILE, msgspec.json.format(msgspec.json.encode(order), indent=1) + b"\n")
 
 
 def read_order(path: Path, store: Path, kind: Kind, form: type[OrderT]) -> tuple[Path, OrderT]:
-    """The folder `path`, or the latest of the store, and its order.
+    """The folder `path`, or the latest of the store, and its parameters.
 
     Raises ScenarioError if there is none, HistoryError if it is damaged.
     """
@@ -45,7 +45,7 @@ def read_order(path: Path, store: Path, kind: Kind, form: type[OrderT]) -> tuple
 
 
 def require_same_versions(folder: Path, began_with: Mapping[str, str], kind: Kind) -> None:
-    """Raise ScenarioError if Seamark, Python or the platform is another one than at the beginning."""
+    """Raise ScenarioError unless Seamark, Python and the platform are the same as at the beginning."""
     if dict(versions()) != began_with:
         was = ", ".join(f"{name} {version}" for name, version in began_with.items())
         raise ScenarioError(f"{folder}: was begun with {was}: go on with the same, or begin a new {kind.noun}")

@@ -1,4 +1,4 @@
-"""The document of a sweep, from its rows, and from earlier sweeps of its name."""
+"""The document of a sweep, from its rows and from earlier sweeps of the same name."""
 
 import time
 from collections import Counter
@@ -33,7 +33,7 @@ HOUR_S: Final = 3600.0
 
 
 def utc_now() -> str:
-    """The time of day, as all documents write it."""
+    """The current time (UTC) in the form of all documents."""
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
 
 
@@ -83,7 +83,7 @@ def sweep_of(
 
 
 def _identity(rows: Sequence[Row]) -> str:
-    """One hash of what all runs came to, whatever the order in which they ended."""
+    """One hash of the outcomes of all runs, independent of the order in which they ended."""
     facts = [(row.cell, row.seed, row.report.verdict, row.report.history_sha256) for row in rows]
     return sha256(msgspec.json.encode(facts)).hexdigest()
 
@@ -122,7 +122,7 @@ def _cell(cell: Cell, rows: Sequence[Row]) -> SweepCell:
 
 
 def _numbers(reports: Sequence[Report]) -> Numbers:
-    """How the system behaved under the faults of these runs."""
+    """The behaviour of the system under the faults of these runs."""
     operations, seconds = _operations(reports), sum(report.duration_s or 0.0 for report in reports)
     total = sum(operations.values())
     known = [report.exposure for report in reports if report.exposure is not None]
@@ -182,7 +182,7 @@ def _finding(
 
 
 def again(scenario: Scenario, seed: int) -> str:
-    """The command that makes the run of that seed once more: the same bytes in simulation."""
+    """The command that repeats the run of that seed: the same bytes in simulation."""
     given = {
         "--cluster": scenario.cluster,
         "--runtime": scenario.runtime,

@@ -1,4 +1,4 @@
-"""The page of a sweep, and the summary of a job: the verdict, findings, cells, nights, faults and promises."""
+"""The page of a sweep, and the summary of a CI job: the verdict, findings, cells, nights, faults and promises."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from harness.report.model import WHERE
 from harness.report.page import STRIP, rendered
 
 PAGE_FILE: Final = "page.html"
-NIGHTS_MAX: Final = 60  # Bars and rows; sweep.json of each night is still there.
+NIGHTS_MAX: Final = 60  # The most bars and rows; sweep.json of each night is kept.
 KEPT_MAX: Final = 200
 TROUBLE_MAX: Final = 50
 TITLES: Final = {
@@ -28,12 +28,12 @@ TITLES: Final = {
     "error": "The harness failed: this sweep clears the system of nothing.",
     "invalid": "A promise was broken.",
 }
-BAR, GAP, HEIGHT = 14, 4, 64  # Of the chart, in pixels.
+BAR, GAP, HEIGHT = 14, 4, 64  # The size of the chart in pixels.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Night:
-    """A sweep of that name."""
+    """One of the sweeps with this name."""
 
     began: str
     verdict: str
@@ -104,7 +104,7 @@ def sweep_page(sweep: Sweep, rows: Sequence[Row], earlier: Sequence[Sweep], fold
 
 
 def sweep_summary(sweep: Sweep) -> str:
-    """The same as Markdown, for the summary of a job: what is violated stands first."""
+    """The same content as Markdown, for the summary of a CI job, with violations first."""
     lines = [f"## {Verdict(sweep.verdict).word}: {escaped(sweep.reason)}", ""]
     found = [
         (
@@ -174,7 +174,7 @@ def _night(sweep: Sweep, folder: Path) -> Night:
 
 
 def _chart(sweeps: Sequence[Sweep]) -> Chart:
-    """Bars of equal height; the worst verdict is at the bottom, where all bars can be compared."""
+    """Bars of equal height. The worst verdict is at the bottom, where bars can be compared."""
     bars = []
     for place, sweep in enumerate(sweeps):
         total, bottom = sum(sweep.counts.values()), float(HEIGHT)
@@ -205,7 +205,7 @@ def _seconds(value: float | None) -> str:
 
 
 def _duration(value: float) -> str:
-    """Seconds, minutes or hours, whichever is easiest to read."""
+    """A duration in seconds, minutes or hours, whichever is easiest to read."""
     if value < 120:
         return f"{value:.0f} s"
     return f"{value / 60:.0f} min" if value < 7200 else f"{value / 3600:.1f} h"

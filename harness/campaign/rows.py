@@ -1,4 +1,4 @@
-"""One row for each attempt at a run, appended durably as it ends; what a killed sweep has of them is never lost."""
+"""One row for each attempt at a run, appended durably as it ends, so that a killed sweep loses none."""
 
 import fcntl
 import os
@@ -18,8 +18,8 @@ from harness.report.model import FindingRow, Report
 R = TypeVar("R")
 
 ROWS_FILE: Final = "rows.jsonl"
-ATTEMPTS: Final = 2  # At one run: it is retried once.
-RED: Final = (Verdict.INVALID.value, Verdict.ERROR.value, Verdict.UNKNOWN.value)  # Runs worth keeping.
+ATTEMPTS: Final = 2  # The most attempts at one run.
+RED: Final = (Verdict.INVALID.value, Verdict.ERROR.value, Verdict.UNKNOWN.value)  # The verdicts of runs that are kept.
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,22 +39,22 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def key(self) -> tuple[int, int]:
-        """The run that this is an attempt at."""
+        """The cell and the seed: the run that this is an attempt at."""
         return self.cell, self.seed
 
     @property
     def is_trouble(self) -> bool:
-        """Did the harness fail?"""
+        """True if the harness failed."""
         return self.report.verdict == Verdict.ERROR.value
 
     @property
     def is_final(self) -> bool:
-        """Is it the last attempt at its run?"""
+        """True if this is the last attempt at its run."""
         return not self.is_trouble or self.attempt >= ATTEMPTS
 
 
 def row_of(report: Report, *, cell: int, seed: int, attempt: int) -> Row:
-    """The row of a report, whose evidence stays in the run's folder."""
+    """The row of a report. The evidence stays in the run's folder."""
     slim = msgspec.structs.replace(
         report,
         seed=seed,
@@ -66,13 +66,13 @@ def row_of(report: Report, *, cell: int, seed: int, attempt: int) -> Row:
 
 
 def class_of(cluster: str, finding: FindingRow) -> str:
-    """The fingerprint of a finding's class: the same in every run, as it knows no operation, no key and no time."""
+    """The fingerprint of a finding's class: the same in every run, as it has no operation, no key and no time."""
     parts = (cluster, finding.symptom, finding.checker)
     return sha256("\0".join(parts).encode()).hexdigest()[:16]
 
 
 class RowsFile(Generic[R]):
-    """The rows in a folder, held by one process at a time. As a context manager it holds the file."""
+    """The rows in a folder, written by one process at a time. The context manager holds the lock of the file."""
 
     def __init__(self, folder: Path, form: type[R], what: str = "sweep") -> None:
         self._path = folder / ROWS_FILE
@@ -96,7 +96,7 @@ class RowsFile(Generic[R]):
         os.close(self._descriptor)
 
     def append(self, row: R) -> None:
-        """Append a row; it is durable when this returns. Raises OSError if the disk takes no more; the rest stays."""
+        """Append a row, durably. Raises OSError if the disk is full; the rows before stay."""
         line, size = msgspec.json.encode(row) + b"\n", os.fstat(self._descriptor).st_size
         try:
             while line:
@@ -107,7 +107,7 @@ class RowsFile(Generic[R]):
             raise
 
     def recovered(self) -> list[R]:
-        """All rows so far. What a killed process left of a line is cut off, for what follows to be readable."""
+        """All rows so far. An unfinished last line, which a killed process leaves, is cut off."""
         rows = _rows(self._folder, self._form)
         content = self._path.read_bytes()
         if not content.endswith(b"\n"):
@@ -127,7 +127,7 @@ def _rows(folder: Path, form: type[R]) -> list[R]:
     except OSError as error:
         raise HistoryError(f"{path}: cannot be read ({error.strerror})") from None
     rows = []
-    for number, line in enumerate(lines[:-1], 1):  # What follows the last line's end is no whole line.
+    for number, line in enumerate(lines[:-1], 1):  # Text after the last line end is no whole line.
         try:
             rows.append(msgspec.json.decode(line, type=form))
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -136,6 +136,6 @@ def _rows(folder: Path, form: type[R]) -> list[R]:
 
 
 def final_rows(rows: Sequence[Row]) -> list[Row]:
-    """The last attempt at each run that needs no other, by cell and seed."""
+    """The last attempt at each run that needs no other attempt, by cell and seed."""
     last = {row.key: row for row in rows if row.is_final}
     return [last[key] for key in sorted(last)]

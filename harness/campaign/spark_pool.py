@@ -25,13 +25,13 @@ ANSWER_S: Final = 10.0
 def require_cluster(address: str) -> str:
     """The address, if something answers there: Spark itself would try for minutes.
 
-    Raises ScenarioError if it is none of Spark, EngineFailed if nothing answers.
+    Raises ScenarioError if it is no address of Spark, EngineFailed if nothing answers.
     """
     scheme = next((each for each in (CLASSIC, CONNECT) if address.startswith(each)), None)
     if scheme is None:
         raise ScenarioError(f"--on {address}: must be spark://HOST:PORT, or sc://HOST:PORT for Spark Connect")
     reasons = []
-    for place in address.removeprefix(scheme).partition("/")[0].split(","):  # Masters that stand by are listed.
+    for place in address.removeprefix(scheme).partition("/")[0].split(","):  # Standby masters are listed, too.
         host, _, port = place.rpartition(":")
         if not (host and port.isdecimal()):
             raise ScenarioError(f"--on {address}: {place} is no HOST:PORT")
@@ -59,7 +59,7 @@ def spark_pool(address: str) -> Iterator["SparkPool"]:
 
 
 class SparkPool:
-    """The executors behind an engine, as a pool of runs. Threads here wait for them."""
+    """The executors of an engine as a pool of runs. Threads in this process wait for them."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -71,7 +71,7 @@ class SparkPool:
         return self._threads.submit(self._row, task)
 
     def close(self, *, is_waiting: bool) -> None:
-        """Begin nothing else; wait for what is under way, if so asked."""
+        """Begin no other run; with `is_waiting` wait for those in progress."""
         self._threads.shutdown(wait=is_waiting, cancel_futures=True)
 
     def _row(self, task: Task) -> Row:
@@ -83,7 +83,7 @@ class SparkPool:
 
 
 def _unpacked(content: bytes, task: Task) -> Path:
-    """The folder of a run that came back, in the task's folder."""
+    """The folder of a run that an executor returned, inside the task's folder."""
     with tarfile.open(fileobj=io.BytesIO(content), mode="r:gz") as packed:
         names = packed.getnames()
         packed.extractall(task.folder, filter="data")

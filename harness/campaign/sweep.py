@@ -1,7 +1,7 @@
 """Carries out a sweep: draws its runs as slots become free, appends each row as it comes, and can be resumed.
 
-What was recorded survives whatever ends the sweep. Runs in progress write into one temporary folder of this process in
-the store, which goes with it; the next command removes that of a process that was killed.
+Recorded rows survive however the sweep ends. Runs in progress write into one temporary folder of this process in the
+store, which is removed at the end; the next command removes that of a process that was killed.
 """
 
 import shutil
@@ -28,15 +28,15 @@ from harness.run.pool import LocalPool, Pool, results
 from harness.run.running import versions
 
 KIND: Final = Kind("sweep", SWEEPS, "seamark sweep nightly.toml")
-SPARE_BYTES: Final = 8 << 20  # With less free space the disk is full: no run fits in it.
+SPARE_BYTES: Final = 8 << 20  # With less free space the disk counts as full: no run fits.
 
 
 class StoreFull(SeamarkError):
-    """The store takes no more; what it has is kept."""
+    """The disk of the store is full. Everything stored so far is kept."""
 
 
 class Order(msgspec.Struct, frozen=True, kw_only=True):
-    """The order as a sweep's folder keeps it: `file` is the copy of its config, `sha256` that of the config."""
+    """The parameters of a sweep in its folder: `file` is the copy of its config, `sha256` that of the config."""
 
     schema: int = 1
     file: str
@@ -47,7 +47,7 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Begun(msgspec.Struct, frozen=True, kw_only=True):
-    """A sweep with its folder: a new one, or one to go on with."""
+    """A sweep with its folder, new or to be continued."""
 
     config: Config
     order: Order
@@ -56,24 +56,24 @@ class Begun(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def resumption(self) -> str:
-        """The command that goes on with it."""
+        """The command that continues the sweep."""
         return seamark("sweep", "--resume", self.folder)
 
 
 class Audience(Protocol):
-    """Who is told of the progress."""
+    """A display for the progress of a sweep."""
 
     def progress(self, config: Config, rows: Sequence[Row]) -> None:
-        """The final rows so far."""
+        """Show the final rows so far."""
         ...
 
     def row(self, config: Config, row: Row) -> None:
-        """A row that has just been appended."""
+        """Show a row that has just been appended."""
         ...
 
 
 def begin(config: Config, store: Path) -> Begun:
-    """A new folder for that sweep. Raises ScenarioError if the store cannot be written."""
+    """A new sweep in a new folder. Raises ScenarioError if the store cannot be written."""
     folder = create_run(store / SWEEPS, config.name, config.seed)
     file = Path(config.path).name
     order = Order(file=file, seed=config.seed, sha256=config.sha256, versions=dict(versions()), started_utc=utc_now())
@@ -83,9 +83,9 @@ def begin(config: Config, store: Path) -> Begun:
 
 
 def resumed(path: Path, store: Path, allowed: Sequence[str] = ()) -> Begun:
-    """The sweep in that folder, or the latest of the store, to go on with.
+    """The sweep to continue, in that folder, or the latest of the store.
 
-    Raises ScenarioError if it is none, or if what it runs has changed since.
+    Raises ScenarioError if it is no sweep, or if its clusters or Seamark have changed since.
     """
     folder, order = read_order(path, store, KIND, Order)
     config = read_config(folder / Path(order.file).name, seed=order.seed, allowed=allowed)
@@ -101,10 +101,10 @@ def carry_out(
     pool: Callable[[], AbstractContextManager[Pool[Task, Row]]] | None = None,
     jobs: int | None = None,
 ) -> tuple[Sweep, list[Row]]:
-    """Do what is left of the sweep. Returns its document, and its rows.
+    """Carry out the rest of the sweep. Returns its document and its rows.
 
     `pool` is for simulated runs: `jobs` processes here if None. Raises StoreFull if the disk is full, ScenarioError if
-    another process carries it out.
+    another process carries the sweep out.
     """
     config = begun.config
     with RowsFile(begun.folder, Row) as file:
@@ -124,7 +124,7 @@ def carry_out(
 
 
 def _carry_out(work: "_Work", folder: Path, pool: Callable[[], AbstractContextManager[Pool[Task, Row]]]) -> None:
-    """First what is simulated, then containers, one after another: they share one engine, and need the machine."""
+    """Carry out simulated runs first, then those in containers one by one, as they share an engine."""
     _drain(work, work.left("sim", folder), pool)
     _drain(work, work.left("docker", folder), lambda: LocalPool(done, 1))
 
@@ -153,7 +153,7 @@ class _Work:
         return self._offset_s + time.monotonic() - self._started
 
     def left(self, runtime: str, folder: Path) -> deque[Task]:
-        """The tasks that are left of a runtime, seed by seed: whenever the sweep ends, each cell has its share."""
+        """The remaining tasks of a runtime, seed by seed: whenever the sweep ends, each cell has its share."""
         final = {row.key for row in self.rows if row.is_final}
         attempts = {row.key: row.attempt for row in self.rows}
         return deque(
@@ -189,7 +189,7 @@ class _Work:
         return tasks.popleft() if tasks else None
 
     def ended(self, task: Task, result: Row | Exception, tasks: deque[Task]) -> None:
-        """Append the row of an attempt; one that the harness failed goes to the front of the tasks, once."""
+        """Append the row of an attempt. A run in which the harness failed goes to the front of the tasks, once."""
         if isinstance(result, ScenarioError):
             raise result  # An error in one scenario is an error in all.
         if isinstance(result, Exception):
@@ -209,7 +209,7 @@ class _Work:
         self._audience.progress(self._begun.config, self.rows)
 
     def _require_space(self) -> None:
-        """Raise StoreFull if that is why a run failed: it is not the run's fault, and is not recorded as such."""
+        """Raise StoreFull if a full disk is why a run failed: this is not the run's fault, so no row is written."""
         if shutil.disk_usage(self._begun.store).free < SPARE_BYTES:
             raise self._full("no space left on the device")
 

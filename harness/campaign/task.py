@@ -1,4 +1,4 @@
-"""One run as a task of a pool: carried out and judged in a folder of its own, and what comes back is a row."""
+"""One run as a task of a pool: carried out and judged in a folder of its own, with a row as its result."""
 
 import shutil
 from pathlib import Path
@@ -19,7 +19,7 @@ from nemesis.plan import Plan
 
 
 class Task(msgspec.Struct, frozen=True, kw_only=True):
-    """An attempt at one run, in a new folder in `folder`. If it is to be kept it moves to `store`, else it goes.
+    """An attempt at one run, in a new folder inside `folder`. A run that is kept moves to `store`; others are removed.
 
     `keep` is red, all or none. `cell` is for the row.
     """
@@ -35,7 +35,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def done(task: Task) -> Row:
-    """Carry out the task here; returns its row. Whatever fails after the run has a folder is in its report.
+    """Carry out the task here; returns its row. Errors after the run has a folder are in its report.
 
     Raises what `prepare` raises.
     """
@@ -48,7 +48,7 @@ def done(task: Task) -> Row:
 
 
 def away(task: Task, folder: Path) -> tuple[Row, Path | None]:
-    """Carry out the task in `folder`, on another machine; returns its row, and the run's folder if it is to be kept."""
+    """Carry out the task in `folder`, on another machine. Returns its row, and the run's folder if the run is kept."""
     run, report = _judged(msgspec.structs.replace(task, folder=folder))
     is_kept = _is_kept(task, report)
     if is_kept:
@@ -57,7 +57,7 @@ def away(task: Task, folder: Path) -> tuple[Row, Path | None]:
 
 
 def landed(task: Task, run: Path) -> Row:
-    """The row of a task that was carried out away, once its run has moved from the task's folder into the store."""
+    """The row of a task that was carried out elsewhere. Its run moves from the task's folder into the store."""
     report = read_report(run)
     assert report is not None
     return _row(task, delivered(run, report, task.store))
@@ -84,13 +84,16 @@ def _row(task: Task, report: Report) -> Row:
 
 
 def failed(task: Task, error: Exception, *, cluster: str, workload: str) -> Row:
-    """The row of an attempt that came to no report."""
+    """The row of an attempt that ended without a report."""
     report = error_report(in_one_line(error), cluster=cluster, workload=workload, runtime=task.scenario.runtime)
     return _row(task, report)
 
 
 def delivered(run: Path, report: Report, store: Path) -> Report:
-    """The report of a run that moves to `store` from elsewhere on its file system; both are stored with its page."""
+    """Move a run to `store` from elsewhere on its file system.
+
+    Returns its report, which is stored again with its page.
+    """
     target = create_run(store, run.parent.name, report.seed or 0)
-    run.rename(target)  # It takes the place of the empty folder at once.
+    run.rename(target)  # The rename replaces the empty folder atomically.
     return store_report(target, msgspec.structs.replace(report, run=str(target)))

@@ -1,1 +1,1 @@
-"""The commands of `seamark`, one file each; `main.py` puts them together."""
+"""The commands of `seamark`, one file each; `main.py` assembles them."""

@@ -1,4 +1,4 @@
-"""`seamark check`: judge a stored run, or a history from elsewhere."""
+"""`seamark check`: judge a stored run, or a foreign history."""
 
 from pathlib import Path
 from typing import Annotated, Literal
@@ -47,7 +47,7 @@ def check(  # noqa: PLR0913, PLR0917  Each argument is an option of the command.
     quiet: Annotated[bool, typer.Option("--quiet", help="Print the verdict and how to go on.")] = False,
 ) -> int:
     """Judge what was recorded, without running any of its code. The exit code is the verdict's."""
-    _require_one_way(engine, is_elsewhere=bool(master) + bool(remote))
+    _require_one_place(engine, is_elsewhere=bool(master) + bool(remote))
     ready = answerable(
         Question(
             path=path, model=model, promises=promises, stream=stream, html=html, initial=initial, check_s=check_timeout
@@ -63,8 +63,8 @@ def check(  # noqa: PLR0913, PLR0917  Each argument is an option of the command.
         return print_report(report, as_json=as_json, is_quiet=quiet, page=html)
 
 
-def _require_one_way(engine: str, *, is_elsewhere: int) -> None:
-    """Raise ScenarioError unless one place is named to judge in."""
+def _require_one_place(engine: str, *, is_elsewhere: int) -> None:
+    """Raise ScenarioError if the options name more than one place to judge in."""
     if engine == "local" and is_elsewhere:
         raise ScenarioError("--master and --remote are Spark's: leave out --engine local")
     if is_elsewhere > 1:

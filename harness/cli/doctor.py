@@ -34,7 +34,7 @@ JAVA_MIN = 17
 def doctor(
     store: Annotated[Path, typer.Option(help="The folder in which runs are kept.")] = Path("store"),
 ) -> int:
-    """Check this machine: one line for each thing that is present or missing. Exits 4 if something is missing.
+    """Check this machine: one line for each requirement, present or missing. Exits 4 if one is missing.
 
     A note is not a failure: a run in the simulation needs no containers.
     """

@@ -7,14 +7,14 @@ from typing import Final
 
 from harness.cli.standard import use_lasting_streams
 
-ADDRESS_SPACE_MIN: Final = 2 << 30  # Bytes. With less, Arrow aborts, crashes or never ends, whichever comes first.
+ADDRESS_SPACE_MIN: Final = 2 << 30  # The least memory in bytes. With less, Arrow aborts, crashes or never ends.
 
 
 def main() -> None:
-    """Load the command line and run it; the end is sudden, once all is said.
+    """Load the command line and run it, then end the process at once.
 
-    The interpreter's own end would take half a second after a large history, for tearing down what the kernel frees at
-    once; and a check that took too long may still compute, which would abort it.
+    The interpreter's own end would take half a second after a large history, to free memory that the kernel frees at
+    once; and a check that took too long may still be computing, which would abort it.
     """
     use_lasting_streams()
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)

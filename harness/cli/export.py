@@ -1,4 +1,4 @@
-"""`seamark export`: a history for other checkers to judge, or for other programs to read."""
+"""`seamark export`: a history in a format for other checkers and programs."""
 
 import shutil
 import sys
@@ -47,7 +47,7 @@ def export(
         write = write_edn_history if counted.is_edn else write_jsonl
         if output is None:
             written = folder / "written"
-            write(counted, written)  # All of it, before the first line is printed.
+            write(counted, written)  # The whole text, before the first line is printed.
             with written.open("rb") as file:
                 shutil.copyfileobj(file, sys.stdout.buffer)
         else:
@@ -61,7 +61,7 @@ def export(
 
 
 class _Counted:
-    """The records to export, with a count of those that EDN cannot hold."""
+    """The records to export, with a count of those that EDN cannot represent."""
 
     def __init__(self, records: Iterable[Record], *, is_edn: bool) -> None:
         self._records, self.is_edn = records, is_edn
@@ -78,20 +78,20 @@ class _Counted:
 
 
 def _records(path: Path, loaded: Loaded) -> Iterable[Record]:
-    """The records in file order, one at a time; only those of Parquet files have to be sorted."""
+    """The records in file order, one at a time; those of Parquet files are sorted first."""
     folder = path if path.is_dir() else path.parent
     if path.is_dir() or path.name == RUN_FILE or path.suffix == ".parquet":
         journal = folder / JOURNAL
         return read_journal(journal) if is_run(folder) and journal.is_file() else records_of(loaded.history)
     records = format_of(path).read(path)
-    # The loader also leaves out the faults of a foreign nemesis, and has counted them.
+    # The loader has left out the faults of a foreign nemesis, and counted them.
     return (each for each in records if not isinstance(each, Fault)) if loaded.is_foreign else records
 
 
 def _write_whole(write: Callable[[Iterable[Evidence], Path], None], records: Iterable[Evidence], output: Path) -> None:
     """Write a file that appears whole or not at all."""
     try:
-        with temporary_folder("export", output.parent) as folder:  # Of a name that nobody can lay a link under.
+        with temporary_folder("export", output.parent) as folder:  # No link can be placed at a random name.
             write(records, folder / "written")
             (folder / "written").replace(output)
     except OSError as error:

@@ -47,7 +47,7 @@ def list_runs(
 
 
 class _Line(NamedTuple):
-    """What is shown of a run."""
+    """The fields of a run that are shown."""
 
     verdict: Text
     began_utc: str | None
@@ -69,7 +69,7 @@ def _line(run: Path) -> _Line:
 
 
 def _essence(run: Path) -> dict[str, object]:
-    """The list's fields of a run: empty if it was not judged; the reason if its report cannot be read."""
+    """The fields of a run for the list: none if it was not judged; only the reason if its report cannot be read."""
     try:
         report = read_report(run)
     except HistoryError as error:

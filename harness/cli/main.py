@@ -46,7 +46,7 @@ def seamark(
         context.exit(0)
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
-        context.exit(EXIT_USAGE)  # No 0: a script whose command is missing must not count as a pass.
+        context.exit(EXIT_USAGE)  # Not 0: a script that forgets the command must not pass.
     return 0
 
 
@@ -113,7 +113,7 @@ def _dispatch(arguments: list[str]) -> int:
 
 
 def _require_text(*named: tuple[str, str]) -> None:
-    """Raise ScenarioError if an argument has bytes that are not text here: JSON and Parquet could not hold it."""
+    """Raise ScenarioError if an argument has bytes that are no text here: JSON and Parquet cannot hold them."""
     for place, text in named:
         try:
             text.encode()
@@ -129,7 +129,7 @@ _SIGTERMS: list[int] = []  # The SIGTERMs received; the first one ends the comma
 
 @contextmanager
 def _ended_by_sigterm() -> Iterator[None]:
-    """Treat SIGTERM like Ctrl-C, once: a second one does not disturb the cleaning up."""
+    """Treat SIGTERM like Ctrl-C, once: a second one does not disturb the clean-up."""
 
     def end(number: int, _: FrameType | None) -> None:
         _SIGTERMS.append(number)

@@ -45,7 +45,7 @@ def new(
 
 
 def named(name: str) -> str:
-    """The template under that name."""
+    """The template with that name filled in."""
     text = Path(harness.cli.texts.template.__file__).read_text(encoding="utf-8")
     text = re.sub(r"\byours\b", name, re.sub(r"  # noqa: .*", "", text))
     return text.replace("YOURS-", f"{name.upper().replace('_', '-')}-")

@@ -32,7 +32,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     cluster: str = "ndb"
     runtime: Runtime = "sim"
     workload: str | None = None
-    seed: int | None = None  # None: drawn anew, and printed.
+    seed: int | None = None  # None: drawn, and printed.
     time: float = 60.0
     rate: float = 100.0
     clients: int = 5
@@ -43,7 +43,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     option: dict[str, str] = {}  # The cluster's own. On the command line NAME=VALUE, and --isolation for that one.
     attach: str | None = None
     plan: str | None = None
-    parameters: dict[str, int] = {}  # Of the cluster, and the operations of a shrunk run: see seamark shrink.
+    parameters: dict[str, int] = {}  # The cluster's parameters, and the operations of a shrunk run: see seamark shrink.
     script: Script | None = None
     count: int | None = None  # None: one; with until_found as many as needed, at most 1,000.
     jobs: int = 1
@@ -98,7 +98,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 def run_options(path: Path | None, given: dict[str, Any]) -> tuple[RunOptions, Code, Plan | None]:
-    """The options of a scenario file, overridden by those `given`; the cluster's code; the fault plan, if prescribed.
+    """The options of a scenario file, overridden by those `given`; the cluster's code; the fault plan, if there is one.
 
     Raises ScenarioError if the file names code in a file, or containers to attach to, that `given` does not name too.
     """
@@ -137,7 +137,7 @@ def run_options(path: Path | None, given: dict[str, Any]) -> tuple[RunOptions, C
 
 
 def _chosen(given: dict[str, Any]) -> dict[str, str]:
-    """The cluster's options chosen on the command line, removed from `given`."""
+    """The cluster's options on the command line. They are removed from `given`."""
     chosen = chosen_options(given.pop("option", None))
     isolation = given.pop("isolation", None)
     return chosen if isolation is None else chosen | {"isolation": isolation}
@@ -155,7 +155,7 @@ def chosen_options(texts: Sequence[str] | None) -> dict[str, str]:
 
 
 def _as_written(scenario: Scenario) -> dict[str, Any]:
-    """A scenario with the names of the options."""
+    """The fields of a scenario under the names of the options."""
     names = {"time_s": "time", "bugs": "bug", "options": "option"}
     return {names.get(name, name): value for name, value in msgspec.structs.asdict(scenario).items()}
 
@@ -166,7 +166,7 @@ def _names(text: str) -> tuple[str, ...]:
 
 
 def plan_file(path: Path) -> Plan:
-    """The plan in a file. Checks that need the cluster are made by `decide`."""
+    """The plan in a file. `decide` makes the checks that need the cluster."""
     try:
         return plan_from_json(path.read_bytes())
     except OSError as error:

@@ -27,20 +27,20 @@ from harness.report.screen import STYLES, plain, show
 from harness.run.batch import Batch
 from harness.run.live import WIDTH, Watcher, at_work
 
-SHOWN = 3  # Runs of a batch without a red one for which the command that repeats them is shown.
-EVERY_S = 10.0  # Between two lines of progress in a log.
-SPINNER = 2  # Columns before the line that changes.
+SHOWN = 3  # The most runs whose command is shown if no run of a batch has a finding.
+EVERY_S = 10.0  # The time between two lines of progress in a log.
+SPINNER = 2  # The columns before the line that changes.
 RED = (Verdict.INVALID.value, Verdict.ERROR.value)
 
 
 def standard_error() -> Console:
-    """For progress and notes: with --json, standard output has the document only."""
+    """A console on standard error, for progress and notes: with --json, standard output has only the document."""
     return Console(stderr=True, highlight=False)
 
 
 @contextmanager
 def watched(*, is_shown: bool) -> Iterator[Watcher | None]:
-    """Who shows the progress of a run on standard error; None if nobody is to see it.
+    """A display for the progress of a run on standard error; None if it is not shown.
 
     A terminal has one line that changes; where lines stay, as in a log, it is printed every ten seconds.
     """
@@ -56,7 +56,7 @@ def watched(*, is_shown: bool) -> Iterator[Watcher | None]:
 
 
 class _OnTerminal:
-    """One line that changes."""
+    """A display with one line that changes."""
 
     def __init__(self, console: Console, status: Status) -> None:
         self._console, self._status = console, status
@@ -89,7 +89,7 @@ class _Working:
 
 
 class _InLog:
-    """The latest line every ten seconds, as long as the context lasts."""
+    """A display that prints the latest line every ten seconds, while the context lasts."""
 
     def __init__(self, console: Console) -> None:
         self._console, self._is_over = console, Event()
@@ -121,7 +121,7 @@ class _InLog:
 
 
 def print_json(document: object) -> None:
-    """One JSON document on standard output."""
+    """Print one JSON document to standard output."""
     sys.stdout.buffer.write(msgspec.json.format(msgspec.json.encode(document, order="sorted"), indent=1) + b"\n")
 
 
@@ -139,7 +139,7 @@ def print_report(report: Report, *, as_json: bool, is_quiet: bool, page: Path | 
 
 
 def tell_github(reports: Sequence[Report], markdown: str, *, as_json: bool) -> None:
-    """In a job of GitHub's, print annotations, and add the tables to the job's summary."""
+    """In a job of GitHub Actions, print annotations, and add the tables to the job's summary."""
     if not is_github(os.environ):
         return
     sys.stdout.flush()
@@ -175,7 +175,7 @@ def print_batch(batch: Batch, *, as_json: bool) -> int:
 
 
 def _to_repeat(batch: Batch) -> list[Report]:
-    """Every red run; if there is none, the first of those that give the batch its verdict. None of a pass."""
+    """The runs with a finding; if there is none, the first ones with the batch's verdict. None of a pass."""
     red = [report for report in batch.runs if report.verdict in RED]
     worst = [report for report in batch.runs if report.verdict == batch.verdict and batch.exit_code]
     return red or worst[:SHOWN]

@@ -21,7 +21,7 @@ from harness.scenario.consent import Code
 from nemesis.plan import Plan
 from nemesis.registry import PACKAGES
 
-SEED_MAX = 2**31  # Of seeds drawn here: short enough to be typed.
+SEED_MAX = 2**31  # The number of seeds to draw from: short enough to be typed.
 FAULTS_HELP = f"Packages of faults, with commas between; none for none: {', '.join(PACKAGES)}."
 
 
@@ -71,7 +71,7 @@ def run(  # noqa: PLR0913, PLR0917  Each argument is an option of the command.
 
 
 def run_once(options: RunOptions, code: Code, seed: int, plan: Plan | None) -> int:
-    """Run the scenario of those options with that seed, and show its report; returns the exit code."""
+    """Run the scenario of those options with that seed, and show its report. Returns the exit code."""
     screen = standard_error() if options.json else Console(highlight=False)
     run, run_file = prepare(options.scenario(seed), code, Path(options.store), plan)
     if not options.quiet:

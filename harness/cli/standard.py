@@ -1,6 +1,6 @@
-"""Standard output and error as they must be, so that whoever closes or fills them does not change an exit code.
+"""Standard output and error that do not change an exit code when their reader closes them or a disk is full.
 
-A reader who has gone, as `head` does, is no fault, and least of all a finding: libraries would exit with 1 for it.
+A reader that has gone, as `head` does, is no fault, and certainly no finding: libraries would exit with 1 for it.
 """
 
 import os
@@ -14,13 +14,13 @@ _NUMBERS: Final = (0, 1, 2)
 
 
 class _Lasting(FileIO):
-    """A stream that outlives its reader. What cannot be written for another reason is an error, if it is `vital`."""
+    """A stream that outlives its reader. Any other failure to write is an error, if the stream is `vital`."""
 
     def __init__(self, number: int, *, is_vital: bool) -> None:
         super().__init__(number, "wb", closefd=False)
         self._is_vital = is_vital
 
-    def write(self, content: Any, /) -> int:  # Bytes, in any of their forms.
+    def write(self, content: Any, /) -> int:  # Any bytes-like object.
         try:
             return super().write(content)
         except BrokenPipeError:
@@ -34,12 +34,15 @@ class _Lasting(FileIO):
 
 
 def use_lasting_streams() -> None:
-    """Let this process write through such streams. What was closed leads nowhere, instead of into the next file."""
+    """Make this process write through such streams.
+
+    A closed stream leads to /dev/null, not into the next opened file.
+    """
     for number in _NUMBERS:
         try:
             os.fstat(number)
         except OSError:
-            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # It gets the lowest number that is free.
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # The opened file gets the lowest free descriptor.
     sys.stdout = _lasting(sys.stdout, 1, is_vital=True)
     sys.stderr = _lasting(sys.stderr, 2, is_vital=False)
 

@@ -16,7 +16,7 @@ from harness.report.markdown import escaped, table
 from harness.report.model import FindingRow, Report, called
 from harness.report.page import STRIP, TITLES, rendered
 
-LINKS_MAX: Final = 8  # Runs that are named with a class of findings; the list of runs has all.
+LINKS_MAX: Final = 8  # The most runs that are named with a class of findings; the list of runs has all.
 PROMISE_WORDS: Final = ("violated", "unknown", "not-exercised", "holds")
 
 

@@ -27,11 +27,12 @@ from harness.report.series import Series
 
 OPS_MAX: Final = 48
 EVENTS_MAX: Final = 120
-SHARES: Final = (0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001, 0.0005, 0.0002, 0.0001)  # Of the run, before and after.
+# Shares of the run to show before and after the evidence; the first one with few enough records is used.
+SHARES: Final = (0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001, 0.0005, 0.0002, 0.0001)
 PLAIN: Final = Forms()
 PAD_MAX_NS: Final = 2_000_000_000
-MARKED_MAX: Final = 24  # Operations and events in the table of one finding.
-LINE_MAX: Final = 1_000  # Characters of one raw record.
+MARKED_MAX: Final = 24  # The most operations and events in the table of one finding.
+LINE_MAX: Final = 1_000  # The most characters of one raw record.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +62,7 @@ class Slice:
 
     low_ns: int
     high_ns: int
-    first_ns: int  # Of what makes the anomaly.
+    first_ns: int  # The time of the records that make the anomaly.
     last_ns: int
     operations: tuple[tuple[Invoke, Complete | None], ...]
     events: tuple[tuple[int, StreamEvent], ...]
@@ -91,7 +92,7 @@ class Choice:
 def choice(series: Series, finding: Finding, prefix: str, *, is_alone: bool = False) -> Choice | None:
     """The records to read for a finding; None if it names none. `prefix` makes anchors unique on a page.
 
-    `is_alone`: only the evidence, and nothing of what happened around it.
+    `is_alone`: only the evidence, without the records around it.
     """
     ops = _present(finding.ops[:MARKED_MAX], series.index)
     seqs = _present(finding.events[:MARKED_MAX], series.event_seq)
@@ -100,7 +101,7 @@ def choice(series: Series, finding: Finding, prefix: str, *, is_alone: bool = Fa
     first_ns, last_ns = _extent(series, _present(_acting(finding)[:MARKED_MAX], series.index), seqs)
     low_ns, high_ns = _stretch(series, first_ns, last_ns)
     notes = list[str]()
-    if first_ns < series.load_end_ns < high_ns:  # Else reads of everything would take most of the drawing.
+    if first_ns < series.load_end_ns < high_ns:  # Otherwise reads of all keys would take most of the drawing.
         high_ns = series.load_end_ns
     earliest_ns, latest_ns = _extent(series, ops, seqs)
     if earliest_ns < low_ns or latest_ns > high_ns:
@@ -129,7 +130,7 @@ def choice(series: Series, finding: Finding, prefix: str, *, is_alone: bool = Fa
 
 
 def slices(history: Path, choices: Sequence[Choice], *, is_order: bool, forms: Forms = PLAIN) -> list[Slice]:
-    """The slices, from one reading of the history, because reading a large one dominates the time."""
+    """The slices, all from one reading of the history: reading a large one takes most of the time."""
     ops = sorted({index for each in choices for index in each.ops})
     seqs = sorted({seq for each in choices for seq in each.events})
     by_op: dict[int, list[tuple[int, Evidence]]] = {}
@@ -176,13 +177,13 @@ def first_moment(series: Series, finding: Finding) -> int | None:
 
 
 def _acting(finding: Finding) -> Sequence[int]:
-    """The operations that make the anomaly: of a cycle its members, not those that only prove an order of versions."""
+    """The operations that make the anomaly: of a cycle its members, not those that only show an order of versions."""
     members = {step.source for step in finding.cycle}
     return [op for op in finding.ops if f"T{op}" in members] or finding.ops
 
 
 def _present(numbers: Sequence[int], column: Int64s) -> Int64s:
-    """The rows of those numbers in an ascending column."""
+    """The rows of those numbers that an ascending column contains."""
     if not len(column):
         return np.empty(0, np.int64)
     rows = np.minimum(np.searchsorted(column, numbers), len(column) - 1)
@@ -197,7 +198,7 @@ def _extent(series: Series, ops: Int64s, seqs: Int64s) -> tuple[int, int]:
 
 
 def _stretch(series: Series, first_ns: int, last_ns: int) -> tuple[int, int]:
-    """The stretch of time to draw, from and to."""
+    """The begin and end of the stretch of time to draw."""
     pads = [min(int(series.end_ns * share), PAD_MAX_NS) for share in SHARES]
     for pad in pads:
         low_ns, high_ns = max(0, first_ns - pad), last_ns + pad
@@ -209,7 +210,7 @@ def _stretch(series: Series, first_ns: int, last_ns: int) -> tuple[int, int]:
 
 
 def _ops_in(series: Series, low_ns: int, high_ns: int) -> Int64s:
-    """The operations open at some moment of the stretch; one without an end, only if it began in it."""
+    """The operations that were open at some moment of the stretch. One without an end counts only if it began in it."""
     ended_ns = np.where(series.complete_ns < NEVER, series.complete_ns, series.invoke_ns)
     return series.index[(series.invoke_ns <= high_ns) & (ended_ns >= low_ns)]
 

@@ -1,4 +1,4 @@
-"""Other explanations of a finding that a reader may think of, each with the evidence that excludes it in this history.
+"""Other explanations of a finding that a reader may consider, each with the evidence that excludes it in this history.
 
 Claims rest on the history alone. Explanations that it does not exclude are listed too.
 """
@@ -22,7 +22,7 @@ from harness.report.series import Series
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exclusion:
-    """Another explanation; `is_excluded`, and the reason."""
+    """Another explanation, whether it is excluded, and why."""
 
     explanation: str
     is_excluded: bool

@@ -14,7 +14,7 @@ from harness.report.screen import visible
 
 ANNOTATIONS_MAX: Final = 10
 TEXT_MAX: Final = 600
-SUMMARY_MAX: Final = 900_000  # Bytes: a runner refuses a summary of more than a mebibyte.
+SUMMARY_MAX: Final = 900_000  # The most bytes of a summary: a runner refuses one of more than a mebibyte.
 
 
 def is_github(environment: Mapping[str, str]) -> bool:

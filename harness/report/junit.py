@@ -1,7 +1,7 @@
 """junit.xml: the outcome of a run, or of a batch of runs, for other tools.
 
 A suite is a campaign; a case is one promise of one cluster under one workload, over all its runs. So the names are the
-same every night, and what differs, such as seeds and plans, are properties. A broken promise is a failure, and trouble
+same every night, and what differs, such as seeds and plans, are properties. A broken promise is a failure, and an error
 of the harness an error. A promise not exercised or not decided is skipped; in a run that is vacuous, unknown or an
 error as a whole, no promise counts as passed. The exit code distinguishes such runs from passing ones.
 """
@@ -16,18 +16,18 @@ from harness.report.model import FindingRow, PromiseRow, Report, repetition
 from harness.report.screen import visible
 
 TEXT_MAX: Final = 2_000
-LINES_MAX: Final = 20  # Runs and findings that a case lists.
+LINES_MAX: Final = 20  # The most runs and findings that a case lists.
 NOT_PASSED: Final = (Verdict.VACUOUS.value, Verdict.UNKNOWN.value, Verdict.ERROR.value)
 
 
 def junit(reports: Sequence[Report], *, suite: str, vacuous: str | None = None) -> bytes:
     """The XML document. Its text has only characters that XML allows: control characters are shown as escapes.
 
-    `vacuous` is why all of them together tested too little, where that is not the fault of one of them.
+    `vacuous` is the reason why all runs together tested too little, if no single run is the reason.
     """
     root = ElementTree.Element("testsuites", name="seamark")
     element = ElementTree.SubElement(root, "testsuite", name=_text(suite))
-    home = next(filter(None, map(_where, reports)), suite)  # Of runs that failed before they had a cluster.
+    home = next(filter(None, map(_where, reports)), suite)  # For runs that failed before they had a cluster.
     known: dict[str, list[Report]] = {}
     for report in reports:
         known.setdefault(_where(report) or home, []).append(report)
@@ -77,7 +77,7 @@ def _cases(where: str, reports: Sequence[Report], vacuous: str | None) -> Iterat
 
 
 def _promise_case(where: str, pairs: Sequence[tuple[Report, PromiseRow]]) -> ElementTree.Element:
-    """The case of one promise: broken if it is in any run, and passed if it held in a run that counts."""
+    """The case of one promise: failed if any run broke it, passed if it held in a run that counts."""
     reports = [report for report, _ in pairs]
     by_verdict: dict[str, list[tuple[Report, PromiseRow]]] = {}
     for report, row in pairs:
@@ -103,7 +103,7 @@ def _broken(report: Report, row: PromiseRow) -> str:
 
 
 def _evidence(reports: Sequence[Report], row: PromiseRow) -> Iterator[str]:
-    """What the first run found against the promise, and the command that repeats each run."""
+    """The first run's findings against the promise, and the command that repeats each run."""
     for each in reports[0].findings:
         if each.promise == row.id:
             yield f"{title(each.anomaly)}{_times(each)}: {each.sentence}"
@@ -127,7 +127,7 @@ def _where(report: Report) -> str:
 
 
 def _case(where: str, name: str, reports: Sequence[Report]) -> ElementTree.Element:
-    """A case whose name is the same every night; which runs it is about are its properties."""
+    """A case whose name is the same every night. Its properties name the runs."""
     case = ElementTree.Element("testcase", classname=_text(where), name=_text(name), time="0.000")
     first = reports[0]
     found = {

@@ -19,7 +19,7 @@ _SPECIAL: Final = re.compile(r"([\\`*_{}\[\]()#|<>~@&$])")
 
 
 def escaped(text: str, most: int = CELL_MAX) -> str:
-    """Text that Markdown shows literally: no markup, no link, no mention, nothing hidden."""
+    """Text that Markdown shows literally: without markup, links, mentions or hidden characters."""
     shown = visible(text[:most]) + (f" … ({len(text):,} characters)" if len(text) > most else "")
     text = _SPECIAL.sub(r"\\\1", shown).replace("\\<", "&lt;").replace("\\&", "&amp;").replace("\\@", "&#64;")
     return text.replace("://", ":&#47;&#47;").replace("www.", "www&#46;")
@@ -31,12 +31,12 @@ def code(text: str, most: int = CELL_MAX) -> str:
 
 
 def command(text: str) -> str:
-    """A command between backticks, whole and as it is: one sign less could end the quotes of a word in it."""
+    """A command between backticks, unchanged: dropping a character could end the quotes of a word in it."""
     return _fenced(visible(text)) if len(text) <= COMMAND_MAX else f"too long to be shown ({len(text):,} characters)"
 
 
 def _fenced(text: str) -> str:
-    """Text between more backticks than it has in a row itself."""
+    """Text between more backticks than it has in succession."""
     fence = "`" * (1 + max(map(len, re.findall("`+", text)), default=0))
     space = " " if len(fence) > 1 else ""
     return f"{fence}{space}{text}{space}{fence}"

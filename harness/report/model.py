@@ -19,7 +19,7 @@ from harness.core.verdict import Finding, Verdict
 from harness.record.store import RUN_FILE, read_document
 
 REPORT_SCHEMA = 1
-STEP_NS = 10_000_000  # The window of a trace begins and ends at a hundredth of a second.
+STEP_NS = 10_000_000  # Windows of traces begin and end at multiples of this.
 REPORT_FILE = "report.json"
 
 
@@ -58,7 +58,7 @@ class FindingRow(Finding, frozen=True, kw_only=True):
     def symptom(self) -> str:
         """The part of a finding that the same bug has in every run: anomaly, promise, and the relations of its cycle.
 
-        Equal relations in a row count once, as a longer cycle is no other bug: "G-single NDB-G1 rw-wr".
+        Repeated relations in a row count once, as a longer cycle is no other bug: "G-single NDB-G1 rw-wr".
         """
         relations = [step.relation for step in self.cycle]
         once = [each for each, before in zip(relations, relations[-1:] + relations, strict=False) if each != before]
@@ -67,10 +67,11 @@ class FindingRow(Finding, frozen=True, kw_only=True):
 
 
 class Exposed(msgspec.Struct, frozen=True, kw_only=True):
-    """The part of a run in the exposure of a sweep that it is part of, beside its promises and faults.
+    """What a run adds to the exposure of its sweep, besides its promises and faults.
 
-    `purposes` are the ids of the promises for which the test exists. `has_end`: it came to its end, with final reads,
-    and every subscriber caught up. Of every 1,000 writes whose version order matters it is known for `known_versions`.
+    `purposes` are the ids of the promises for which the test exists. `has_end`: the run came to its end, with final
+    reads, and every subscriber caught up. Of `all_versions` writes whose version order matters it is known for
+    `known_versions`.
     """
 
     ok_by_type: dict[str, int] = {}
@@ -81,8 +82,8 @@ class Exposed(msgspec.Struct, frozen=True, kw_only=True):
     known_versions: int = 0
     all_versions: int = 0
     watermarks_with_writes: int | None = None  # None: no stream is under test.
-    recovery_s: float | None = None  # From the end of a fault to the next success: the longest.
-    watermark_gap_s: float | None = None  # Between two watermarks of a subscriber under load: the longest.
+    recovery_s: float | None = None  # The longest time from the end of a fault to the next success.
+    watermark_gap_s: float | None = None  # The longest time between two watermarks of a subscriber under load.
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
@@ -92,8 +93,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     verdict: str
     exit_code: int
     reason: str
-    clause: str | None = None  # Which clause made a run vacuous: a, b, c, d or e.
-    incomplete: bool = False  # The run did not complete; its records were judged.
+    clause: str | None = None  # The clause that made a run vacuous: a, b, c, d or e.
+    incomplete: bool = False  # True if the run did not complete; its records were judged.
     started_utc: str | None = None
     versions: dict[str, str] = {}
     plan_sha256: str | None = None
@@ -105,7 +106,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     model: str | None = None
     seed: int | None = None
     bugs: tuple[str, ...] = ()
-    drawn: dict[str, Json] = {}  # The seed's decisions: parameters of the cluster and of the faults.
+    drawn: dict[str, Json] = {}  # The seed's choices: parameters of the cluster and of the faults.
     history_sha256: str | None = None
     unseed: str | None = None
     findings: tuple[FindingRow, ...] = ()
@@ -113,9 +114,9 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     faults: tuple[FaultRow, ...] = ()
     excused: tuple[str, ...] = ()  # Faults whose lack of effect was excused, by name.
     goals: dict[str, int] = {}
-    exposure: Exposed | None = None  # Of a run of ours.
+    exposure: Exposed | None = None  # Only of a run of ours.
     operations: dict[str, int] = {}
-    duration_s: float | None = None  # Of the run's own time.
+    duration_s: float | None = None  # The run's own time.
     facts: dict[str, Json] = {}
     seconds: dict[str, float] = {}
 
@@ -135,17 +136,17 @@ def repetition(report: Report) -> str | None:
 
 
 def exactness(report: Report) -> str:
-    """What the repetition of a run repeats."""
+    """How exactly a repetition repeats the run: "exact", or only "the same plan and workload"."""
     return "exact" if report.runtime == "sim" else "the same plan and workload"
 
 
 def moment_window(ns: int) -> Window:
-    """The moment at which a finding became visible, with what came just before and after it."""
+    """The window around the moment at which a finding became visible."""
     return Window(from_ns=max(0, ns // STEP_NS - 4) * STEP_NS, to_ns=(ns // STEP_NS + 4) * STEP_NS)
 
 
 def closer(report: Report, around: Window) -> str | None:
-    """The command that traces the messages of a moment; None if it is not of a simulated run."""
+    """The command that traces the messages in that window; None unless the run was simulated."""
     command = repetition(report)
     return None if command is None or report.runtime != "sim" else f"{command} --trace {around}"
 
@@ -158,7 +159,7 @@ def called(report: Report, promise: str | None) -> str:
 
 
 def grouped_findings(report: Report) -> list[list[FindingRow]]:
-    """The findings by what they show: those that break a promise first, then observations."""
+    """The findings, grouped by the event that they show: those that break a promise first, then observations."""
     broken = [finding for finding in report.findings if finding.promise]
     return [*groups(broken), *groups([finding for finding in report.findings if not finding.promise])]
 
@@ -166,7 +167,7 @@ def grouped_findings(report: Report) -> list[list[FindingRow]]:
 def model_ends(report: Report) -> tuple[list[str], list[str]]:
     """The weakest consistency models that the transactions rule out, and the strongest ones that they do not.
 
-    Both are empty if no transaction depends on another: such a history says nothing about any model.
+    Both are empty if no transaction depends on another: such a history is no evidence about any model.
     """
     facts = report.facts.get("serializability")
     if not isinstance(facts, dict):
@@ -185,7 +186,7 @@ def allowed_anomalies(report: Report) -> list[str]:
 
 
 def how_decided(report: Report) -> str | None:
-    """The way to the verdict on transactions: a proof, a counterexample, or neither; None if nothing depends."""
+    """How the verdict on transactions was reached: a proof, a counterexample, or neither; None if nothing depends."""
     facts = report.facts.get("serializability")
     decided = facts.get("decided") if isinstance(facts, dict) else None
     return str(decided) if decided and any(model_ends(report)) else None

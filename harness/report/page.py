@@ -1,5 +1,4 @@
-"""report.html: one file that opens offline, with the test, the broken promises, their evidence, and the command to
-repeat it.
+"""report.html: one file that opens offline, with the test, broken promises, their evidence, and how to repeat it.
 
 All text is escaped by the template; control characters are visible. The page's policy allows its own style and script,
 by their hashes, and no network. Without script the text is the same; script adds zoom, values under the pointer, and
@@ -42,8 +41,8 @@ from harness.report.pictures.scale import WIDTH
 from harness.report.screen import commands, visible
 from harness.runtimes.containers.lateness import BUSY
 
-TEXT_MAX: Final = 2_000  # Characters of one value: a megabyte in a key must not make the page unreadable.
-FLAG_MAX: Final = 4  # Ranges of numbers on one flag.
+TEXT_MAX: Final = 2_000  # The most characters of one value: a megabyte in a key must not make the page unreadable.
+FLAG_MAX: Final = 4  # The most ranges of numbers on one flag.
 NEAR: Final = 3.0  # Percent of the width: flags closer than this are merged.
 STRIP: Final = {"violated": "✗", "unknown": "?", "not-exercised": "–", "holds": "✓"}  # Besides the colour.
 ORDER: Final = ("violated", "unknown", "not-exercised", "holds")
@@ -53,7 +52,7 @@ CONSTANTS: Final = MappingProxyType(
         "strip_row": STRIP_ROW,
         "busy": BUSY,
         "drawn_max": DRAWN_MAX,
-        "why_max": 3,  # Pieces of evidence in the verdict's box; all are further down.
+        "why_max": 3,  # The most pieces of evidence in the verdict's box; all are further down.
     }
 )
 OUTCOME_WORDS: Final = {"ok": "ok", "fail": "fail", "info": "unknown"}
@@ -68,14 +67,14 @@ TITLES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Guide:
-    """A moment in the plots at which findings became visible."""
+    """A moment at which findings became visible, for the plots."""
 
     percent: float
     numbers: tuple[int, ...]
 
     @property
     def text(self) -> str:
-        """The finding numbers of this moment, as ranges; if there are many ranges, the first ones."""
+        """The numbers of this moment's findings, as ranges; of many ranges the first ones."""
         stretches: list[list[int]] = []
         for number in sorted(self.numbers):
             if stretches and number == stretches[-1][-1] + 1:
@@ -96,7 +95,7 @@ def page(
     problem: str = "There is no history to draw.",
     forms: Forms | None = None,
 ) -> str:
-    """The page of a run, or of a history from elsewhere, read from `source` and judged by `command`.
+    """The page of a run, or of a foreign history, read from `source` and judged by `command`.
 
     Without `history` it has no drawings, and states the `problem`.
     """
@@ -140,7 +139,7 @@ def _outcomes(report: Report) -> list[tuple[str, int]]:
 
 
 def _promises(report: Report) -> dict[str, object]:
-    """What the page has of promises: the strip of all, their counts, the table by verdict, and each source once."""
+    """The values of the page's part about promises: a strip, their counts, a table by verdict, and the sources."""
     rows = report.promises
     return {
         "strip": [(row, called(report, row.id), STRIP[row.verdict]) for row in rows],
@@ -154,7 +153,7 @@ def _promises(report: Report) -> dict[str, object]:
 
 
 def _forms(run_file: RunFile | None) -> Forms:
-    """The forms of names in a run, or in a history of which nothing is declared."""
+    """The forms of names in a run, or in a history without declarations."""
     if run_file is None:
         return forms_of(Naming(), None, Bounds())
     return forms_of(run_file.naming, run_file.stream, run_file.bounds)
@@ -179,7 +178,7 @@ def rendered(template: str, colours: Sequence[tuple[str, str]], values: Json, **
 
 
 def environment(*rooms: str) -> Environment:
-    """The templates of these rooms, the first one first: all text is escaped, and control characters are visible."""
+    """The templates of these packages, in order of precedence. All text is escaped; control characters are visible."""
     found = Environment(
         loader=ChoiceLoader([PackageLoader(room, "templates") for room in rooms]),
         autoescape=True,
@@ -193,7 +192,7 @@ def environment(*rooms: str) -> Environment:
 
 
 def script_source() -> str:
-    """The script of our pages, as a policy names it: by its hash."""
+    """The hash of our pages' script, in the form of a content policy."""
     return _source(environment("harness.report").get_template("script.html").render())
 
 
@@ -208,14 +207,14 @@ def _json_for_html(values: Json) -> Markup:
 
 
 def _finalized(value: object) -> object:
-    """A template's output for a value: text with control characters visible, truncated. Our own markup is unchanged."""
+    """A template's output for a value: text is cut, with control characters visible; our own markup stays as it is."""
     if isinstance(value, Markup) or not isinstance(value, str):
         return value
     return visible(value) if len(value) <= TEXT_MAX else f"{visible(value[:TEXT_MAX])} … ({len(value):,} characters)"
 
 
 def _lines(text: str) -> Markup:
-    """Text of several lines, with its line breaks, which are ours, kept."""
+    """Text of several lines, with control characters visible and its line breaks kept."""
     return Markup("\n").join(map(visible, text.split("\n")))
 
 

@@ -1,4 +1,4 @@
-"""The fault plan and its execution: planned and actual times of each step, and its effect."""
+"""The fault plan and its execution: the planned and actual times of each step, and its effect."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from nemesis.plan import Plan, Step
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Planned:
-    """A step of the plan, its times in those of the run.
+    """A step of the plan, with its times on the run's clock.
 
     `window` is None if it never began; `refusal` is the reason.
     """

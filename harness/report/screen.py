@@ -25,7 +25,7 @@ from harness.report.model import (
     repetition,
 )
 
-Commands = list[tuple[str, str]]  # A label, and the command to type.
+Commands = list[tuple[str, str]]  # (label, command to type)
 
 FINDINGS_SHOWN = 5
 PROMISES_SHOWN = 12
@@ -48,7 +48,7 @@ def visible(text: str) -> str:
 
 
 def plain(text: str, style: str = "") -> Text:
-    """`text` for rich: no markup, nothing hidden."""
+    """`text` for the library rich: without markup, with all characters visible."""
     return Text(visible(text), style)
 
 
@@ -129,7 +129,7 @@ def _fault_table(report: Report) -> Table:
 
 
 def _promises(report: Report) -> Iterable[Text | Table]:
-    """One row per promise; if there are many, those that hold, or were not exercised, share a line."""
+    """One row per promise. If there are many, those that hold, or were not exercised, share a line."""
     rows = report.promises
     if len(rows) <= PROMISES_SHOWN:
         yield _promise_table(report, rows)
@@ -176,7 +176,7 @@ def _models(report: Report) -> Iterable[Text | Table]:
 
 
 def _findings(report: Report) -> Iterable[Text | Table]:
-    """One sentence for each event; the other findings that show the same event have their names below it."""
+    """One sentence for each event, with the names of the other findings that show it below."""
     grouped = grouped_findings(report)
     for root, *others in grouped[:FINDINGS_SHOWN]:
         yield Text()

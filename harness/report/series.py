@@ -1,4 +1,4 @@
-"""The data for a report's drawings: the columns of a history that whole-run drawings need, as arrays."""
+"""The data for a report's drawings of a whole run: columns of the history, as arrays."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from harness.record.formats.parquet.tables import read_table
 from harness.record.store import RunFile
 from harness.report.pictures.scale import STEPS_MAX_NS
 
-VIEW: Final = "view"  # The object under which nodes report a view.
+VIEW: Final = "view"  # The kind of object under which nodes report a membership view.
 WATERMARKS: Final = ("watermark", "checkpoint")
 ROWS: Final = ("row", "backfill")
 
@@ -38,13 +38,13 @@ class Series:
     outcome: Int8s
     invoke_ns: Int64s
     complete_ns: Int64s
-    commit_ns: Int64s  # When the operations that reported their position were acknowledged,
+    commit_ns: Int64s  # The times at which operations that reported a position were acknowledged,
     commit_position: Int64s  # and the positions, ascending.
     event_seq: Int64s
     event_ns: Int64s
     event_subscriber: NDArray[np.int64]  # Indexes of `subscribers`.
     event_session: Int64s
-    event_position: Int64s  # NEVER where it has none.
+    event_position: Int64s  # NEVER if the event has none.
     is_watermark: NDArray[np.bool_]
     is_row: NDArray[np.bool_]
     subscribers: tuple[str, ...]
@@ -65,7 +65,7 @@ class Series:
         return min(self.phases.get("healing", self.end_ns), self.end_ns)
 
     def style_of(self, subscriber: str) -> int:
-        """The number of the line style of a subscriber, the same in every drawing and run of a system."""
+        """The number of a subscriber's line style, the same in every drawing and run of a system."""
         return sorted(self.subscribers).index(subscriber)
 
     @property
@@ -116,7 +116,10 @@ def _views(history: Path) -> tuple[tuple[int, str], ...]:
 
 
 def _events(history: Path, *, is_local: bool) -> dict[str, Any]:
-    """The fields of `Series` about the stream; `is_local`: the stream's positions say nothing about operations."""
+    """The fields of `Series` about the stream.
+
+    `is_local`: its positions are not comparable with those of operations.
+    """
     table = read_table(history, "events", ["seq", "ns", "subscriber", "session", "kind", "span", "position"]).sort_by(
         "seq"
     )
@@ -161,7 +164,7 @@ def lag_ns(announced: tuple[Announced, ...], series: Series, edges: Int64s, *, i
     worst = np.zeros(len(edges) - 1, np.int64)
     for each in announced:
         since = _unannounced_since(each, series, is_closed=is_closed)
-        before = np.maximum(each.ns - np.minimum(since[:-1], each.ns), 0)  # The lag is at its worst before each.
+        before = np.maximum(each.ns - np.minimum(since[:-1], each.ns), 0)  # The lag is greatest just before these.
         is_inside = (each.ns > edges[0]) & (each.ns <= edges[-1])
         place = np.clip(np.searchsorted(edges, each.ns[is_inside], "left") - 1, 0, len(worst) - 1)
         np.maximum.at(worst, place, before[is_inside])
@@ -181,7 +184,7 @@ def lag_at(announced: tuple[Announced, ...], series: Series, moments: Int64s, *,
 
 
 def _unannounced_since(announced: Announced, series: Series, *, is_closed: bool) -> Int64s:
-    """The time of the oldest acknowledged write that is not announced: before the first watermark, and after each."""
+    """The time of the oldest acknowledged write not yet announced: before the first watermark, and after each one."""
     oldest = np.minimum.accumulate(series.commit_ns[::-1])[::-1] if len(series.commit_ns) else series.commit_ns
     oldest = np.append(oldest, NEVER)  # Above all positions nothing is missing.
     reached = np.maximum.accumulate(announced.position)

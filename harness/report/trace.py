@@ -13,7 +13,7 @@ from harness.report.pictures.diagram import LANE, chosen_messages, diagram, time
 from harness.report.pictures.moments import Moment, gather, read_contents, read_trace
 from harness.report.screen import visible
 
-CONTENT_MAX: Final = 400  # Characters of a message, in its title.
+CONTENT_MAX: Final = 400  # The most characters of a message in its title.
 NOTABLE_MAX: Final = 300
 
 

@@ -1,7 +1,7 @@
-"""The earlier occurrences of a run's findings: in the other runs of the same test in its store, by release.
+"""Earlier occurrences of a run's findings: in the other runs of the same test in its store, by release.
 
-A finding's fingerprint names its operations, so only the same run has it again. Therefore the anomaly is counted
-together with the promise that it breaks.
+A finding's fingerprint names its operations, so only the same run has it again. Therefore occurrences of the anomaly
+together with the promise that it breaks are counted.
 """
 
 from collections.abc import Iterable, Iterator
@@ -14,7 +14,7 @@ import msgspec
 from harness.core.verdict import Verdict
 from harness.report.model import REPORT_FILE, FindingRow, Report
 
-RUNS_MAX: Final = 400  # The latest ones; each costs a file to read.
+RUNS_MAX: Final = 400  # The most runs, the latest first; each costs the reading of a file.
 _BYTES_MAX: Final = 4 << 20
 _TESTED: Final = (Verdict.VALID.value, Verdict.INVALID.value, Verdict.UNKNOWN.value)
 
@@ -49,7 +49,7 @@ class Release:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrackRecord:
-    """The store's record of one finding. `is_all`: no older run was left out."""
+    """The record of one finding in the store. `is_all`: no older run was left out."""
 
     releases: tuple[Release, ...]
     is_all: bool
@@ -61,12 +61,12 @@ class TrackRecord:
 
     @property
     def runs(self) -> int:
-        """The number of runs that tested something."""
+        """The number of runs that were not vacuous."""
         return sum(each.runs for each in self.releases)
 
 
 def track_records(report: Report) -> list[TrackRecord | None]:
-    """The record of each finding of the report, which need not be stored yet; None if the run has no store."""
+    """The record in the store of each finding; None if the run has no store. The report need not be stored yet."""
     if report.run is None or not report.findings:
         return [None] * len(report.findings)
     run = Path(report.run)
@@ -79,12 +79,12 @@ def track_records(report: Report) -> list[TrackRecord | None]:
 def _folders(test: Path) -> list[Path]:
     try:
         return [each for each in test.iterdir() if (each / REPORT_FILE).is_file()]
-    except OSError:  # The store is gone; there is nothing to count.
+    except OSError:  # The store is gone.
         return []
 
 
 def _read(runs: Iterable[Path]) -> Iterator[_Past]:
-    """The runs that tested something; unreadable reports are skipped."""
+    """The runs that were not vacuous; unreadable reports are skipped."""
     for run in runs:
         path = run / REPORT_FILE
         try:

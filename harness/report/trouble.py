@@ -1,4 +1,4 @@
-"""Errors of the harness itself, in one line; the details go to a log, never to the terminal."""
+"""Errors of the harness itself in one line. The details go to a log, never to the terminal."""
 
 import os
 import traceback
@@ -8,14 +8,14 @@ from typing import Final
 from harness.core.errors import SeamarkError
 
 ERROR_LOG: Final = Path("store") / "seamark-error.log"  # For errors outside any run.
-RUN_LOG: Final = Path("logs") / "harness.log"  # Inside a run's folder.
-LINE_MAX: Final = 300  # Characters of a foreign message: Java's hold a stack trace.
+RUN_LOG: Final = Path("logs") / "harness.log"  # The log in a run's folder.
+LINE_MAX: Final = 300  # The most characters of a foreign message: Java's contain a stack trace.
 
 
 def in_one_line(error: BaseException, log: Path = ERROR_LOG) -> str:
     """The error in one line.
 
-    Errors of ours are complete; for any other, the traceback is added to `log`, and the line names it.
+    An error of ours is complete. For any other, the traceback is added to `log`, and the line names that file.
     """
     text = " ".join(str(error).split())
     if isinstance(error, SeamarkError):

@@ -27,7 +27,7 @@ def calibrated(
     pool: Callable[[], AbstractContextManager[Pool[Task, Row]]] | None = None,
     jobs: int | None = None,
 ) -> Calibration:
-    """The calibration, once all that is left of it has run; `pool` is for simulated runs, `jobs` processes if None."""
+    """The calibration, after all runs that it still lacks; `pool` is for simulated runs, `jobs` processes if None."""
     store.mkdir(parents=True, exist_ok=True)
     with temporary_folder("calibrate", beside=store) as folder:
         simulated = [cell for cell in cells if cell.scenario.runtime == "sim"]

@@ -1,4 +1,4 @@
-"""The runs that a calibration still needs, and the cells that its rows add up to."""
+"""The runs that a calibration still needs, and the cells that summarize its rows."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,11 +19,14 @@ from nemesis.plan import Plan
 from nemesis.validation import plan_from_json
 
 CORRECT: Final = "correct"  # The folder of runs without a bug.
-SCHEDULED: Final = Scenario(seed=27, time_s=8.0, clients=8)  # What the schedules in tests/planted are written for.
+SCHEDULED: Final = Scenario(seed=27, time_s=8.0, clients=8)  # That of the schedules in tests/planted.
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
-    """How much is run: for each bug until `hits`, at most `runs`; without a bug `correct` runs; `time_s` in each."""
+    """The size of a calibration: each bug until `hits` runs show it, at most `runs`; `correct` runs without a bug.
+
+    `time_s` is the load of each run.
+    """
 
     hits: int = 5
     runs: int = 200
@@ -46,7 +49,7 @@ class Cell:
 
     @property
     def sample(self) -> list[CalibrationRow]:
-        """The rows from seed 0 on without a gap, to the hit that ends the sampling."""
+        """The rows from seed 0 on without a gap, up to the hit that ends the sampling."""
         found = []
         for seed in range(self._runs_max):
             if seed not in self.kept.rows:
@@ -75,7 +78,10 @@ class Cell:
         return None if is_shown or is_waiting else SCRIPTED
 
     def outcome(self, clean: float) -> BugCell:
-        """The cell of a bug, from its rows; `clean` is the share of correct runs that a client's check calls wrong."""
+        """The summary of a bug's rows.
+
+        `clean` is the share of correct runs in which a check of clients finds something.
+        """
         rows = [row for row in self.sample if not row.is_error]
         hits = [row for row in rows if row.is_hit]
         rate = rate_of(len(hits), len(rows), is_stopped_by_hit=len(hits) >= self._limits.hits)
@@ -111,7 +117,7 @@ class Cell:
         return "found" if row.is_hit else "not found"
 
     def correct(self) -> CorrectCell:
-        """The cell of the correct cluster, from its rows."""
+        """The summary of the correct cluster's rows."""
         rows = [row for row in self.sample if not row.is_error]
         alarms = [row for row in rows if row.is_hit]
         return CorrectCell(
@@ -155,7 +161,7 @@ def _cells(
 
 
 def _plan(plans: Path | None, cluster: str, bug: str) -> Plan | None:
-    """The schedule of a bug, if there is one."""
+    """The schedule of a bug; None if there is none."""
     path = plans / cluster / f"{bug}.json" if plans is not None else None
     return plan_from_json(path.read_bytes()) if path is not None and path.is_file() else None
 

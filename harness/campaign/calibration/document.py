@@ -1,4 +1,4 @@
-"""calibration.json as a value: for each planted bug how soon drawn seeds show it, and by what.
+"""calibration.json as a value: for each planted bug how soon drawn seeds show it, and which check finds it.
 
 Seeds count up from 0 until some number of them show the bug, or a limit is reached: inverse sampling, whose unbiased
 estimate of the rate is (hits - 1) / (runs - 1). Intervals are Clopper and Pearson's exact ones, of 95 %.
@@ -14,7 +14,7 @@ from harness.record.store import read_document
 
 CALIBRATION_SCHEMA: Final = 1
 CALIBRATION_FILE: Final = "calibration.json"
-CALIBRATION: Final = "calibration"  # Its folder in a store.
+CALIBRATION: Final = "calibration"  # The folder of calibrations in a store.
 CONFIDENCE: Final = 0.95
 
 
@@ -26,13 +26,13 @@ class Interval(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BugCell(msgspec.Struct, frozen=True, kw_only=True):
-    """One planted bug. `hits` of `runs` showed it; `errors` more failed by the harness.
+    """One planted bug. `hits` of `runs` showed it; in `errors` more the harness failed.
 
-    `median_seeds`: as many drawn seeds show it once with a chance of one half; None: no seed did. `promise`, `anomaly`
-    and `checker` are the first finding's of most hits. `graph`, `rules`, `client` and `state` count the hits in which
-    the watermark graph, a rule of streams, a check of client operations, or one of stored state found something.
-    `is_client_more`: checks of client operations alone find more than without the bug. `scripted`: if no seed showed
-    it, what its schedule did.
+    `median_seeds`: with a chance of one half at least one of this many drawn seeds shows it; None: no seed did.
+    `promise`, `anomaly` and `checker` are those of the first finding in most hits. `graph`, `rules`, `client` and
+    `state` count the hits in which the watermark graph, a rule of streams, a check of client operations, or one of
+    stored state found something. `is_client_more`: checks of client operations alone find more than without the bug.
+    `scripted`: if no seed showed it, the result of its schedule.
     """
 
     cluster: str
@@ -57,13 +57,13 @@ class BugCell(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def found_by(self) -> str:
-        """Who finds it: the watermark graph, the rules of streams, checks of clients, of the final state."""
+        """The kinds of checks that find it: watermark graph, stream rules, checks of clients, of the final state."""
         names = {"graph": self.graph, "rules": self.rules, "client": self.client, "state": self.state}
         return ", ".join(name for name, count in names.items() if count) or "–"
 
 
 class CorrectCell(msgspec.Struct, frozen=True, kw_only=True):
-    """The cluster without a bug. `false_alarms` of `runs` broke a promise; `interval` is of their rate."""
+    """The cluster without a bug. `false_alarms` of `runs` broke a promise; `interval` is that of their rate."""
 
     cluster: str
     key: str
@@ -72,7 +72,7 @@ class CorrectCell(msgspec.Struct, frozen=True, kw_only=True):
     errors: int
     client: int
     interval: Interval
-    seeds: tuple[int, ...] = ()  # Those of the false alarms.
+    seeds: tuple[int, ...] = ()  # The seeds of the false alarms.
 
 
 class Calibration(msgspec.Struct, frozen=True, kw_only=True):
@@ -88,7 +88,7 @@ class Calibration(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def interval_of(hits: int, runs: int) -> Interval:
-    """The exact interval of a rate; everything is possible of no run at all."""
+    """The exact interval of a rate; without any run from 0 to 1."""
     if not runs:
         return Interval(low=0.0, high=1.0)
     from scipy.stats import binomtest  # noqa: PLC0415  It takes a second and 60 MB, which every command would pay.
@@ -98,21 +98,21 @@ def interval_of(hits: int, runs: int) -> Interval:
 
 
 def rate_of(hits: int, runs: int, *, is_stopped_by_hit: bool) -> float:
-    """The rate; unbiased also if the last run is the hit that ended the sampling."""
+    """The rate. It is unbiased even if the last run is the hit that ended the sampling."""
     if is_stopped_by_hit and runs > 1:
         return round((hits - 1) / (runs - 1), 5)
     return round(hits / runs, 5) if runs else 0.0
 
 
 def median_seeds(rate: float) -> int | None:
-    """The number of drawn seeds of which with a chance of one half at least one is a hit; None at a rate of zero."""
+    """How many drawn seeds contain a hit with a chance of one half; None at a rate of zero."""
     if rate <= 0:
         return None
     return 1 if rate >= 0.5 else math.ceil(math.log(0.5) / math.log1p(-rate))
 
 
 def worse(now: Calibration, before: Calibration) -> list[str]:
-    """One sentence for each cell that became worse beyond its interval: a bug found less often, or a false alarm."""
+    """A sentence for each cell that became worse beyond its interval: a bug found less often, or a false alarm."""
     cells = {(cell.cluster, cell.bug): cell for cell in before.bugs}
     found = []
     for cell in now.bugs:

@@ -1,6 +1,6 @@
-"""The rows of a calibration in Parquet, keyed by a hash of the code that matters: what did not change is not run again.
+"""The rows of a calibration in Parquet. Their key is a hash of the relevant code: unchanged cells are not rerun.
 
-A run that has ended is a file of its own at once; the files of a cell that is complete become one.
+A run that has ended becomes a file of its own at once; the files of a complete cell become one.
 """
 
 import io
@@ -32,7 +32,7 @@ from harness.scenario.scenario import Scenario
 
 COMPLETE: Final = "rows.parquet"
 PART: Final = re.compile(r"part-(-?\d+)\.parquet")
-SCRIPTED: Final = -1  # In place of a seed: the run of the bug's schedule.
+SCRIPTED: Final = -1  # Stands for a seed: the run with the bug's schedule.
 KINDS: Final[Mapping[str, str]] = MappingProxyType(
     {"transactions": "client", "linearizability": "client", "invariants": "client"}
     | {"watermarks": "graph", "streams": "rules", "state": "state"}
@@ -59,7 +59,10 @@ _SCHEMA: Final = pa.schema(
 
 
 class CalibrationRow(msgspec.Struct, frozen=True, kw_only=True):
-    """One run. The first finding that breaks a promise is named; `kinds` are those of all checks that found one."""
+    """One run.
+
+    It names the first finding that breaks a promise; `kinds` are those of all checks with such a finding.
+    """
 
     seed: int
     verdict: str
@@ -72,12 +75,12 @@ class CalibrationRow(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_hit(self) -> bool:
-        """Did it break a promise?"""
+        """True if the run broke a promise."""
         return self.verdict == Verdict.INVALID.value
 
     @property
     def is_error(self) -> bool:
-        """Did the harness fail?"""
+        """True if the harness failed."""
         return self.verdict == Verdict.ERROR.value
 
 
@@ -98,14 +101,14 @@ def calibration_row(row: Row, seed: int) -> CalibrationRow:
 
 
 def code_key(package: Path, scenario: Scenario) -> str:
-    """The hash of all that decides what a run of that scenario comes to, but for its seed."""
+    """The hash of everything but the seed that decides the outcome of a run of that scenario."""
     options = msgspec.json.encode(msgspec.structs.replace(scenario, seed=0))
     return sha256(options + _code_digest(package)).hexdigest()[:16]
 
 
 @cache
 def _code_digest(package: Path) -> bytes:
-    """The hash of the code of a cluster, and of all that carries out and judges its runs, as this process found it."""
+    """The hash of a cluster's code, and of all code that carries out and judges its runs, as this process loaded it."""
     digest = sha256()
     for folder in (*(Path(module.__file__ or "").parent for module in MATTER), package):
         for path in sorted(folder.rglob("*.py")):
@@ -125,13 +128,13 @@ class CellRows:
                     self.rows |= {row.seed: row for row in _read(path)}
 
     def add(self, row: CalibrationRow) -> None:
-        """Keep a row; it is durable when this returns. Raises OSError if the disk takes no more."""
+        """Store a row, durably. Raises OSError if the disk is full."""
         self._folder.mkdir(parents=True, exist_ok=True)
         write_atomically(self._folder / f"part-{row.seed}.parquet", _written([row]))
         self.rows[row.seed] = row
 
     def complete(self) -> None:
-        """Make one file of all."""
+        """Combine all rows into one file."""
         parts = [path for path in self._folder.iterdir() if PART.fullmatch(path.name)]
         if parts:
             write_atomically(self._folder / COMPLETE, _written([self.rows[seed] for seed in sorted(self.rows)]))

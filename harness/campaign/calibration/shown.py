@@ -75,7 +75,7 @@ def _correct(each: CorrectCell) -> str:
 
 
 def _seeds(cell: BugCell) -> str:
-    """The median number of seeds, or what else shows the bug."""
+    """The median number of seeds, or how else the bug is shown."""
     if cell.median_seeds is not None:
         return str(cell.median_seeds)
     return {"found": "scripted only", "not found": "not shown"}.get(cell.scripted or "", "no schedule")

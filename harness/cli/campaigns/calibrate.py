@@ -82,7 +82,7 @@ def _tell(watcher: Watcher | None, cell: Cell, seed: int, verdict: str) -> None:
 
 
 def _compared(outcome: Calibration, before: Calibration | None) -> int:
-    """Name what became worse; returns the exit code. A false alarm is wrong whatever was before."""
+    """Print the cells that became worse. Returns the exit code: a false alarm counts even if it is not new."""
     problems = [] if before is None else worse(outcome, before)
     for problem in problems:
         standard_error().print(plain(f"  worse: {problem}", "bold red"), soft_wrap=True)

@@ -24,8 +24,8 @@ from harness.report.model import Report
 from harness.report.screen import STYLES, plain
 from harness.run.live import Watcher
 
-QUIETLY = (Verdict.VALID.value, Verdict.VACUOUS.value)  # Of such a run no line stays.
-SHOWN = 8  # Classes of findings on the screen.
+QUIETLY = (Verdict.VALID.value, Verdict.VACUOUS.value)  # A run with one of these verdicts gets no line of its own.
+SHOWN = 8  # The most classes of findings on the screen.
 
 
 def sweep(  # noqa: PLR0913, PLR0917  Each argument is an option of the command.
@@ -85,7 +85,7 @@ def _begun(
 
 
 class _Audience:
-    """Tells of red runs in lines that stay, and of all in one that changes."""
+    """A display on a terminal: a lasting line for each run with a finding, and one line that changes for all."""
 
     def __init__(self, watcher: Watcher | None) -> None:
         self._watcher = watcher
@@ -125,7 +125,7 @@ def _print(begun: Begun, sweep: Sweep, rows: Sequence[Row], *, as_json: bool) ->
 
 
 def _told(sweep: Sweep, rows: Sequence[Row]) -> list[Report]:
-    """The reports for annotations: where no run is to blame for the verdict, one that says what the sweep lacks."""
+    """The reports for annotations. If no single run explains the verdict, one report says what the sweep lacks."""
     reports = reports_as_one(sweep, rows)
     if sweep.exit_code and all(report.verdict != sweep.verdict for report in reports):
         lacking = Report(verdict=sweep.verdict, exit_code=sweep.exit_code, reason=sweep.reason)

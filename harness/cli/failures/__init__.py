@@ -1,1 +1,1 @@
-"""Commands for a run that failed: repeat it, make it small, search for another."""
+"""Commands for failing runs: repeat one, make it small, search for another."""

@@ -1,4 +1,4 @@
-"""`seamark hunt`: looks for a new finding, by what no run before had reached, and shrinks it."""
+"""`seamark hunt`: searches for a new finding, guided by states that no run before had reached, and shrinks it."""
 
 import os
 import secrets
@@ -30,8 +30,8 @@ from harness.shrink.case import Size
 from harness.shrink.regression import into_bank
 from harness.shrink.shrink import SCRIPT_FILE
 
-SECONDS = 8.0  # Of load in each run: many short runs reach more than few long ones.
-RECENT = 20  # Runs of which the progress line tells how much was new.
+SECONDS = 8.0  # Seconds of load in each run: many short runs reach more than few long ones.
+RECENT = 20  # The number of latest runs whose new features the progress line counts.
 
 
 def hunt(  # noqa: PLR0913, PLR0917  Each argument is an option of the command.
@@ -88,12 +88,12 @@ def hunt(  # noqa: PLR0913, PLR0917  Each argument is an option of the command.
 def _carried_out(
     begun: Begun, limits: Limits, jobs: int, watcher: Watcher | None, *, is_shrinking: bool, bank: Path | None
 ) -> Hunt:
-    """The outcome of the hunt, which its folder has as well."""
+    """The outcome of the hunt, which is also stored in its folder."""
     with EngineStart("local") as start:
         result = carry_out(begun, limits, jobs, lambda so_far: _tell(watcher, limits, so_far))
         found = None if result.found is None else brought_home(begun, result.found, start.engine)
         if found is not None and is_shrinking:
-            _store(begun, hunt_of(begun, limits, result, found), result)  # As shrinking takes its time.
+            _store(begun, hunt_of(begun, limits, result, found), result)  # Written first, as shrinking takes long.
             found = made_small(begun, found, start.engine, jobs=jobs, tell=lambda *at: _tell_size(watcher, *at))
             if bank is not None and found.test is not None:
                 found = msgspec.structs.replace(found, test=str(into_bank(Path(found.test), bank)))
@@ -103,7 +103,7 @@ def _carried_out(
 
 
 def _begun(path: Path | None, given: dict[str, Any], known: tuple[str, ...], jobs: int, store: Path) -> Begun:
-    """A new hunt with those options. Raises ScenarioError if it prescribes what a hunt is to find."""
+    """A new hunt with those options. Raises ScenarioError if an option fixes what a hunt varies."""
     if path is None and given["time"] is None:
         given["time"] = SECONDS
     options, code, plan = run_options(path, given)
@@ -114,7 +114,7 @@ def _begun(path: Path | None, given: dict[str, Any], known: tuple[str, ...], job
 
 
 def _resumed(path: Path, store: Path, cluster: str | None, described: Sequence[object]) -> Begun:
-    """The hunt to go on with. Raises ScenarioError if it is described as well: its folder says what it is."""
+    """The hunt to continue. Raises ScenarioError if options describe it as well: its folder has them."""
     if any(each is not None for each in described):
         raise ScenarioError("--resume goes on with what its folder says: leave out what describes a hunt")
     return resumed(path, store, cluster)
@@ -127,7 +127,7 @@ def _announce(begun: Begun, limits: Limits, screen: Console) -> None:
 
 
 def _fingerprints(baseline: Path | None) -> tuple[str, ...]:
-    """The findings of a sweep."""
+    """The fingerprints of a sweep's findings."""
     if baseline is None:
         return ()
     path = baseline / SWEEP_FILE if baseline.is_dir() else baseline
@@ -176,7 +176,7 @@ def _print(begun: Begun, outcome: Hunt, *, as_json: bool, is_quiet: bool) -> int
 
 
 def _lines(outcome: Hunt, *, is_quiet: bool) -> list[str]:
-    """What was reached."""
+    """The outcome for the screen."""
     if is_quiet:
         return []
     never = [goal.name for goal in outcome.goals if not goal.runs]

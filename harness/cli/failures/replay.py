@@ -85,14 +85,14 @@ def replay(  # noqa: PLR0913, PLR0917  Each argument is an option of the command
         with watched(is_shown=not quiet) as watcher:
             report = judge_run(folder, start.engine, tell=activity(watcher))
         failure = difference(repetition)
-        if failure is not None:  # This outranks even a finding: the question was if the run repeats.
+        if failure is not None:  # This outranks even a finding: the command tests whether the run repeats.
             error = Verdict.ERROR
             report = msgspec.structs.replace(report, verdict=error.value, exit_code=error.exit_code, reason=failure)
         return print_report(report, as_json=as_json, is_quiet=quiet)
 
 
 def _repeatable(folder: Path, run_file: RunFile, cluster: str | None) -> Code:
-    """The code that repeats the run. Raises ScenarioError, or HistoryError, if nothing can."""
+    """The code that repeats the run. Raises ScenarioError or HistoryError if the run cannot be repeated."""
     if run_file.runtime != "sim":
         raise ScenarioError(f"{folder}: a run in {run_file.runtime} cannot be repeated exactly; run its plan again")
     code = consented(scenario_of(run_file, folder / RUN_FILE).cluster, folder, cluster)
@@ -106,7 +106,7 @@ def _repeatable(folder: Path, run_file: RunFile, cluster: str | None) -> Code:
 def _changes(
     folder: Path, run_file: RunFile, cluster: str | None, bugs: list[str] | None, option: list[str] | None, times: int
 ) -> Changes | None:
-    """What of the run is to be another; None if nothing is."""
+    """The requested changes to the run; None if there are none."""
     named = scenario_of(run_file, folder / RUN_FILE).cluster
     if cluster is None and bugs is None and option is None:
         return None
@@ -118,7 +118,7 @@ def _changes(
 
 
 def _anew(folder: Path, changes: Changes, *, engine: EngineName, as_json: bool, is_quiet: bool) -> int:
-    """Carry the run out with those changes, and say what became of its findings."""
+    """Repeat the run with those changes, and show whether its findings are still there. Returns the exit code."""
     screen = standard_error() if as_json else Console(highlight=False)
     with EngineStart(engine) as start, watched(is_shown=not is_quiet) as watcher:
         result = anew(folder, changes, start.engine, watcher)

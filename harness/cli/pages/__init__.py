@@ -1,1 +1,1 @@
-"""The commands that show what a store holds, to whoever decides: in a browser, as a document."""
+"""Commands that present the content of a store: in a browser, or as a document."""

@@ -1,4 +1,4 @@
-"""`seamark signoff`: may this release go out?"""
+"""`seamark signoff`: decides on a release."""
 
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -21,7 +21,7 @@ from harness.signoff.texts import STATES
 
 STYLES = {Decision.GO: "bold green", Decision.NO_GO: "bold red", Decision.INSUFFICIENT: "bold yellow"}
 PAGE_FILE, MARKDOWN_FILE = "signoff.html", "signoff.md"
-SHOWN = 8  # Reasons on the screen.
+SHOWN = 8  # The most reasons on the screen.
 
 
 def signoff(

@@ -11,7 +11,7 @@ import msgspec
 
 
 class Words(msgspec.Struct, frozen=True):
-    """The subject of a field, and the meaning of each of its values. `is_checked`: some check reads it."""
+    """The subject of a field, and the meaning of each of its values. `is_checked`: some check uses it."""
 
     about: str
     values: Mapping[str, str] = {}

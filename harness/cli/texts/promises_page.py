@@ -1,4 +1,4 @@
-"""The promises of clusters as a page in Markdown, generated from their declarations, so that the two always agree."""
+"""The page of all clusters' promises in Markdown, generated from their declarations, so that the two always agree."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -99,7 +99,7 @@ def _breach(name: str) -> str:
 
 
 def _checks(cluster: Cluster, promise: Promise, name: str) -> list[str]:
-    """The checks, among those of its cluster's runs, that can break that promise by that anomaly or model."""
+    """Of the checks of the cluster's runs those that can break that promise by that anomaly or model."""
     if promise.check is not None:
         return [promise.check]
     if all(map(_is_model, promise.forbids)):
@@ -122,7 +122,7 @@ def _stream(contract: StreamContract | None) -> list[str]:
 
 
 def _bounds(cluster: Cluster) -> list[str]:
-    """The limits by which a run is judged, from the smallest to the largest parameters."""
+    """The limits by which a run is judged, each from the smallest to the largest parameters."""
     low, high = (
         cluster.bounds(Settings(parameters={each.name: getattr(each, end) for each in cluster.parameters}))
         for end in ("low", "high")
@@ -189,7 +189,7 @@ def _stream_rule(rule: Rule) -> tuple[str, ...]:
 
 
 def _ruled_out(model: str) -> tuple[str, ...]:
-    """The anomalies, among those that checks report, that break that model."""
+    """Of the anomalies that checks report those that break that model."""
     return tuple(name for name in TRANSACTIONAL if name in models.prohibited((model,)))
 
 
@@ -225,7 +225,7 @@ def _sentence(text: str) -> str:
 
 
 def _linked(source: str) -> str:
-    """The source of a promise; one of our pages becomes a link relative to the folder docs."""
+    """The source of a promise; one of our own pages as a link relative to the folder docs."""
     return _OUR_README.sub(r"[\g<0>](../\g<0>)", _prose(source))
 
 

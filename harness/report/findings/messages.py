@@ -1,4 +1,4 @@
-"""The few messages of the moment of a finding, from the trace that a replay left in the run's folder."""
+"""A few messages around the moment of a finding, from the trace that a replay left in the run's folder."""
 
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
@@ -16,12 +16,12 @@ from harness.report.series import read_series
 TRACE_FILE: Final = "trace.jsonl"
 SHOWN_MAX: Final = 40
 LANE_PX: Final = 38
-CONTENT_MAX: Final = 200  # Characters of a message, in its title.
-BYTES_MAX: Final = 64 << 20  # A longer trace is for its own page.
+CONTENT_MAX: Final = 200  # The most characters of a message in its title.
+BYTES_MAX: Final = 64 << 20  # A longer trace has a page of its own.
 
 
 def window_of_first(report: Report, history: Path) -> Window | None:
-    """The moment of the first finding of a simulated run that broke a promise. Raises HistoryError."""
+    """The time around the first finding of a simulated run that broke a promise. Raises HistoryError."""
     if report.runtime != "sim" or not report.findings or report.findings[0].promise is None:
         return None
     seen_ns = first_moment(read_series(history, None), report.findings[0])
@@ -29,9 +29,9 @@ def window_of_first(report: Report, history: Path) -> Window | None:
 
 
 def moment_messages(run: Path, found: Slice, subscribers: Sequence[str], around: Window) -> Diagram | None:
-    """The messages about the evidence within a window: of its transactions, and with its subscribers.
+    """A drawing of the messages about the evidence in a window: those of its transactions, and with its subscribers.
 
-    None if there is no trace of that window, or if it is not of this very run: then its events are others.
+    None if there is no trace of that window, or if the trace is of another run with other events.
     """
     path = run / TRACE_FILE
     try:
@@ -52,7 +52,7 @@ def moment_messages(run: Path, found: Slice, subscribers: Sequence[str], around:
 
 
 def _fitted(chosen: Collection[Message], found: Slice, around: Window) -> Window:
-    """The part of the window in which those messages, and the moment of the finding, are."""
+    """The part of the window that has those messages and the moment of the finding."""
     ends = [ns for each in chosen for ns in (*each.handled_ns, *each.arrivals_ns, each.lost_ns) if ns is not None]
     moments = [*ends, *(each.sent_ns for each in chosen), found.last_ns]
     within = [ns for ns in moments if around.from_ns <= ns <= around.to_ns]
@@ -74,7 +74,7 @@ def _is_of(records: Sequence[TraceRecord], found: Slice, around: Window) -> bool
 
 
 def _chosen(records: Sequence[TraceRecord], moments: Moments, found: Slice, around: Window) -> dict[int, Message]:
-    """The messages that name a transaction of the evidence, or go to or from its subscribers; the nearest ones."""
+    """Messages that name a transaction of the evidence, or go to or from its subscribers; of many the nearest."""
     names = {event.subscriber for seq, event in found.events if f"event {seq}" in found.numbers}
     txns = {complete.txn for complete in _answers(found) if complete.txn is not None}
     telling = {
@@ -107,7 +107,7 @@ def _numbers(value: Json) -> Iterator[int]:
 
 
 def _only(moments: Moments, chosen: dict[int, Message]) -> Moments:
-    """What the trace has of the nodes between which those messages go."""
+    """The part of the trace about the nodes between which those messages go."""
     nodes = {end for message in chosen.values() for end in (message.source, message.target)}
     lanes = {lane(name) for name in nodes}
     return Moments(

@@ -1,4 +1,4 @@
-"""Findings as a page shows them: one event is one group, its root in full, and what follows from it as lines."""
+"""Findings as a page shows them: a group for each event, with its root in full and its consequences as lines."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -24,10 +24,10 @@ from harness.report.pictures.timeline import Timeline, timeline
 from harness.report.screen import Commands
 from harness.report.track_record import TrackRecord, track_records
 
-HEADLINE_MAX: Final = 260  # Characters: a longer sentence goes below the title.
-SENTENCE_MAX: Final = 800  # Characters: a longer sentence of a cycle appears in its steps only.
-NAMED_MAX: Final = 4  # Members of a cycle in a headline; if there are more, one fewer is named.
-FAULTS_NAMED: Final = 4  # Faults during a finding; if there are more, only the kinds are named.
+HEADLINE_MAX: Final = 260  # The most characters of a title: a longer sentence goes below it.
+SENTENCE_MAX: Final = 800  # The most characters of a cycle's sentence: a longer one appears in its steps only.
+NAMED_MAX: Final = 4  # The most members of a cycle in a headline; of more, one fewer is named.
+FAULTS_NAMED: Final = 4  # The most faults during a finding; of more, only the kinds are named.
 AFTERMATH_NS: Final = 1_000_000_000
 
 
@@ -40,14 +40,14 @@ class Shown:
     name: str
     title: str  # Its sentence, or a short form for a long cycle.
     sentence: str  # Its sentence; for a very long one, the headline, as the proof has its parts.
-    steps: tuple[tuple[str, str, str, str], ...]  # Of its cycle: from, to, the sentence, the relation.
+    steps: tuple[tuple[str, str, str, str], ...]  # The steps of its cycle: from, to, the sentence, the relation.
     promise: PromiseRow | None
     breaks: str
     when: str
     drawing: Drawing | None
     found: Slice | None
     picture: Timeline | None
-    faults: tuple[str, ...]  # In force during the finding.
+    faults: tuple[str, ...]  # Those in force during the finding.
     excluded: tuple[Exclusion, ...]
     track: TrackRecord | None
     closer: str | None
@@ -56,7 +56,7 @@ class Shown:
 
     @property
     def anchor(self) -> str:
-        """The place on the page."""
+        """The anchor of the finding on the page."""
         return f"f{self.number}"
 
 
@@ -71,7 +71,7 @@ class Group:
 def shown_groups(
     report: Report, grouped: Sequence[Sequence[FindingRow]], story: Story, run_file: RunFile | None, repeating: Commands
 ) -> list[Group]:
-    """The groups with all that the page has of each finding."""
+    """The groups, with everything that the page shows of each finding."""
     tracks = track_records(report)
     numbers = {id(finding): number for number, finding in enumerate(report.findings, 1)}
     result = []
@@ -161,7 +161,7 @@ def _messages(report: Report, found: Slice | None, run_file: RunFile | None, see
 
 
 def _faults(found: Slice, story: Story) -> tuple[str, ...]:
-    """The faults in force during the finding, and those that had just ended: their aftermath counts."""
+    """The faults in force during the finding, and those that had just ended, as their aftermath counts."""
     windows = in_force(story.series.windows if story.series else (), found.first_ns - AFTERMATH_NS, found.last_ns)
     if len(windows) > FAULTS_NAMED:
         counts = Counter(window.kind for window in windows)

@@ -1,4 +1,4 @@
-"""What a page tells from the history: the plots of the whole run, and the evidence of each finding."""
+"""The parts of a page that come from the history: the plots of the whole run, and the evidence of each finding."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,8 +17,8 @@ from harness.report.pictures.plots import Overview, overview
 from harness.report.planned import Planned, planned_steps, read_refusals
 from harness.report.series import Series, read_series
 
-DRAWN_MAX: Final = 12  # Findings with their evidence; the others have their sentence, proof and fingerprint.
-PICTURES_MAX: Final = 3  # Groups with a drawing of the moments around their root.
+DRAWN_MAX: Final = 12  # The most findings with their evidence; others have only sentence, proof and fingerprint.
+PICTURES_MAX: Final = 3  # The most groups with a drawing of the moments around their root.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,9 +38,9 @@ class Story:
 def read_story(
     report: Report, grouped: Sequence[Sequence[FindingRow]], history: Path, run_file: RunFile | None, forms: Forms
 ) -> Story:
-    """The content of the drawings. If a history cannot be drawn, the page appears without drawings.
+    """The content of the drawings; without drawings if the history cannot be drawn.
 
-    `grouped` are the report's findings, by what they show.
+    `grouped` are the report's findings, by the event that they show.
     """
     numbers = {id(finding): number for number, finding in enumerate(report.findings, 1)}
     drawn = frozenset(numbers[id(group[0])] for group in grouped[:PICTURES_MAX])
@@ -58,7 +58,7 @@ def read_story(
 
 
 def _slices(report: Report, history: Path, series: Series, forms: Forms, drawn: frozenset[int]) -> dict[int, Slice]:
-    """The evidence of each finding that names records, by the finding's number; of those drawn, what was around it."""
+    """The evidence of each finding that names records, by its number; if it is `drawn`, also the records around."""
     every = {
         number: choice(series, finding, f"f{number}", is_alone=number not in drawn)
         for number, finding in enumerate(report.findings, 1)

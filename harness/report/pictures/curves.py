@@ -10,12 +10,12 @@ from markupsafe import Markup
 from harness.report.pictures.scale import WIDTH, Tick
 
 HEIGHT: Final = 84
-LINES_MAX: Final = 4  # Subscribers with a line of their own; the others share one.
+LINES_MAX: Final = 4  # The most subscribers with a line style of their own; the others share one.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Curve:
-    """A path with the style of its class."""
+    """A path, drawn in the style of its class."""
 
     kind: str
     name: str
@@ -26,8 +26,8 @@ class Curve:
 class Plot:
     """One plot. `note` explains its smallest mark.
 
-    `reach` has, for each of several columns of equal width, the highest and lowest point drawn there: zooming into
-    such a plot stretches its height as well.
+    `reach` has, for each of several columns of equal width, the highest and lowest point drawn there: zooming into such
+    a plot stretches its height as well.
     """
 
     title: str

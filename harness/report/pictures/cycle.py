@@ -1,4 +1,4 @@
-"""A cycle as a drawing: its transactions below each other, an arrow down for each edge, and the last arrow back up."""
+"""A cycle as a drawing: transactions one below the other, an arrow down for each edge, and the last one back up."""
 
 import re
 from collections import Counter
@@ -103,7 +103,7 @@ def _mops(name: str, operations: Mapping[int, tuple[Invoke, Complete | None]]) -
 
 
 def _lines(name: str, telling: Sequence[MicroOp], every: Sequence[MicroOp], forms: Forms) -> tuple[str, ...]:
-    """The lines of a box: the steps on keys that other transactions of the cycle touch too."""
+    """The lines of a box. `telling` are the steps on keys that other transactions of the cycle use too."""
     if not _is_operation(name):
         return ("what was announced as complete",)
     most = LINES_MAX + (len(every) == LINES_MAX + 1)  # "And 1 more" would take as much room as that one.

@@ -13,7 +13,7 @@ from harness.core.trace import SECOND, Window
 from harness.report.pictures.moments import Message, Moment, Moments, Span
 
 ARROWS_MAX: Final = 1500
-MARKS_MAX: Final = 1500  # Limit for each other kind.
+MARKS_MAX: Final = 1500  # The most shapes of each other kind.
 COLOURS: Final = 7  # Roles of messages with a colour of their own; the rest share one.
 LANE: Final = 64  # Heights and widths are in pixels.
 STRIP: Final = 18
@@ -69,8 +69,8 @@ class Diagram:
     boxes: tuple[Box, ...]
     paths: tuple[Path, ...]
     arrows: tuple[Path, ...]
-    roles: tuple[tuple[str, str], ...]  # Of messages: class, and between whom.
-    types: tuple[tuple[str, str, str, int], ...]  # Of messages: the class that hides it, its role's, name, count.
+    roles: tuple[tuple[str, str], ...]  # The roles of messages: class, and the ends between which they go.
+    types: tuple[tuple[str, str, str, int], ...]  # Of messages: the hiding class, the role's class, name, count.
     notes: tuple[str, ...]
 
 
@@ -229,7 +229,7 @@ class _Canvas:
             d += f"M{x1} {y1}L{x2} {y2}" if y1 != y2 else f"M{x1} {y1}C{x1} {y1 - 24} {x2} {y1 - 24} {x2} {y2}"
             d += _head(x1, y1, x2, y2)
         for arrived_ns, handled_ns in zip(message.arrivals_ns, message.handled_ns, strict=False):
-            if handled_ns > arrived_ns:  # It waited in the inbox.
+            if handled_ns > arrived_ns:  # The message waited in the inbox.
                 d += f"M{self.x(arrived_ns)} {y2}H{self.x(handled_ns)}"
         return Path(d, f"m {colour}", _message_title(message))
 
@@ -263,7 +263,7 @@ def _packed(spans: Sequence[Span]) -> list[tuple[int, Span]]:
 
 
 def role(message: Message, subscribers: Sequence[str]) -> str:
-    """Between whom a message goes: "client to d*", where d* stands for d1, d2 and so on."""
+    """The ends between which a message goes: "client to d*", where d* stands for d1, d2 and so on."""
     return f"{_part(message.source, subscribers)} to {_part(message.target, subscribers)}"
 
 
@@ -314,7 +314,7 @@ def _some(items: list[T], label: str, notes: list[str]) -> list[T]:
 
 
 def _fits(items: Sequence[object], label: str, notes: list[str]) -> bool:
-    """True if there are few enough items to draw. If not, a note says that they are left out."""
+    """True if there are few enough items to draw. Otherwise adds a note that they are left out."""
     if len(items) <= MARKS_MAX:
         return True
     notes.append(f"Left out: {len(items):,} {label}, too many to be told apart here; trace.jsonl has them.")

@@ -106,7 +106,7 @@ def gather(records: Iterator[TraceRecord], forms: Forms = PLAIN) -> Moments:
 
 
 def read_contents(records: Iterator[TraceRecord], messages: Mapping[int, Message], *, most: int) -> None:
-    """Run the second pass: fill in the content of these messages, `most` characters each."""
+    """The second pass: fill in the content of these messages, at most `most` characters each."""
     for record in records:
         message = messages.get(record.number) if record.what == "send" and record.number is not None else None
         if message is not None:

@@ -1,6 +1,6 @@
 """The plots of a whole run on one axis of time: faults, rate, latency, watermarks. As shapes, from arrays.
 
-Nothing is cut: every operation counts in a column of the rate and in a dot of the latency, however many there are. The
+No operation is left out: each counts in a column of the rate and in a dot of the latency, however many there are. The
 page explains columns and dots.
 """
 
@@ -22,10 +22,10 @@ from harness.report.series import Series, lag_ns
 from nemesis.registry import PACKAGES
 
 OUTCOMES: Final = (("ok", OK), ("fail", FAIL), ("unknown", INFO))
-STRIP_ROW: Final = 26  # In the strip of faults: a name, and below it the bars.
-COLUMNS: Final = (24, 240)  # Of the rate: minimum and maximum.
-CELLS: Final = (500, 48)  # Of the latency: dots across, and dots upwards.
-LONG_START_S: Final = 1.0  # A start that took longer has a sentence.
+STRIP_ROW: Final = 26  # Heights in the strip of faults: a name, and the bars below it.
+COLUMNS: Final = (24, 240)  # The least and the greatest number of columns of the rate.
+CELLS: Final = (500, 48)  # The numbers of dots of the latency: across, and upwards.
+LONG_START_S: Final = 1.0  # A start that took longer is mentioned.
 GREY: Final = "#8d96a0"
 NOTHING_BROKEN: Final[Broken] = {}
 
@@ -61,7 +61,7 @@ class Overview:
 def overview(
     series: Series, *, is_closed: bool, planned: Sequence[Planned] = (), broken: Broken = NOTHING_BROKEN
 ) -> Overview:
-    """The plots of a run, with planned faults drawn behind actual ones, and the events that show findings marked."""
+    """The plots of a run. Planned faults are drawn behind actual ones, and events that show findings are marked."""
     axis = TimeAxis(
         low_ns=series.load_begin_ns,
         high_ns=max(series.load_begin_ns + 1, series.load_end_ns),
@@ -96,7 +96,7 @@ def overview(
 
 
 def _note(series: Series, column: str, later: int) -> str:
-    """The note under a plot: the meaning of a column, what is not drawn, and the faults planned for after the end."""
+    """The note under a plot: what a column is, what is not drawn, and the number of faults planned after the end."""
     drawn = int(np.count_nonzero(series.invoke_ns <= series.load_end_ns))
     before_s = series.load_begin_ns / SECOND
     rest = len(series.invoke_ns) - drawn
@@ -113,7 +113,7 @@ def _note(series: Series, column: str, later: int) -> str:
 
 
 def _views(series: Series, axis: TimeAxis) -> tuple[tuple[float, str], ...]:
-    """The changes of membership; changes that fall on one line share it, and its title names all."""
+    """Lines for the changes of membership. Changes at the same place share a line, whose title names all."""
     places: dict[float, list[str]] = {}
     for ns, text in series.views:
         if axis.low_ns <= ns <= axis.high_ns:
@@ -211,7 +211,7 @@ def _latency(series: Series, axis: TimeAxis, edges: Int64s, hover: dict[str, Jso
 
 
 def _dots(across: np.ndarray, height: np.ndarray, name: str) -> Iterable[Curve]:
-    """The non-empty cells, in three strengths."""
+    """The non-empty cells, as dots of three strengths."""
     wide, high = CELLS
     cells = np.minimum((across * wide).astype(np.int64), wide - 1) * high
     cells += np.clip((height * high).astype(np.int64), 0, high - 1)
@@ -269,5 +269,5 @@ def in_force(windows: Iterable[Window], low_ns: int, high_ns: int) -> list[Windo
 
 
 def between(values: Int64s, low: int, high: int) -> Bools:
-    """A mask of the values between two numbers, both included."""
+    """True for values between two numbers, both included."""
     return (values >= low) & (values <= high)

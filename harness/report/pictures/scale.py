@@ -16,7 +16,7 @@ from harness.report.screen import visible
 
 WIDTH: Final = 1000
 SECOND: Final = 1_000_000_000
-STEPS_MAX_NS: Final = 100_000  # A shorter history has no times: its "nanoseconds" are the order of its records.
+STEPS_MAX_NS: Final = 100_000  # A shorter history has no times: "nanoseconds" are the order of its records.
 SHORT: Final = 60
 
 
@@ -93,7 +93,7 @@ def nice_ceiling(value: float) -> float:
 
 
 def short(value: Json, most: int = SHORT) -> str:
-    """A value as a few characters: the end of a list, the beginning of a text."""
+    """A value in a few characters: the end of a list, the beginning of a text."""
     if isinstance(value, list) and len(value) > 4:
         return f"[… {', '.join(short(each, 12) for each in value[-3:])}]"
     text = value if isinstance(value, str) else msgspec.json.encode(value).decode()

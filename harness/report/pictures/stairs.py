@@ -1,5 +1,4 @@
-"""The watermarks of each subscriber against the positions of the source, as staircases; and the lag of all
-subscribers.
+"""The watermarks of each subscriber against the positions of the source, as staircases; and the lag of all.
 
 Positions are drawn by their rank among those that the source acknowledged: for offsets, clocks and epochs alike, the
 distance between two lines is the number of acknowledged positions between them.
@@ -21,14 +20,14 @@ from harness.report.series import Series, lag_at
 
 COLUMNS: Final = 500
 STAIRS_HEIGHT: Final = 100
-SAMPLES: Final = 16  # Moments of each column at which the lag is computed.
+SAMPLES: Final = 16  # The number of moments of each column at which the lag is computed.
 QUANTILES: Final = (("median", 0.5), ("90 %", 0.9), ("99 %", 0.99))
 NOTHING: Final = -1
 Broken = Mapping[str, Sequence[int]]  # The journal positions of the events that show a finding, by subscriber.
 
 
 def staircases(series: Series, broken: Broken, hover: dict[str, Json], edges: Int64s) -> list[Plot]:
-    """A plot for each of a few subscribers, those with findings first; empty if nothing was announced."""
+    """A plot for each of a few subscribers, those with findings first; empty if there were no watermarks."""
     announcing = [name for name, marks in series.announced.items() if marks]
     chosen = sorted(announcing, key=lambda name: name not in broken)[:LINES_MAX]
     ranks = _Ranks.of(series)
@@ -41,7 +40,7 @@ def staircases(series: Series, broken: Broken, hover: dict[str, Json], edges: In
 
 
 class _Ranks:
-    """Positions as shares of all that the source acknowledged, or, without a source, of all that were delivered."""
+    """Positions as shares of all that the source acknowledged; without a source, of all that were delivered."""
 
     def __init__(self, positions: Int64s) -> None:
         self._known = np.unique(positions)
@@ -111,13 +110,13 @@ def _staircase(series: Series, ranks: _Ranks, name: str, broken: Sequence[int], 
 
 
 def _delivered(series: Series, rows: Bools, edges: Int64s) -> Int64s:
-    """The highest position delivered in the session of that time: a subscriber that resumes may begin lower."""
+    """The highest position delivered so far in the current session: a subscriber that resumes may begin lower."""
     ns, position, session = (each[rows] for each in (series.event_ns, series.event_position, series.event_session))
     return _last(ns, max_so_far(session, position) if len(ns) else position, edges)
 
 
 def _last(ns: Int64s, value: Int64s, edges: Int64s, *, is_highest: bool = False) -> Int64s:
-    """The value at each moment: the last one before, or the highest of those before; NOTHING before the first."""
+    """The last value before each moment, or the highest of those before; NOTHING before the first one."""
     order = np.argsort(ns, kind="stable")
     ns, value = ns[order], value[order]
     if is_highest:
@@ -139,7 +138,7 @@ def _marks(series: Series, ranks: _Ranks, chosen: Bools) -> Markup:
 
 
 def _reach(drawn: np.ndarray) -> tuple[list[float], list[float]]:
-    """The heights, from above, between which each column has drawing."""
+    """For each column the highest and the lowest drawn point, from above."""
     high = np.where(np.isnan(drawn), -1.0, drawn).max(axis=0)
     low = np.where(np.isnan(drawn), 2.0, drawn).min(axis=0)
     is_empty = high < 0
@@ -149,7 +148,7 @@ def _reach(drawn: np.ndarray) -> tuple[list[float], list[float]]:
 
 
 def lag_quantiles(series: Series, edges: Int64s, hover: dict[str, Json], *, is_closed: bool) -> Plot:
-    """The lag of subscribers in each column: quantiles over its moments and over all subscribers."""
+    """A plot of the subscribers' lag: in each column, quantiles over its moments and all subscribers."""
     inside = (np.arange(SAMPLES) + 0.5) / SAMPLES
     moments = (edges[:-1, None] + np.diff(edges)[:, None] * inside).astype(np.int64)
     lags = [

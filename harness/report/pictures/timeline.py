@@ -26,7 +26,7 @@ CLIENTS_MAX: Final = 12
 LANE: Final = 20
 STREAM: Final = 60
 TOP: Final = 18
-NEAR: Final = 1.6  # Percent of the width: numbers closer than this are put above each other.
+NEAR: Final = 1.6  # In percent of the width: numbers closer than this are put above each other.
 NOTHING: Final = Markup("")
 DOWN: Final = frozenset(package.name for package in PACKAGES.values() if package.takes_down)
 
@@ -123,7 +123,7 @@ def _lanes(found: Slice, active: Sequence[Window], notes: list[str]) -> list[tup
 
 
 class _Drawing:
-    """The shapes of a drawing, as they are collected."""
+    """The shapes of a drawing, as they are added."""
 
     def __init__(
         self, found: Slice, axis: TimeAxis, lanes: Sequence[tuple[str, str]], style_of: Callable[[str], int]
@@ -218,7 +218,7 @@ class _Drawing:
 
 
 def _apart(numbers: Sequence[Number]) -> Iterator[Number]:
-    """The numbers, shifted where two would overlap."""
+    """The numbers, with those that would overlap shifted."""
     placed = list[Number]()
     for each in sorted(numbers, key=lambda number: number.number):
         x, y = each.percent, each.y
