@@ -12,17 +12,17 @@ from typing import NoReturn
 from harness.scenario.registry import OWN_MODULE
 
 PR_SET_PDEATHSIG = 1
-NOTE = "note: "  # Begins a line of a child's log that whoever watches the run is shown.
+NOTE = "note: "  # The beginning of a log line that the harness shows to its user.
 
 
 def note(text: str) -> None:
-    """Tell whoever watches the run, by way of its log."""
+    """Show a line to the harness's user, through the log."""
     with contextlib.suppress(OSError):  # The log is a file in the store, which may be full.
         print(f"{NOTE}{' '.join(text.split())}", file=sys.stderr, flush=True)  # noqa: T201  The log.
 
 
 def die_with_parent(number: signal.Signals = signal.SIGKILL) -> None:
-    """Have the kernel send this process signal `number` when its parent dies: no run outlives its harness."""
+    """Make the kernel send this process signal `number` when its parent dies: no run outlives its harness."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, number)
         if os.getppid() == 1:

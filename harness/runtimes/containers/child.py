@@ -1,9 +1,9 @@
 """The child process of a run in containers. It deploys the cluster, carries out the test, and writes the journal.
 
-Run as `python -m harness.runtimes.containers.child RUN_JSON JOURNAL CLUSTER`, the latter being the code that the user
-consented to, whatever run.json names. Exits 0 once the footer is written and everything that it started is gone.
-SIGINT, and SIGTERM, which also follows the death of the harness, end the run early: faults are undone, containers
-removed, and the records so far stay readable.
+Run as `python -m harness.runtimes.containers.child RUN_JSON JOURNAL CLUSTER`. CLUSTER is the code to which the user
+consented, whatever run.json names. Exits 0 once the footer is written and everything that it started is gone. SIGINT,
+and SIGTERM, which also follows the death of the harness, end the run early: faults are undone, containers removed, and
+the records so far stay readable.
 """
 
 import asyncio
@@ -67,7 +67,7 @@ class WallClock:
         self.begin()
 
     def begin(self) -> None:
-        """Begin to count, from now on."""
+        """Set the start of the run to now."""
         self.epoch_ns, self.epoch_realtime_ns = time.monotonic_ns(), time.time_ns()
 
     def now_ns(self) -> int:
@@ -75,7 +75,7 @@ class WallClock:
         return time.monotonic_ns() - self.epoch_ns
 
     async def sleep_ns(self, duration_ns: int) -> None:
-        """Return after that much time."""
+        """Wait for that much time."""
         await asyncio.sleep(max(0, duration_ns) / 1_000_000_000)
 
 
@@ -118,7 +118,7 @@ class Test:
         self._faults = frozenset(step.fault for step in decided.plan.steps)
 
     async def carry_out(self, cluster: Cluster, logs: Path) -> str:
-        """Deploy, carry out the scenario, remove everything; returns why the run ended."""
+        """Deploy, carry out the scenario, remove everything. Returns why the run ended."""
         client = connect()
         await in_thread(sweep, client)
         await in_thread(sweep_folders)
@@ -236,7 +236,7 @@ class Test:
             self._failed.set_exception(error)
 
     def _fail_node(self, _: NodeId, text: str) -> None:
-        self._fail(MachineFailed(text))  # It names the node.
+        self._fail(MachineFailed(text))  # The error names the node.
 
 
 class Deployed(Protocol):
@@ -247,7 +247,7 @@ class Deployed(Protocol):
 
 @contextlib.asynccontextmanager
 async def removed_after(deployed: Deployed, logs: Path) -> AsyncIterator[None]:
-    """Remove the containers on exit, in any case. An earlier error is reported, not the failure to remove."""
+    """Remove the containers on exit, in any case. An earlier error takes precedence over a failed removal."""
     try:
         yield
     except BaseException:
@@ -284,7 +284,7 @@ async def _first(test: Coroutine[None, None, str], *watchers: Awaitable[object])
 
 
 async def _synced(writer: JournalWriter) -> None:
-    """Make the records durable, ten times per second."""
+    """Make the records durable ten times per second. Never returns."""
     while True:
         await asyncio.sleep(SYNC_S)
         await in_thread(writer.sync)

@@ -1,4 +1,4 @@
-"""History records of the reports from nodes' control channels: each once, with its time of arrival here.
+"""History records from the reports of nodes' control channels: each once, with its time of arrival here.
 
 The harness's clock stamps them, so that operations and events of one history share a clock. An event's stamp is never
 earlier than its receipt.

@@ -1,4 +1,4 @@
-"""A project of docker compose that runs already, found by the labels that compose gives to its containers.
+"""A running docker compose project, found by the labels that compose gives to its containers.
 
 Its servers suffer faults like our own, and are never removed. Toxiproxy joins their network, in the links of outside
 parties: clients and subscribers. Between servers there is no proxy, so those links have no faults.

@@ -61,7 +61,7 @@ class Probes:
 
     @contextlib.contextmanager
     def expected(self) -> "Iterator[tuple[int, asyncio.Future[str | None]]]":
-        """A nonce and its outcome: None once it is seen, or the reason why it certainly will not be."""
+        """A nonce and a future for its outcome: None once it is seen, or the reason why it certainly will not be."""
         nonce = next(self._numbers)
         future = self._waiting[nonce] = asyncio.get_running_loop().create_future()
         try:
@@ -69,8 +69,8 @@ class Probes:
         finally:
             del self._waiting[nonce]
 
-    def told(self, nonce: int, reason: str | None) -> None:
-        """Note that a probe was seen, or failed for that reason. Outcomes that nobody awaits are ignored."""
+    def ended(self, nonce: int, reason: str | None) -> None:
+        """Note that a probe was seen, or failed for that reason. Outcomes that are not awaited are ignored."""
         future = self._waiting.get(nonce)
         if future is not None and not future.done():
             future.set_result(reason)
@@ -87,12 +87,12 @@ class ControlLink:
     def __init__(self, node: NodeId, token: str, hearers: Hearers) -> None:
         self.node = node
         self.life = -1
-        self.lost_records = 0  # Of the disk, in the last crash.
+        self.lost_records = 0  # Records lost by the disk in the last crash.
         self._token, self._hearers = token, hearers
         self._numbers = itertools.count(1)
         self._answers: dict[int, asyncio.Future[Clocks | Counters | Dumped]] = {}
         self._armed: dict[int, Callable[[], None]] = {}
-        self._before = Counters(0, 0, 0, 0, {}, {})  # Of earlier lives.
+        self._before = Counters(0, 0, 0, 0, {}, {})  # The counts of earlier lives.
         self._now = Counters(0, 0, 0, 0, {}, {})
         self._is_ready = asyncio.Event()
         self._writer: asyncio.StreamWriter | None = None
@@ -132,7 +132,7 @@ class ControlLink:
         return self.total()
 
     async def dump(self) -> None:
-        """Have the node record its state. Raises DeployError if it does not answer."""
+        """Make the node record its state. Raises DeployError if it does not answer."""
         await self._ask(AskDump, Dumped)
 
     def total(self) -> Counters:
@@ -140,7 +140,7 @@ class ControlLink:
         return _sum(self._before, self._now)
 
     def arm(self, point: str, reached: Callable[[], None]) -> int:
-        """Have the node freeze when it next reaches that failpoint, and then call `reached`.
+        """Make the node freeze when it next reaches that failpoint, and then call `reached`.
 
         Returns the order's number.
         """
@@ -179,13 +179,13 @@ class ControlLink:
         try:
             self.tell(question(number))
             async with asyncio.timeout(ANSWER_S):
-                told = await future
+                reply = await future
         except TimeoutError:
             raise DeployError(f"node {self.node} does not answer on its control channel") from None
         finally:
             del self._answers[number]
-        assert isinstance(told, answer)  # By the number.
-        return told
+        assert isinstance(reply, answer)  # Each kind of query has its kind of answer.
+        return reply
 
     async def _serve(self, host: str, port: int) -> None:
         while True:
@@ -220,14 +220,14 @@ class ControlLink:
                 self.tell(Acknowledge(sequence))
             case Reached(number=number):
                 reached = self._armed.pop(number, None)
-                if reached is None:  # It was disarmed while this message was in transit.
+                if reached is None:  # The failpoint was disarmed while this message was in transit.
                     self.release(number)
                 else:
                     reached()
             case ProbeSeen(nonce=nonce):
-                self._hearers.probes.told(nonce, None)
+                self._hearers.probes.ended(nonce, None)
             case ProbeFailed(nonce=nonce, reason=reason):
-                self._hearers.probes.told(nonce, reason)
+                self._hearers.probes.ended(nonce, reason)
             case Counters(number=0):
                 self._now = message
             case Clocks() | Counters() | Dumped():

@@ -1,4 +1,4 @@
-"""A deployment's view of its nodes: machines of ours (`machines`) or third-party servers (`services`)."""
+"""A deployment's view of its nodes: machines of ours (`machines`), or third-party servers (`services`)."""
 
 import asyncio
 from dataclasses import dataclass, field
@@ -30,20 +30,20 @@ class Crew(Protocol):
     nodes: tuple[NodeId, ...]
     wires: tuple[Wire, ...]
     ready_s: float  # The longest that a node may take to start.
-    shuts_doors: bool  # Disable the proxies of a node that is down? Toxiproxy is slow to find that nobody listens.
+    shuts_doors: bool  # True to disable the proxies of a node that is down: Toxiproxy is slow to notice it.
     small_disk: str | None  # Options of a tmpfs for each node; None if no disk will become full.
 
     def is_published(self, wire: Wire) -> bool:
         """True if the harness dials that link's proxy on loopback."""
 
     def found(self, engine: docker.DockerClient) -> Found | None:
-        """The nodes, if they already run and shall stay; None if they are to be created."""
+        """The nodes, if they already run and must stay; None if they must be created."""
 
     def image(self, node: NodeId, engine: docker.DockerClient) -> str:
         """The tag of the node's image, built if needed."""
 
     def options(self, node: NodeId) -> dict[str, Any]:
-        """The engine's options for the node's container, beyond those common to all."""
+        """The engine's options for the node's container, besides those common to all."""
 
     def folder(self, node: NodeId) -> str:
         """The folder of the node's durable state."""

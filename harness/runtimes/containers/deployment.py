@@ -45,11 +45,11 @@ COUNT_S: Final = 1.0
 WATCH_S: Final = 1.0
 CALL_WITHIN_S: Final = 30  # The longest for one call to an engine: a hanging call must not hold up the run's end.
 CONFLICT: Final = 409
-FIRST: Final = "0--"  # Begins a name that sorts before those that projects give to networks.
+FIRST: Final = "0--"  # The beginning of a name that sorts before the networks of projects.
 LOGS: Final = LogConfig(type="json-file", config={"max-size": "8m", "max-file": "1"})
 LIMITS: Final[dict[str, Any]] = {"mem_limit": "512m", "pids_limit": 256}
 # Small buffers in Toxiproxy: its sender must soon notice a slow reader. Few attempts to connect:
-# Toxiproxy accepts nobody while it dials, and a node that dies meanwhile would block its proxy for half a minute.
+# Toxiproxy accepts no connection while it dials, and a node that dies meanwhile would block its proxy for 30 s.
 PROXY_SYSCTLS: Final = {
     "net.ipv4.tcp_rmem": "4096 16384 65536",
     "net.ipv4.tcp_wmem": "4096 16384 65536",
@@ -58,7 +58,7 @@ PROXY_SYSCTLS: Final = {
 
 
 class Deployment:
-    """The containers of one run. `open` before anything else, `close` in any case."""
+    """The containers of one run. Call `open` before anything else, and `close` in any case."""
 
     proxies: Toxiproxy
 
@@ -167,7 +167,7 @@ class Deployment:
         await in_thread(self.nodes[node].container.put_archive, str(target.parent), archive.getvalue())
 
     async def dump(self) -> None:
-        """Have every running node record its state, and count once more."""
+        """Make every running node record its state, and query its counts once more."""
         await asyncio.gather(*(each.control.dump() for each in self._up()))
         await self._count()
 
@@ -200,7 +200,7 @@ class Deployment:
         return dict(sorted(totals.items()))
 
     async def watch(self) -> None:
-        """Watch, without end: raise DeployError when the engine, or a container that should run, is gone."""
+        """Raise DeployError when the engine, or a container that should run, is gone. Never returns."""
         while True:
             await asyncio.sleep(WATCH_S)
             up = self._up()
@@ -280,12 +280,12 @@ class Deployment:
         dialled = [wire for wire in self._crew.wires if self._crew.is_published(wire)]
         container = self._toxiproxy = self._client.containers.create(
             image,
-            # It listens in the first network only: the nodes learn of the second.
+            # Toxiproxy's API listens in the first network only; the nodes know only the second.
             ["sh", "-c", f'exec toxiproxy-server -host "$(hostname -i)" -port {PROXY_API_PORT}'],
             name=f"{self._prefix}-{PROXY_HOST}",
             network=control.name,
             ports={f"{port}/tcp": (LOOPBACK, 0) for port in (PROXY_API_PORT, *(wire.port for wire in dialled))},
-            # A tmpfs volume is emptied once nobody has it mounted: Toxiproxy outlives the nodes' crashes.
+            # A tmpfs volume is emptied when no container mounts it. Toxiproxy outlives the nodes' crashes.
             volumes={volume: {"bind": f"/keep/{node}"} for node, volume in volumes.items()},
             sysctls=PROXY_SYSCTLS,
             labels=self._labels,
@@ -300,7 +300,7 @@ class Deployment:
         }
         self.published = {wire.name: published[wire.port] for wire in dialled}
         self.proxies = Toxiproxy(LOOPBACK, published[PROXY_API_PORT])
-        self._await_proxies(container)  # It looks up its address before it joins the second network.
+        self._await_proxies(container)  # The address is looked up before Toxiproxy joins the second network.
         nodes.connect(container, aliases=[PROXY_HOST])
         for wire in self._crew.wires:
             self.proxies.create(wire.name, f"0.0.0.0:{wire.port}", wire.upstream)

@@ -11,15 +11,15 @@ class Foreign:
 
     lost_records = 0
     is_foreign = True
-    is_ready = False  # It has no control channel that answers independently of the server.
+    is_ready = False  # No control channel answers independently of the server.
 
     def __init__(self, node: NodeId) -> None:
         self.life = -1
         self._node = node
 
     async def probe(self, to: NodeId, timeout_s: float) -> str | None:
-        """Return a failure: it probes nobody."""
-        return f"{self._node} cannot be asked to probe {to}"
+        """The reason for a failure: such a node sends no probes."""
+        return f"{self._node} cannot probe {to}"
 
     def arm(self, point: str, reached: Callable[[], None]) -> int:
         """Return without effect: it has no failpoints, and a plan that names one is refused earlier."""

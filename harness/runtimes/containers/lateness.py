@@ -2,8 +2,8 @@
 
 A node answers on its control channel whatever its machine does, and only faults that stop the whole node affect that
 channel. So each running node is queried for its clocks a few times per second. If at least half of them delay the
-answer for LATE_S, or the harness itself wakes up that late, the machine is busy, until everything was in time for
-CALM_S. A single late node may be busy because of its own bug: that excuses nothing.
+answer for LATE_S, or the harness itself wakes up that late, the machine counts as busy, until everything was in time
+for CALM_S. A single late node may be busy because of its own bug: that excuses nothing.
 
 The history records such a time as a fault of kind BUSY, with a number after those of the plan.
 """
@@ -22,19 +22,19 @@ MOST_S: Final = 0.5  # The longest wait for an answer.
 CALM_S: Final = 1.0
 
 
-class Asked(Protocol):
+class Queried(Protocol):
     """The harness's end of a node's control channel."""
 
     async def clocks(self) -> object:
-        """The node's answer, if it gives one."""
+        """The node's answer."""
 
 
 class Lateness:
-    """The watcher of one run. `up` gives the nodes that could answer now; `targets` are all of them."""
+    """A watcher for busy times of one run. `up` gives the nodes that can answer now; `targets` are all nodes."""
 
     def __init__(
         self,
-        up: Callable[[], Sequence[Asked]],
+        up: Callable[[], Sequence[Queried]],
         record: Callable[[Fault], None],
         now_ns: Callable[[], int],
         *,
@@ -73,7 +73,7 @@ class Lateness:
         of_nodes = answered[(len(answered) + 1) // 2 - 1] if answered else 0.0
         return max(began_s - due_s, of_nodes)
 
-    async def _took_s(self, node: Asked) -> float | None:
+    async def _took_s(self, node: Queried) -> float | None:
         """The time until that node answered, MOST_S if it did not; None if it has gone meanwhile."""
         loop = asyncio.get_running_loop()
         began_s = loop.time()

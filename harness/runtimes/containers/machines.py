@@ -17,14 +17,14 @@ from harness.runtimes.containers.links.wiring import CLIENT, LOOPBACK, Wire, pee
 from harness.runtimes.host.config import CONTROL_PORT, VARIABLE, NodeConfig, encode_config
 
 NODE_IMAGE: Final = "seamark-node"
-FOLDER: Final = "/var/lib/seamark"  # A node's durable state.
+FOLDER: Final = "/var/lib/seamark"  # The folder of a node's durable state.
 LIMITS: Final[dict[str, Any]] = {"mem_limit": "512m", "pids_limit": 256}
 SMALL_DISK: Final = "size=64m"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Blueprint:
-    """The deployment to make, and its name. `faults` are the kinds to come, some of which need preparation."""
+    """The deployment to make. `faults` are the kinds to come, some of which need preparation."""
 
     run_id: str
     cluster: MachineCluster
@@ -55,7 +55,7 @@ class Machines:
         return wire.source == CLIENT
 
     def found(self, engine: docker.DockerClient) -> Found | None:
-        """Return None: the nodes are created."""
+        """None: the nodes must be created."""
         return None
 
     def image(self, node: NodeId, engine: docker.DockerClient) -> str:
@@ -63,7 +63,7 @@ class Machines:
         return image_for(NODE_IMAGE, engine)
 
     def options(self, node: NodeId) -> dict[str, Any]:
-        """The node's part of the blueprint, and its control channel."""
+        """The configuration of the node, and its control channel, as options of the engine."""
         blueprint = self._blueprint
         config = NodeConfig(
             node=node,
@@ -88,7 +88,7 @@ class Machines:
         return FOLDER
 
     def control(self, node: NodeId) -> ControlLink:
-        """Its control channel."""
+        """The node's control channel."""
         return ControlLink(node, self._token, self._hearers)
 
     def control_port(self, node: NodeId) -> int | None:

@@ -14,9 +14,9 @@ NOTE_AFTER_S: Final = 10.0
 
 
 async def ready(each: NodeContainer, within_s: float) -> None:
-    """Return when the node is ready, or has been killed again; time in which it is paused does not count.
+    """Wait until the node is ready, or has been killed again. Time in which it is paused does not count.
 
-    After ten seconds whoever watches the run is told, once. Raises DeployError if the node never becomes ready.
+    After ten seconds the user is shown a note, once. Raises DeployError if the node never becomes ready.
     """
     began_s = time.monotonic()
     is_told = False

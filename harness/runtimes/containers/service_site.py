@@ -23,7 +23,10 @@ from nemesis.topology import ends
 
 
 class ServiceSite:
-    """The `Site` and the `Probing` of a cluster of services. `open` before anything else, `close` in any case."""
+    """The `Site` and the `Probing` of a cluster of services.
+
+    Call `open` before anything else, and `close` in any case.
+    """
 
     patience_s = 10.0
 
@@ -33,7 +36,7 @@ class ServiceSite:
         self._wires = {wire.name: wire for wire in self._crew.wires}
         self.deployment = Deployment(client, self._crew)
         self._crew.run_in = self.deployment.run_in
-        self._relays: dict[str, Relay] = {}  # By name of the wire.
+        self._relays: dict[str, Relay] = {}  # By the name of the wire.
         self._probed: dict[str, list[Seen]] = {}  # For wires between servers.
 
     async def open(self) -> None:
@@ -149,7 +152,7 @@ class ServiceSite:
     async def passed(self, paths: Sequence[LinkPath]) -> dict[str, Passed]:
         """The relays' counts, by name: chunks sent to the server and received from it, for either direction.
 
-        Of a link between servers only the probes can be counted.
+        On a link between servers only the probes can be counted.
         """
         return {each.name: self._passed(each.proxy) for each in paths}
 

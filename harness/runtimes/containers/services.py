@@ -33,7 +33,7 @@ _NOTHING: Final = Counters(0, 0, 0, 0, {}, {})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServiceBlueprint:
-    """The deployment to make, and its name. `faults` are the kinds to come, some of which need preparation."""
+    """The deployment to make. `faults` are the kinds to come, some of which need preparation."""
 
     run_id: str
     cluster: ServiceCluster
@@ -64,11 +64,11 @@ class Services:
         self.run_in: Callable[[NodeId, list[str]], Any] | None = None
 
     def is_published(self, wire: Wire) -> bool:
-        """Return True, also for wires between nodes: the harness probes them from outside."""
+        """True, also for wires between nodes: the harness probes them from outside."""
         return True
 
     def found(self, engine: docker.DockerClient) -> Found | None:
-        """The project's containers, if one is named."""
+        """The project's containers, if a project is named; else None."""
         return None if self._attach is None else find_project(engine, self._attach, self.nodes)
 
     def image(self, node: NodeId, engine: docker.DockerClient) -> str:
@@ -76,7 +76,7 @@ class Services:
         return image_of(self.services[node], engine)
 
     def options(self, node: NodeId) -> dict[str, Any]:
-        """The options of the service's declaration."""
+        """The engine's options that the service declares."""
         service = self.services[node]
         return {
             "command": list(service.command),
@@ -95,7 +95,7 @@ class Services:
         return ServiceControl(node, self.services[node].hello, self._output_of)
 
     def control_port(self, node: NodeId) -> int | None:
-        """Return None: the harness dials it as clients do."""
+        """None: the harness reaches the server as clients do."""
         return None
 
     async def _output_of(self, node: NodeId, command: list[str]) -> str:
@@ -139,7 +139,7 @@ async def answers(port: int, hello: bytes, within_s: float) -> str | None:
 
 
 class ServiceControl(Foreign):
-    """The `NodeControl` of a server that knows nothing of Seamark."""
+    """The `NodeControl` of a server, which knows nothing of Seamark."""
 
     def __init__(self, node: NodeId, hello: bytes, output: Callable[[NodeId, list[str]], Any]) -> None:
         super().__init__(node)

@@ -1,7 +1,7 @@
 """Subscribers of services: tasks of the harness, which can crash, freeze and be slow like containers.
 
-A subscriber is created again at each start, with its kept state. Its sessions are numbered here. A delivery is
-recorded before the call returns; one that a crash interrupts was not delivered.
+A subscriber is created again at each start, with its kept state. Its sessions are numbered here. A delivery is recorded
+before the call returns; one that a crash interrupts counts as not delivered.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ class SubscriberPlace:
     control: "SubscriberControl"
     is_down: bool = True
     may_end: bool = False
-    folder: str = "/nonexistent"  # It has no disk to fill.
+    folder: str = "/nonexistent"  # A subscriber has no disk to fill.
     kept: dict[str, object] = field(default_factory=dict)
     task: asyncio.Task[None] | None = None
 
@@ -124,7 +124,7 @@ class SubscriberControl(Foreign):
         return Counters(0, self.handled, 0, self.delayed, {}, {}, self.deferred)
 
     async def ready(self, within_s: float) -> bool:
-        """Return True: it needs no time to start."""
+        """True: a subscriber needs no time to start."""
         return True
 
     def tell(self, message: FromHarness) -> None:

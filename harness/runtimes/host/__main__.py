@@ -16,7 +16,7 @@ from harness.runtimes.host.supervisor import supervise
 
 
 def main() -> None:
-    """Load the cluster, and run the node's lives one after the other."""
+    """Load the cluster, and run one life of the node after the other."""
     try:
         config = decode_config(os.environ.get(VARIABLE, ""))
     except msgspec.DecodeError as error:

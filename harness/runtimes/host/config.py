@@ -16,7 +16,7 @@ class NodeConfig(msgspec.Struct, frozen=True, tag=True, kw_only=True):
     cluster: str  # "module:attribute"; called without arguments it is a `harness.core.seams.MachineCluster`.
     settings: Settings
     seed: int
-    token: str  # Of the run: it opens the control channel.
+    token: str  # The token of the run, which opens the control channel.
     epoch_ns: int  # CLOCK_MONOTONIC when the run began: the zero of `now_ns`.
     epoch_realtime_ns: int = 0  # CLOCK_REALTIME at that moment: the zero of `local_clock_ns`.
     peers: dict[NodeId, tuple[str, int]]  # The addresses of all other nodes. A peer not listed is a client.

@@ -1,8 +1,7 @@
 """The control channel: the messages between the harness and a node, in frames of at most 1 MiB.
 
 1. The harness dials, and its first frame is `Open` with the run's token. There is one connection at a time: a newer
-   one
-   ends the older.
+   one ends the older.
 2. The node answers with `Ready` as soon as its machine has recovered, then again with all evidence that was not
    acknowledged yet, then with `Reached` if it is frozen. A machine's exception is reported as `Failed`, also on each
    connection.
@@ -75,7 +74,7 @@ class AskCounters(msgspec.Struct, frozen=True, tag=True):
 
 
 class AskDump(msgspec.Struct, frozen=True, tag=True):
-    """Have the machine dump its state."""
+    """A request that the machine dump its state."""
 
     number: int
 
@@ -174,7 +173,7 @@ class Counters(msgspec.Struct, frozen=True, tag=True):
     handled: int
     unexpected: int
     delayed: int  # Messages delayed by a consumer delay.
-    goals: dict[str, int]  # With failpoints, as point:NAME.
+    goals: dict[str, int]  # Failpoints are included, as point:NAME.
     links: dict[str, LinkCounters]
     deferred: int = 0  # Events that arrived while the node was frozen.
     bad_frames: int = 0  # Connections closed because of invalid frames.

@@ -25,9 +25,9 @@ from harness.core.machine import Answer, Call, Message, NodeId
 
 T = TypeVar("T")
 
-DATA_MAX: Final = 16 << 20  # Bytes of one message.
-CONTROL_MAX: Final = 1 << 20  # Bytes of one frame of the control channel.
-HANDSHAKE_MAX: Final = 1 << 10  # Bytes of Hello and Welcome.
+DATA_MAX: Final = 16 << 20  # The most bytes of one message.
+CONTROL_MAX: Final = 1 << 20  # The most bytes of one frame of the control channel.
+HANDSHAKE_MAX: Final = 1 << 10  # The most bytes of Hello and Welcome.
 _HEAD: Final = struct.Struct(">I")
 _ENCODER: Final = msgspec.msgpack.Encoder()
 _COMPACT_AT: Final = 1 << 16

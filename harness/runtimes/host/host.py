@@ -1,10 +1,9 @@
-"""Runs one machine: hands it events one at a time, and carries out its effects. It is the simulation's host over TCP.
+"""Runs one machine: gives it events one at a time, and carries out its effects. It is the simulation's host over TCP.
 
 Theory of operation.
 1. A node handles one event to its end before the next; others wait in its inbox in order. The inbox is bounded by its
    sources: WINDOW messages of each connection, one event for each timer, sync and connection.
-2. Effects are carried out in order once `handle` has returned. They stop where they must wait: at a send or a write,
-   or
+2. Effects are carried out in order once `handle` has returned. They stop where they must wait: at a send, a write, or
    the end of the process, while its evidence is not acknowledged (outbox.py); and at an armed failpoint, until its
    release. Meanwhile nothing else is handled; connections stay open, and the control channel is served.
 3. Writes of a machine are carried out at once, and synced in a thread, in order. A full or broken disk ends the
@@ -95,7 +94,7 @@ class Host:
         self._machine: Machine | None = None  # None until it has recovered.
         self._inbox: deque[tuple[Callable[[Any], None], Any]] = deque()
         self._is_pumping = False
-        self._is_working = False  # On the first event of the inbox, during the consumer delay.
+        self._is_working = False  # The timer of the first event in the inbox, during the consumer delay.
         self._failure: str | None = None
         self._timers: dict[str, tuple[int, asyncio.TimerHandle]] = {}
         self._last_timer = 0
@@ -146,7 +145,7 @@ class Host:
         )
 
     def resume(self) -> None:
-        """Continue with effects and events, as the awaited condition may hold now."""
+        """Continue with effects and events: the condition that they wait for may hold now."""
         if self._effects and self.failpoints.frozen is None:
             self._carry_out()
         self.pump()
@@ -191,7 +190,7 @@ class Host:
         self.pump()
 
     def pump(self) -> None:
-        """Handle waiting events, as far as the node may."""
+        """Handle waiting events until the node must wait."""
         if self._is_pumping:
             return
         self._is_pumping = True
@@ -258,7 +257,7 @@ class Host:
             self._carry_out()
 
     def take_dump(self, number: int) -> None:
-        """Have the machine dump its state, and report when all of it is sent."""
+        """Make the machine dump its state, and report when all of it is sent."""
         assert self._machine is not None
         try:
             self._machine.dump(self._context)

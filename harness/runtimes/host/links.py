@@ -273,7 +273,7 @@ class Links:
         self._will_tell(incoming.source, answers)
 
     def _will_tell(self, peer: NodeId, pipe: Pipe | None) -> None:
-        """Notify the machine a moment later, so that both directions to a dead peer make one `Closed`."""
+        """Notify the machine a moment later, so that both directions to a dead peer give one `Closed`."""
         if peer not in self._ended:
             self._ended[peer] = []
             asyncio.get_running_loop().call_later(_TOGETHER_S, self._tell_closed, peer)
@@ -293,7 +293,7 @@ class _Loopback:
     """The messages of a node to itself: not a connection, but with the same bounds and the same end."""
 
     def __init__(self, pipe: Pipe, end: End) -> None:
-        self.pipe = pipe  # It only shows if the loopback is open.
+        self.pipe = pipe  # This pipe only records whether the loopback is open.
         self._node, self._end = pipe.target, end
         self._unread = 0
 

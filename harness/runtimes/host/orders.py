@@ -56,7 +56,7 @@ class Failpoints:
 
 
 class Obedient(Protocol):
-    """The node as orders see it."""
+    """The node as orders change it."""
 
     delay_ns: int
     failpoints: Failpoints

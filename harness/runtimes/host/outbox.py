@@ -16,8 +16,8 @@ from harness.runtimes.host.control import Evidence, Item
 from harness.runtimes.host.frames import CONTROL_MAX, encode_frame
 
 _LIFE_BITS: Final = 40
-_UNACKNOWLEDGED_MAX: Final = 8 << 20  # Bytes.
-_ITEMS_MAX: Final = 1000  # Of one frame.
+_UNACKNOWLEDGED_MAX: Final = 8 << 20  # In bytes.
+_ITEMS_MAX: Final = 1000  # The most items of one frame.
 
 
 class _Sent(NamedTuple):

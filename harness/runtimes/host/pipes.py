@@ -37,9 +37,9 @@ WINDOW: Final = 128
 BUFFER: Final = 1024
 SOCKET_BYTES: Final = 1 << 16  # The kernel's buffer in each direction, approximately.
 HANDSHAKE_S: Final = 4.0
-_WRITE_FRAMES: Final = 64  # In one write.
+_WRITE_FRAMES: Final = 64  # The most bytes in one write.
 _CREDIT_FRAMES: Final = WINDOW // 4  # The target reports after this many frames.
-_TRANSPORT_BYTES: Final = 1 << 14  # Above this a transport takes no more.
+_TRANSPORT_BYTES: Final = 1 << 14  # Above this many bytes a transport takes no more.
 
 
 class Closer(Protocol):
@@ -66,7 +66,7 @@ class Closer(Protocol):
         """Note that a probe arrived."""
 
     def incoming_ended(self, incoming: "Incoming", *, is_bad: bool) -> None:
-        """Note that the other side, or the network, ended it; or that it sent an invalid frame."""
+        """Note that the other side, or the network, ended the connection; or that it sent an invalid frame."""
 
 
 def data_socket() -> socket.socket:
@@ -93,7 +93,7 @@ class Pipe:
         self._handled = 0  # and those of them that the target has handled, by its own report.
         self.is_open = True
         self.target_life: int | None = None  # None until it is welcomed.
-        self.probes: list[int] = []  # Nonces of those in the buffer.
+        self.probes: list[int] = []  # Nonces of the probes in the buffer.
         self._closer = closer
         self._buffer: deque[bytes] = deque()
         self._transport: asyncio.Transport | None = None

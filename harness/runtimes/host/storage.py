@@ -100,7 +100,7 @@ class Storage:
         self.life = previous_life + 1
         self._write_sidecar()
         os.fsync(self._sidecar)
-        self._size = self._synced  # Until `recover`.
+        self._size = self._synced  # None until `recover`.
 
     def recover(self, codec: Codec, stream: Stream) -> tuple[Recovered, int]:
         """The content of the file, and the number of records removed to simulate a crash. Call it once, first.

@@ -53,7 +53,7 @@ def supervise(live: Callable[[Callable[[int, int | None], None]], None]) -> NoRe
 
 
 def _wait(duration_s: float) -> None:
-    """Return after that time. `time.sleep` fails with EINVAL where libfaketime is loaded."""
+    """Wait for that time. `time.sleep` fails with EINVAL where libfaketime is loaded."""
     select.select([], [], [], duration_s)
 
 

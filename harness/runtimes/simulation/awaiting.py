@@ -1,4 +1,4 @@
-"""The text of a message about a simulation that cannot go on: the tasks, and what they await."""
+"""The text for a simulation that cannot go on: its tasks, and what each awaits."""
 
 import asyncio
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ _TASKS_NAMED: Final = 10
 
 
 def awaited(tasks: Sequence[asyncio.Task[object]]) -> str:
-    """The targets that unfinished tasks await, for at most ten tasks, in one line."""
+    """What each unfinished task awaits, for at most ten tasks, in one line."""
     waiting = [task for task in tasks if not task.done()]
     named = [f"{task.get_name()} awaits {_chain(task)}" for task in waiting[:_TASKS_NAMED]]
     more = len(waiting) - len(named)

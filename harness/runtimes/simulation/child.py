@@ -1,7 +1,7 @@
 """The child process of a simulated run: one thread, no garbage collector. It writes the journal and nothing else.
 
 Run as `python -m harness.runtimes.simulation.child RUN_JSON JOURNAL CLUSTER [FROM..TO TRACE]`; with the latter it also
-traces those seconds. CLUSTER is the code that the user consented to, whatever run.json names. Exits 0 once the footer
+traces those seconds. CLUSTER is the code to which the user consented, whatever run.json names. Exits 0 once the footer
 is written. Errors go to standard error, with one sentence as the last line; the records so far stay readable.
 """
 
@@ -36,13 +36,13 @@ MS = 1_000_000
 
 
 class Onlooker(Protocol):
-    """Who follows a run from inside, and changes nothing in it."""
+    """An observer of a run from inside, which changes nothing in it."""
 
     def observe(self, evidence: Evidence) -> None:
-        """A record was written."""
+        """Note that a record was written."""
 
     def reached(self, time_ns: int, node: NodeId, goal: str) -> None:
-        """A node reached a goal or, as point:NAME, a failpoint."""
+        """Note that a node reached a goal or, as point:NAME, a failpoint."""
 
 
 def simulate(
@@ -53,7 +53,7 @@ def simulate(
     tracer: Tracer | None = None,
     onlooker: Onlooker | None = None,
 ) -> tuple[str, World]:
-    """Carry out the scenario in a new world; returns why it ended, and the world in its final state."""
+    """Carry out the scenario in a new world. Returns why it ended, and the world in its final state."""
     interpreter: Interpreter | None = None
 
     def reached(node: NodeId, goal: str) -> None:
@@ -104,7 +104,7 @@ def unseed(history_sha256: str, world: World) -> str:
 
 
 def main() -> int:
-    """Simulate a run.json."""
+    """Simulate a run.json. Returns the exit code."""
     run_json, journal, named, *trace = sys.argv[1:]
     gc.disable()
     die_with_parent()

@@ -17,7 +17,7 @@ from harness.core.machine import Message
 
 CrashMode = Literal["lost", "torn", "kept"]
 _SYNC_NS_MIN: Final = 50_000
-_SYNC_NS_MEAN: Final = 500_000  # In addition to the minimum: about a fast SSD.
+_SYNC_NS_MEAN: Final = 500_000  # The mean in addition to the minimum: about that of a fast SSD.
 
 
 class _Append(msgspec.Struct, frozen=True):
@@ -72,7 +72,7 @@ class Disk:
         return self._durable_count + len(self._waiting)
 
     def begin_sync(self, now_ns: int) -> tuple[int, int]:
-        """The time in ns at which a sync requested now completes, and its number of writes, for `complete_sync`."""
+        """When a sync requested now completes, in ns, and the number of writes before it, for `complete_sync`."""
         done_ns = now_ns + _SYNC_NS_MIN + self._stream.exponential(_SYNC_NS_MEAN)
         self._synced_at_ns = max(self._synced_at_ns, done_ns)
         return self._synced_at_ns, self.written

@@ -26,7 +26,7 @@ class Faults:
 
     def __init__(self, loop: VirtualLoop, links: Links, hosts: Mapping[NodeId, Host], topology: Topology) -> None:
         self._loop, self._links, self._hosts, self._topology = loop, links, hosts, topology
-        self._struck: list[tuple[Step, Struck]] = []  # All of the run, in order of application.
+        self._struck: list[tuple[Step, Struck]] = []  # All steps of the run, in order of application.
         self._in_force: list[tuple[Step, Struck]] = []
 
     def refusal(self, step: Step) -> str | None:

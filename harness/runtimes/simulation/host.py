@@ -1,4 +1,4 @@
-"""Runs one machine: hands it events one at a time, and carries out its effects.
+"""Runs one machine: gives it events one at a time, and carries out its effects.
 
 Theory of operation.
 1. A node handles one event to its end before the next. While it is busy, slow or paused, events wait in its inbox in
@@ -66,7 +66,7 @@ class Surroundings:
     make_machine: Callable[[NodeId], Machine]
     record: Callable[[Evidence], None]
     tracer: Tracer | None = None
-    reached: Callable[[NodeId, str], None] | None = None  # Learns each goal and failpoint as it is reached.
+    reached: Callable[[NodeId, str], None] | None = None  # Called with each goal and failpoint as it is reached.
 
 
 class Host:
@@ -93,14 +93,14 @@ class Host:
         self._inbox: deque[tuple[Callable[[Any], None], Any]] = deque()
         self._life = 0
         self._is_free = False  # True if an event is handled at once.
-        self._is_working = False  # On the first event of the inbox, during the consumer delay.
+        self._is_working = False  # The timer of the first event in the inbox, during the consumer delay.
         self._crashes: list[object] = []
         self._pauses: list[object] = []
         self._delays: dict[object, int] = {}
         self._armed: dict[str, list[Callable[[], None]]] = {}
         self._timers: dict[str, int] = {}
         self._last_timer = 0
-        self._delivered: dict[int, int] = {}  # Events of each session so far.
+        self._delivered: dict[int, int] = {}  # The number of events of each session so far.
 
     def __repr__(self) -> str:
         return f"node {self.node}"
@@ -221,7 +221,7 @@ class Host:
         self._proceed()
 
     def _proceed(self) -> None:
-        """Handle waiting events, as far as the node may."""
+        """Handle waiting events until the node must wait."""
         while self._inbox and not self._pauses and not self._is_working:
             if self._delays and self._inbox[0][0] == self._take_message:
                 self._is_working = True

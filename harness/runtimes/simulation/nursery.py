@@ -32,7 +32,7 @@ def serve() -> None:
 
 
 def _take_over(log: str) -> None:
-    """Give this child the standard streams of a child that was started anew."""
+    """Give this child the standard streams of a newly started process."""
     nothing = os.open(os.devnull, os.O_RDWR)
     file = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
     for stream, target in ((0, nothing), (1, nothing), (2, file)):

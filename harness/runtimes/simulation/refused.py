@@ -24,7 +24,7 @@ def _refused(name: str, instead: str) -> Any:  # Stands for methods of many type
 
 
 class Secluded(asyncio.AbstractEventLoop):
-    """An event loop without an outside world. Each refused method raises ScenarioError."""
+    """An event loop without access to the outside world. Each refused method raises ScenarioError."""
 
     run_forever = _refused("run_forever", _LOOP)
 

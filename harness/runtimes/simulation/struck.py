@@ -183,7 +183,7 @@ class _Strikes:
 
 
 class _Gauge:
-    """The growth of a count on some hosts, each from its own start to the common stop."""
+    """The growth of counts on some hosts, each since its own start, up to a common stop."""
 
     def __init__(self, count: Callable[[Host], int]) -> None:
         self._count = count

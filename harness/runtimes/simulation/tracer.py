@@ -61,7 +61,10 @@ class _Sent:
 
 
 class Tracer:
-    """A tracer of one run, which writes to `file`. Give it to the `World`, let it observe the evidence, close it."""
+    """A tracer of one run, which writes to `file`.
+
+    Give it to the `World`, let it observe the evidence, then close it.
+    """
 
     def __init__(self, window: Window, path: Path) -> None:
         self._window = window
@@ -69,8 +72,8 @@ class Tracer:
         self._encode = msgspec.json.Encoder(enc_hook=repr).encode
         self._loop: VirtualLoop | None = None
         self._next_number = 0
-        self._under_way: dict[int, deque[_Sent]] = {}  # Of each fifo connection, in order.
-        self._datagrams: dict[int, dict[int, list[_Sent]]] = {}  # Of each datagram link, by identity of the message.
+        self._under_way: dict[int, deque[_Sent]] = {}  # The messages of each fifo connection, in order.
+        self._datagrams: dict[int, dict[int, list[_Sent]]] = {}  # The messages of each datagram link, by identity.
         self._inboxes: dict[NodeId, deque[_Sent]] = {}
         self._in_force: dict[tuple[str, str], TraceRecord] = {}  # Ongoing conditions, until the window opens.
         self._is_before = True
@@ -88,7 +91,7 @@ class Tracer:
         self._file.close()
 
     def watch(self, loop: VirtualLoop) -> None:
-        """Use the time of that loop."""
+        """Take the time from that loop."""
         self._loop = loop
 
     # The parts of a watched world.

@@ -31,14 +31,14 @@ class VirtualClock:
         return self._loop.now_ns
 
     async def sleep_ns(self, duration_ns: int) -> None:
-        """Return after that much time; other tasks run first in any case."""
+        """Wait for that much time. Other tasks run first in any case."""
         future = self._loop.create_future()
         self._loop.schedule(self._loop.now_ns + max(0, duration_ns), _wake, future)
         await future
 
 
 class World:
-    """One run's simulated cluster."""
+    """The simulated cluster of one run."""
 
     def __init__(
         self,
@@ -49,9 +49,10 @@ class World:
         tracer: Tracer | None = None,
         reached: Callable[[NodeId, str], None] | None = None,
     ) -> None:
-        """Build the world; `reached` learns each goal as a node reaches it, and as point:NAME each failpoint.
+        """Build the world. `reached` is called with each goal that a node reaches, and as point:NAME each failpoint.
 
-        Raises ScenarioError if the cluster declares a link that is neither fifo nor datagram."""
+        Raises ScenarioError if the cluster declares a link that is neither fifo nor datagram.
+        """
         self.loop = VirtualLoop()
         if tracer is not None:
             tracer.watch(self.loop)
@@ -75,12 +76,12 @@ class World:
         self.faults = Faults(self.loop, links, self._hosts, topology)
 
     def start(self) -> None:
-        """Have every node recover from its empty disk, in the cluster's order. Raises MachineFailed if one cannot."""
+        """Make every node recover from its empty disk, in the cluster's order. Raises MachineFailed if one cannot."""
         for host in self._hosts.values():
             host.start()
 
     def dump(self) -> None:
-        """Have every running node record its state."""
+        """Make every running node record its state."""
         for host in self._hosts.values():
             host.dump()
 

@@ -11,7 +11,7 @@ from docker.models.containers import Container
 from harness.core.errors import DeployError
 
 LOG_TAIL_LINES: Final = 5
-SHORT_MAX: Final = 400  # Characters of an engine's message.
+SHORT_MAX: Final = 400  # The most characters of an engine's message.
 T = TypeVar("T")
 
 
@@ -33,7 +33,7 @@ async def in_thread(work: Callable[..., T], *arguments: object) -> T:
 
 
 def short(error: Exception) -> str:
-    """The engine's message, in one line. Of a long one both ends stay: the cause is often the last word."""
+    """The engine's message, in one line. A long one keeps both ends: the cause is often at the end."""
     explanation = getattr(error, "explanation", None)
     text = " ".join(str(explanation if isinstance(explanation, str) and explanation else error).split())
     return text if len(text) <= SHORT_MAX else f"{text[: SHORT_MAX // 2]} ... {text[-SHORT_MAX // 2 :]}"

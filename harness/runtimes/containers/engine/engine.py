@@ -10,7 +10,7 @@ from docker.errors import DockerException
 from harness.core.errors import DeployError
 
 ANSWER_WITHIN_S = 5
-CALL_WITHIN_S = 120  # One call: a stop, a pull of a layer.
+CALL_WITHIN_S = 120  # The time limit of one call, such as a stop, or the pull of a layer.
 UNIX = "unix://"
 API_MIN = (1, 41)  # Docker 20.10.
 
@@ -49,7 +49,7 @@ def _address() -> str:
 
 
 def _knock(address: str, answer_within_s: int) -> None:
-    """Connect once and hang up: if that failed inside the SDK, it would leave a socket open."""
+    """Connect once and hang up. If connecting failed inside the SDK, it would leave a socket open."""
     with socket.socket(socket.AF_UNIX) as door:
         door.settimeout(answer_within_s)
         door.connect(address.removeprefix(UNIX))

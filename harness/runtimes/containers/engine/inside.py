@@ -13,7 +13,7 @@ import docker
 import requests
 from docker.errors import create_api_error_from_http_exception
 
-_HEAD: Final = struct.Struct(">BxxxL")  # The stream, and its number of bytes that follow.
+_HEAD: Final = struct.Struct(">BxxxL")  # The head of a frame: the stream, and the number of bytes that follow.
 _ENDED_WITHIN_S: Final = 5.0
 _POLL_S: Final = 0.02
 
@@ -35,7 +35,7 @@ def output_of(api: docker.APIClient, container: str, command: list[str]) -> tupl
         create_api_error_from_http_exception(error)
     deadline_s = time.monotonic() + _ENDED_WITHIN_S
     while (state := api.exec_inspect(number))["Running"] and time.monotonic() < deadline_s:
-        time.sleep(_POLL_S)  # Its streams end a little before it is known to have ended.
+        time.sleep(_POLL_S)  # The streams end a little before the engine knows that the command has ended.
     return state["ExitCode"], joined(answer.content).decode("utf-8", "replace").strip()
 
 

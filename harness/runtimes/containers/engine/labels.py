@@ -14,7 +14,10 @@ def labels_for(run_id: str, owner: Owner | None = None) -> dict[str, str]:
 
 
 def owner_of(labels: Mapping[str, str]) -> Owner | None:
-    """The owner that labels name; None if they are not ours, or malformed (then nobody may remove the object)."""
+    """The owner that the labels name; None if they are not ours, or are malformed.
+
+    Then the object must not be removed.
+    """
     try:
         return Owner(host=labels[HOST], boot=labels[BOOT], pid=int(labels[PID]), start=int(labels[START]))
     except (KeyError, ValueError):

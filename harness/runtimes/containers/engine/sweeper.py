@@ -19,8 +19,8 @@ from harness.record.ownership import Fate, files_left_behind, remove_left_behind
 from harness.runtimes.containers.engine.labels import RUN, owner_of
 
 GONE = 404
-BUSY = {403, 409}  # Still used by something that is being removed; being removed.
-LOOKS, PAUSE_S = 40, 0.25  # How often, and how far apart, we look for what is busy.
+BUSY = {403, 409}  # Two states: used by something that is being removed, and being removed itself.
+LOOKS, PAUSE_S = 40, 0.25  # The number of looks at busy objects, and the time between two.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +29,7 @@ class Swept:
 
     kind: str  # "container", "network", "volume" or "folder".
     name: str
-    run: str | None  # The run that it was created for.
+    run: str | None  # The run for which it was created.
 
 
 def sweep(client: docker.DockerClient, *, everything: bool = False) -> tuple[Swept, ...]:
@@ -70,7 +70,7 @@ def _owned_by(fates: set[Fate]) -> Callable[[Mapping[str, str]], bool]:
 
 
 def _removed(client: docker.DockerClient, label: str, is_ours: Callable[[Mapping[str, str]], bool]) -> Iterator[Swept]:
-    """Remove what is ours, and look again while some of it is busy, up to 10 s."""
+    """Remove our objects, and look again while some of them are busy, for up to 10 s."""
     try:
         for _ in range(LOOKS):
             is_any_busy = False
@@ -89,7 +89,7 @@ def _removed(client: docker.DockerClient, label: str, is_ours: Callable[[Mapping
 def _found(
     client: docker.DockerClient, label: str, is_ours: Callable[[Mapping[str, str]], bool]
 ) -> Iterator[tuple["_Kind", "_Row"]]:
-    """Our existing objects. Each kind is listed after the previous one has been dealt with."""
+    """Our existing objects. A kind is listed only after the caller has dealt with the previous kind."""
     for kind in KINDS:
         for each in kind.listed(client.api, {"label": label}):
             if is_ours(each["Labels"] or {}):
@@ -101,7 +101,7 @@ def _swept(kind: "_Kind", each: "_Row") -> Swept:
 
 
 def _status_of_removal(kind: "_Kind", api: docker.APIClient, each: "_Row") -> int | None:
-    """None if we removed the object; else why it was not ours to remove: `GONE`, or one of `BUSY`."""
+    """None if we removed the object; else the HTTP status that says why not: `GONE`, or one of `BUSY`."""
     try:
         kind.remove(api, each)
     except APIError as error:
@@ -111,7 +111,7 @@ def _status_of_removal(kind: "_Kind", api: docker.APIClient, each: "_Row") -> in
     return None
 
 
-_Row = dict[str, Any]  # As listed by the engine.
+_Row = dict[str, Any]  # An object as the engine lists it.
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,7 @@ class ContainerFaults:
         self._site, self._topology, self._prober, self._holds = site, topology, prober, holds
         self._promote = promote
         self._rules = Rules(site, holds)
-        self._struck: list[tuple[Step, Struck]] = []  # All of the run, in order of application.
+        self._struck: list[tuple[Step, Struck]] = []  # All steps of the run, in order of application.
         self._in_force: list[tuple[Step, Struck]] = []
         self._failures: dict[int, str] = {}  # By position in `_struck`.
 
@@ -64,7 +64,7 @@ class ContainerFaults:
         for entry in reversed(self._in_force):
             if entry[0] == step:
                 self._in_force.remove(entry)
-                await asyncio.shield(entry[1].end())  # An interrupt meanwhile must not leave half of it.
+                await asyncio.shield(entry[1].end())  # An interrupt meanwhile must not leave the undoing half done.
                 return
 
     async def effect(self, step: Step) -> Effect:

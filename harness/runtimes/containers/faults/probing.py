@@ -34,7 +34,7 @@ class LinkPath(NamedTuple):
 
     @property
     def node(self) -> NodeId:
-        """The node that sends; on a shared connection, the node that was dialled."""
+        """The node that sends; on a shared connection, the node at its listening end."""
         return NodeId(self.target if self.is_shared and self.stream == "upstream" else self.source)
 
     @property
@@ -51,7 +51,7 @@ class Seen(NamedTuple):
 
 
 class Passed(NamedTuple):
-    """The traffic on a path so far: messages, connections, and how many of those were closed or refused.
+    """The traffic on a path so far: messages, and connections opened, and closed or refused.
 
     `standing` counts the connections open now, if messages cannot be counted at both ends.
     """
@@ -156,7 +156,7 @@ class Prober:
     async def _round_trip(self, node: NodeId, timeout_s: float) -> str | None:
         """The reason why a node did not welcome a client's greeting in time; None if it did.
 
-        It uses both directions of the proxy.
+        The greeting uses both directions of the proxy.
         """
         writer: asyncio.StreamWriter | None = None
         try:

@@ -41,7 +41,7 @@ class Rules:
         await asyncio.gather(*(self._forgive(node, ports) for node, ports in _by_node(last).items()))
 
     async def dropped(self, links: Sequence[tuple[NodeId, int]]) -> int:
-        """The number of packets of those links dropped so far, of the nodes that can be queried."""
+        """The number of packets of those links dropped so far, on the nodes that can be queried."""
         return sum(await asyncio.gather(*(self._count(node, ports) for node, ports in _by_node(links).items())))
 
     async def start(self, node: NodeId) -> None:
@@ -65,7 +65,7 @@ class Rules:
         except GONE:
             if not self._site.nodes[node].is_down:
                 raise
-            # It is down: `start` will do this.
+            # The node is down: `start` will do this.
 
     async def _forgive(self, node: NodeId, ports: Sequence[int]) -> None:
         with suppress(*GONE):

@@ -13,7 +13,7 @@ from nemesis.plan import Effect
 
 GONE: Final = (DeployError, DockerException, TimeoutError)  # Raised for a container that is gone, or does not answer.
 PAUSED: Final = "paused"
-SETTLED_S: Final = 5.0  # A healed link or node answers within that time, or is left to the deployment's watchers.
+SETTLED_S: Final = 5.0  # A healed link or node should answer within this; else the deployment reports it.
 
 
 class Control(Protocol):
@@ -21,7 +21,7 @@ class Control(Protocol):
 
     life: int
     lost_records: int
-    is_foreign: bool  # A server that counts nothing for us.
+    is_foreign: bool  # True for a server, which counts nothing for us.
 
     async def clocks(self) -> Clocks: ...
     async def counters(self) -> Counters: ...
@@ -38,7 +38,7 @@ class Place(Protocol):
     """A node and its container."""
 
     is_down: bool
-    may_end: bool  # By itself, because of a fault.
+    may_end: bool  # True if a fault may make it end by itself.
 
     @property
     def folder(self) -> str: ...
@@ -48,7 +48,7 @@ class Place(Protocol):
 
 
 class Proxies(Protocol):
-    """The server in the links. Its methods block."""
+    """The proxy server in the links. Its methods block."""
 
     def enable(self, name: str) -> None: ...
     def disable(self, name: str) -> None: ...
@@ -92,7 +92,7 @@ class Struck(Protocol):
 
 
 class Holds:
-    """Claims of several steps on one object: the first claim applies the action, and the last release undoes it."""
+    """Claims by several steps on one object: the first claim applies the action, and the last release undoes it."""
 
     def __init__(self) -> None:
         self._counts: dict[tuple[str, str], int] = {}
@@ -115,6 +115,6 @@ class Holds:
 
 
 def listed(names: Sequence[str]) -> str:
-    """Names in a note, the first few of many."""
+    """Names for a note; of many the first few."""
     more = f" and {len(names) - 4} more" if len(names) > 4 else ""
     return ", ".join(names[:4]) + more

@@ -24,14 +24,14 @@ FAKED_CLOCK: Final = {
     "FAKETIME_TIMESTAMP_FILE": CLOCK_FILE,
     "FAKETIME_NO_CACHE": "1",
     "FAKETIME_DONT_FAKE_MONOTONIC": "1",
-    "FAKETIME_FORCE_MONOTONIC_FIX": "0",  # It is for an old glibc; here threads would wait seconds for each other.
+    "FAKETIME_FORCE_MONOTONIC_FIX": "0",  # For an old glibc; here threads would wait seconds for each other.
 }
 _LOOP_FILE: Final = f"{CLOCK_FILE}.loop"
-_WRONG_NS: Final = 1_000_000  # Both clocks are read together, but not by one instruction.
-_DRIFTING_S: Final = 0.25  # Until a drifting clock shows it.
+_WRONG_NS: Final = 1_000_000  # The error that reading two clocks by two instructions can cause.
+_DRIFTING_S: Final = 0.25  # The time until a drifting clock is visibly wrong.
 _SECOND_NS: Final = 1_000_000_000
 _REPLACE: Final = f"mv {CLOCK_FILE}.new {CLOCK_FILE}"
-# Since /proc/uptime counts hundredths of a second, so do these steps.
+# Hundredths of a second, as in /proc/uptime.
 _DRIFT: Final = (
     'BEGIN { while ((getline line < "/proc/uptime") > 0) { close("/proc/uptime"); split(line, up, " ");'
     " if (!start) start = up[1];"
@@ -106,7 +106,7 @@ class OnClocks:
         try:
             await self._run(node, HEAL)
         except GONE:
-            with suppress(*GONE):  # It does not run: it shall start with the right time.
+            with suppress(*GONE):  # The node does not run: it must start with the right time.
                 await self._site.put(node, CLOCK_FILE, b"+0\n")
 
     async def _run(self, node: NodeId, line: str) -> None:

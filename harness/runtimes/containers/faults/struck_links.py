@@ -21,9 +21,9 @@ from harness.runtimes.containers.faults.site import GONE, Holds, Site, listed
 from harness.runtimes.containers.links.links import Toxic
 from nemesis.plan import Effect, LinkFault, Step
 
-SILENT_S: Final = 0.3  # A probe that has not arrived by then will not arrive.
+SILENT_S: Final = 0.3  # A probe that has not arrived within this time counts as lost.
 HEALTHY_S: Final = 1.0
-_PATIENCE_S: Final = 2.0  # For a probe that a fault delays.
+_PATIENCE_S: Final = 2.0  # The time-out of a probe that a fault delays.
 _NOTICEABLE_S: Final = 0.001  # The delay that limited bandwidth must cause a probe to count as an effect.
 _AGAIN_S: Final = 0.1
 _CERTAIN_PERCENT: Final = 80  # The share of a latency that a probe must show: clocks and timers are coarse.
@@ -97,11 +97,11 @@ class OnLinks:
         self._site, self._prober, self._rules, self._holds = site, prober, rules, holds
         self._before: Mapping[str, Seen] = {}
         self._start: Mapping[str, Passed] = {}
-        self._shown: dict[str, str] = {}  # By path: how a probe has shown the fault.
+        self._shown: dict[str, str] = {}  # By path: the note on the probe that has shown the fault.
         self._last = "no probe was sent"  # The report of the latest probe that showed nothing.
         self._own: dict[str, int] = {}  # By path: connections opened for our probes (3).
-        self._dialled = {each.name for each in paths if not each.is_shared}  # Where nodes count probes as dials.
-        self._was_carrying: dict[str, bool] = {}  # By path: did messages arrive during the first probe?
+        self._dialled = {each.name for each in paths if not each.is_shared}  # True if nodes count probes as dials.
+        self._was_carrying: dict[str, bool] = {}  # By path: True if messages arrived during the first probe.
         self._is_in_force = False
         self._final: Effect | None = None
 
@@ -143,7 +143,7 @@ class OnLinks:
         count = sum(self._count(each, passed[each.name]) for each in self._paths if each.name in self._shown)
         packets = await self._rules.dropped(self._silent())
         note = f"{count} {_DONE[self._fault]}" + (f", {packets} packets dropped" if packets else "")
-        if not count and self._fault == "stall":  # If the node only listens, nothing is held back here.
+        if not count and self._fault == "stall":  # If the node only listens, this path holds nothing back.
             count = sum(passed[name].standing for name in self._shown)
             note = f"{count} connections stood silent"
         self._final = Effect(count, f"{note}; {self._probed()}")

@@ -17,7 +17,7 @@ from nemesis.plan import Effect, Step
 
 BALLAST: Final = "ballast"  # In the folder of a node's durable state.
 SILENT_S: Final = 0.3
-_SMALL_KB: Final = 1 << 20  # A larger disk is no small volume, but the machine's own: it is never filled.
+_SMALL_KB: Final = 1 << 20  # A larger disk is not a small volume, but the machine's own, which is never filled.
 _DF_SIZE: Final = 8  # The index of the size in the output of `df -P`: the heading has seven parts.
 _KEPT: Final = "kept"
 _DOWN: Final = "down"
@@ -30,7 +30,7 @@ class Crash:
         self._mode, self._nodes = str(step.args.get("disk", "lost")), nodes
         self._site, self._rules, self._holds = site, rules, holds
         self._held: list[NodeId] = []
-        self._lives: dict[NodeId, int] = {}  # Of nodes that were up and went down.
+        self._lives: dict[NodeId, int] = {}  # The number of nodes that were up and went down.
         self._strikes = Strikes(step, nodes, site, self._strike)
 
     async def begin(self) -> None:
@@ -101,7 +101,7 @@ class Pause:
             doubts = "".join(f"; {doubt}" for doubt in self._doubts)
             self._final = Effect(sum(came), f"{sum(came)} events had to wait{doubts}")
             still = [node for node in self._start if self._site.nodes[node].control.is_foreign]
-            if still and not sum(came):  # Nobody counts messages that other servers send to it.
+            if still and not sum(came):  # Messages that other servers send to it are not counted.
                 self._final = Effect(len(still), f"{', '.join(still)} stood still: no probe was answered{doubts}")
             if not self._start:
                 self._final = Effect(0, f"no node stood still{doubts}")
@@ -113,7 +113,7 @@ class Pause:
             return
         self._held.append(node)
         if self._holds.take(PAUSED, node):
-            if self._site.nodes[node].is_down:  # It is restarting: a stopped node cannot be frozen.
+            if self._site.nodes[node].is_down:  # The node is restarting: a stopped node cannot be frozen.
                 await self._site.nodes[node].control.ready(SETTLED_S)
             start = await self._arrived(node)
             await self._site.pause(node)
@@ -178,7 +178,7 @@ class FullDisk:
 
     def __init__(self, nodes: Sequence[NodeId], *, site: Site, rules: Rules) -> None:
         self._nodes, self._site, self._rules = nodes, site, rules
-        self._lives: dict[NodeId, int] = {}  # Of the nodes with full disks, when these became full.
+        self._lives: dict[NodeId, int] = {}  # The counters of the nodes with full disks, when these became full.
         self._touched: list[NodeId] = []
         self._last = "no write was tried"
 
@@ -216,7 +216,7 @@ class FullDisk:
         except GONE:
             if await self._runs(node):
                 raise
-            # It ran when its disk was checked, and ended for lack of room before the probe could answer.
+            # The node ran when its disk was checked, and ended for lack of room before it could answer.
             self._lives[node], self._last = life, f"{node} ended while its disk was filled"
             return
         if room == "none":
@@ -241,10 +241,10 @@ class FullDisk:
             await self._site.run_in(node, ["rm", "-f", self._ballast(node)])
             is_ready = await place.control.ready(SETTLED_S)
         except GONE:
-            with suppress(*GONE):  # It does not run: it shall have room when it starts.
+            with suppress(*GONE):  # The node does not run: it must have room when it starts.
                 await self._site.put(node, self._ballast(node), b"")
         if place.control.is_foreign and not is_ready:
-            await self._rules.start(node)  # It ended for lack of room, and does not restart by itself.
+            await self._rules.start(node)  # The node ended for lack of room, and does not restart by itself.
         place.may_end = False
 
     def _ballast(self, node: NodeId) -> str:
@@ -294,7 +294,7 @@ class Strikes:
             self._site.nodes[node].control.release(number)
 
     async def settled(self) -> None:
-        """Return when no strike is in progress."""
+        """Wait until no strike is in progress."""
         if self._striking is not None:
             with suppress(*GONE):
                 await self._striking

@@ -1,1 +1,1 @@
-"""Images: their content, on published bases or on Debian, and their builds."""
+"""Images: their content, on published bases or on Debian, and how they are built."""

@@ -2,7 +2,7 @@
 
 An image is built in one of two variants. *published*: on the official image of Python, PostgreSQL and so on. *debian*:
 without access to a registry, on a base made by debootstrap, with Debian's packages and programs compiled by Go's tool
-chain. The same Dockerfile serves both: it takes the names of its bases, and of further packages, as arguments.
+chain. The same Dockerfile serves both: the names of its bases, and of further packages, are arguments.
 
 A tag is the hash of all inputs, so an unchanged image is never rebuilt, and two versions of Seamark on one engine do
 not use each other's images.
@@ -18,7 +18,7 @@ from typing import assert_never
 from harness.runtimes.containers.images.pins import pinned
 
 RECIPES = Path(__file__).parent / "recipes"
-ROOT = Path(__file__).resolve().parents[4]  # Of the packages, in a work tree or in an installation.
+ROOT = Path(__file__).resolve().parents[4]  # The folder of the packages, in a work tree or in an installation.
 CONTENT_LABEL, IMAGE_LABEL, BASES_LABEL = "seamark.content", "seamark.image", "seamark.bases"
 
 

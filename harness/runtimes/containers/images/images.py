@@ -1,4 +1,4 @@
-"""Builds the catalogue's images in an engine, and finds out which variant is possible.
+"""Builds the catalogue's images in an engine, and determines which variant is possible.
 
 A failed build leaves no tag, as an engine tags at the end of a build or import. Its log is kept in a file.
 """
@@ -53,7 +53,7 @@ MACHINES = {"amd64": "x86_64", "arm64": "aarch64"}  # Processor names of Docker,
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ready:
-    """An image that can be used, with its variant, and the effort to get it."""
+    """An image that can be used, with its variant, and how it was obtained."""
 
     name: str
     tag: str
@@ -107,7 +107,7 @@ def _pulled(engine: docker.DockerClient, reference: str) -> str:
 
 
 def ensure(engine: docker.DockerClient, image: Image, *, way: Way | None = None, tell: Tell | None = None) -> str:
-    """The tag of an existing image, built if needed. With `way` None, an existing variant, or else the possible one."""
+    """The tag of the image, built if needed. `way` None: an existing variant, else the possible one."""
     way = way or way_of(engine, image)
     with one_builder():
         return _ensure(engine, image, way, tell or (lambda _: None))
@@ -159,7 +159,7 @@ def _is_in_reach(engine: docker.DockerClient, reference: str) -> bool:
     impatient = docker.from_env(timeout=REGISTRY_WITHIN_S)
     try:
         impatient.images.get_registry_data(reference)
-    except (DockerException, OSError):  # Whatever the reason, it cannot be fetched from here.
+    except (DockerException, OSError):  # Whatever the reason, the image cannot be fetched from here.
         return False
     finally:
         impatient.close()

@@ -13,7 +13,7 @@ import docker
 
 from harness.core.errors import ScenarioError
 
-VARIABLE: Final = "SEAMARK_PINS"  # "debian:bookworm-slim@sha256:... redis:7@sha256:..."
+VARIABLE: Final = "SEAMARK_PINS"  # Its value: "debian:bookworm-slim@sha256:... redis:7@sha256:..."
 _PIN: Final = re.compile(r"(?P<reference>[^@\s]+)@sha256:[0-9a-f]{64}")
 
 

@@ -16,10 +16,10 @@ from toxiproxy.exceptions import InvalidToxic, NotFound, ProxyExists
 
 from harness.core.errors import DeployError
 
-Stream = Literal["upstream", "downstream"]  # From the dialling side to the listening side, or back.
+Stream = Literal["upstream", "downstream"]  # upstream: from the dialling side to the listening side.
 TIMEOUT_S: Final = 5.0
 CUT: Final = "cut"
-DOWN: Final = "down"  # Nobody listens behind the proxy.
+DOWN: Final = "down"  # Nothing listens behind the proxy.
 _NO_PROXY: Final = {"http": ""}  # Ignores HTTP_PROXY: the server is on loopback.
 
 

@@ -43,19 +43,19 @@ class ContainerNetwork:
     """The `Network` of containers. `ports` are the loopback ports of the nodes."""
 
     def __init__(self, ports: Mapping[NodeId, int], cluster: str) -> None:
-        self._ways = {node: _Way(port, codec_of(cluster), Traffic()) for node, port in ports.items()}
+        self._routes = {node: _Route(port, codec_of(cluster), Traffic()) for node, port in ports.items()}
 
     def connect(self, address: str) -> "ContainerConnection":
         """A connection under that address."""
-        return ContainerConnection(NodeId(address), self._ways)
+        return ContainerConnection(NodeId(address), self._routes)
 
     def traffic(self, node: NodeId) -> LinkCounters:
         """The counts between all clients and that node; zero if no client dials it."""
-        way = self._ways.get(node)
-        return LinkCounters() if way is None else way.traffic.counters()
+        route = self._routes.get(node)
+        return LinkCounters() if route is None else route.traffic.counters()
 
 
-class _Way(NamedTuple):
+class _Route(NamedTuple):
     """The clients' access to one node."""
 
     port: int
@@ -66,8 +66,8 @@ class _Way(NamedTuple):
 class ContainerConnection:
     """The `Connection` of one client: at most one TCP connection to each node, dialled on demand."""
 
-    def __init__(self, address: NodeId, ways: Mapping[NodeId, _Way]) -> None:
-        self._address, self._ways = address, ways
+    def __init__(self, address: NodeId, routes: Mapping[NodeId, _Route]) -> None:
+        self._address, self._routes = address, routes
         self._lines: dict[NodeId, _Line] = {}
         self._dialling: dict[NodeId, asyncio.Lock] = {}
         self._next_number = 0
@@ -95,16 +95,16 @@ class ContainerConnection:
         async with self._dialling.setdefault(node, asyncio.Lock()):
             line = self._lines.get(node)
             if line is None or not line.is_open:
-                line = self._lines[node] = await _dialled(self._address, self._ways[node])
+                line = self._lines[node] = await _dialled(self._address, self._routes[node])
             return line
 
 
 class _Line:
     """One TCP connection to a node, after its Welcome."""
 
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, way: _Way) -> None:
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, route: _Route) -> None:
         self.is_open = True
-        self._writer, self._codec, self._traffic = writer, way.codec, way.traffic
+        self._writer, self._codec, self._traffic = writer, route.codec, route.traffic
         self._traffic.opened += 1
         self._waiting: dict[int, asyncio.Future[Message]] = {}
         self._listening = asyncio.create_task(self._listen(reader))
@@ -150,19 +150,19 @@ class _Line:
                 answer.set_result(message.body)
 
 
-async def _dialled(address: NodeId, way: _Way) -> _Line:
-    """A connection with the node's Welcome: Toxiproxy accepts connections even if nobody listens behind it."""
+async def _dialled(address: NodeId, route: _Route) -> _Line:
+    """A connection with the node's Welcome: Toxiproxy accepts connections even if nothing listens behind it."""
     try:
-        reader, writer = await asyncio.open_connection(LOOPBACK, way.port)
+        reader, writer = await asyncio.open_connection(LOOPBACK, route.port)
         try:
             await _welcomed(address, reader, writer)
         except BaseException:
             writer.transport.abort()
             raise
     except (OSError, BadFrame):
-        way.traffic.refused += 1
+        route.traffic.refused += 1
         raise
-    return _Line(reader, writer, way)
+    return _Line(reader, writer, route)
 
 
 async def _welcomed(address: NodeId, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -12,7 +12,7 @@ from harness.runtimes.containers.links.wiring import LOOPBACK
 from harness.runtimes.host.control import LinkCounters
 
 _READ_BYTES: Final = 1 << 16
-Way = Literal["up", "down"]  # To the server, and from it.
+Way = Literal["up", "down"]  # The directions: to the server, and from it.
 
 
 class Relay:

@@ -1,8 +1,8 @@
 """The ports of proxies: one proxy for each ordered pair of addresses that the cluster links.
 
-A node dials a peer at Toxiproxy, on the port of that ordered pair, so that a directed link is identified by that
-proxy, and, in the dialling node's network namespace, by the packets to and from that port. Clients are outside: they
-all dial one proxy per node, published on loopback, and get answers on their own connection.
+A node connects to a peer through Toxiproxy, at the port of that ordered pair, so that a directed link is identified by
+that proxy, and, in the dialling node's network namespace, by the packets to and from that port. Clients are outside:
+they all use one proxy per node, published on loopback, and get answers on their own connection.
 """
 
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from harness.core.seams import Cluster
 
 CLIENT: Final = "client"
 LOOPBACK: Final = "127.0.0.1"  # The address at which the harness dials published ports.
-PROXY_HOST: Final = "toxiproxy"  # Its name in the run's network.
+PROXY_HOST: Final = "toxiproxy"  # Toxiproxy's name in the run's network.
 PROXY_API_PORT: Final = 8474
 NODE_PORT: Final = 7000  # The node's port for its peers and clients,
 CONTROL_PORT: Final = 7001  # and for the harness.

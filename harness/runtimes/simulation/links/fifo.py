@@ -162,7 +162,7 @@ class Fifo:
                 self.path.touch("stall")
             elif self._is_waiting:  # Else the receiver holds the message up.
                 self.path.touch("bandwidth")
-        elif self.path.sending_ns(message) >= NOTICEABLE_NS:  # It has left, and arrives that much later.
+        elif self.path.sending_ns(message) >= NOTICEABLE_NS:  # The message has left, and arrives that much later.
             self.path.touch("bandwidth")
 
     def _pump(self, _: None) -> None:

@@ -1,5 +1,4 @@
-"""All links: the possible senders and receivers, the kind of each link, and the effect of a connection's end on both
-sides.
+"""All links: possible senders and receivers, the kind of each link, and the effect of a connection's end on both sides.
 
 There is one connection for each ordered pair of addresses, opened by the first send. It is refused, after a delay, if
 the path is cut or the other end is down. When an end goes down, each of its peers gets one `Closed` for both

@@ -14,7 +14,7 @@ from harness.core.machine import Message
 from nemesis.plan import DatagramFault, LinkFault
 
 _LATENCY_NS_MIN: Final = 100_000
-_LATENCY_NS_MEAN: Final = 400_000  # In addition to the minimum: machines in one city.
+_LATENCY_NS_MEAN: Final = 400_000  # The mean in addition to the minimum, as for machines in one city.
 # Half of the seeds have an uneven network: some paths, each direction separately, are longer by one of these factors.
 _DISTANCES: Final = (1, 1, 2, 8, 32)
 _CLOSE_NS_MIN: Final = 200_000
