@@ -8,6 +8,7 @@ from typing import Final
 
 from harness.campaign.document import Sweep, SweepCell, SweepFault
 from harness.core.verdict import Verdict
+from harness.core.wording import counted
 from harness.signoff.document import ExposureRow
 from harness.signoff.statistics import number
 
@@ -78,7 +79,7 @@ def _idle(kind: str, baseline: SweepFault | None, candidate: SweepFault | None) 
             met = f"{fault.effective:,} took effect and met {fault.met:,} operations"
             return f"{kind} was not exercised in the {name}: {met}"
         if fault.effective < EFFECTIVE_MIN:
-            return f"{kind} took effect {fault.effective:,} times in the {name}, fewer than {EFFECTIVE_MIN}"
+            return f"{kind} took effect {counted(fault.effective, 'time')} in the {name}, fewer than {EFFECTIVE_MIN}"
     return None
 
 
