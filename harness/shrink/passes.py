@@ -24,6 +24,8 @@ PARTS, NEAR_NS = 4, 200 * MS
 SEEDS_AT_FIRST = 8
 SEEDS_WHEN_SHORT = 2
 SHORT_S, SHORT_OPERATIONS, FEW = 4.0, 300, 10
+MANY = 30  # Operations that nobody reads one by one.
+LITTLE = 4  # A round that leaves out less than that part of many operations is the last.
 SLICES = 32  # The parts into which the load is cut; a short load has fewer, as pauses are left out as well.
 
 
@@ -48,11 +50,12 @@ def shrink(search: Search, evidence: Evidence | None, lows: dict[str, int]) -> N
         search.adopt([_denser(search.case, part) for part in (20, 5, 2)])
         search.thin(search.case.script.load, search.case.with_load)
         search.thin(search.case.script.final, search.case.with_final)
-        search.thin(_places(search.case), lambda kept, case=search.case: case.with_mops(frozenset(kept)))  # type: ignore[misc]
+        if len(search.case.script.load) <= MANY:
+            search.thin(_places(search.case), lambda kept, case=search.case: case.with_mops(frozenset(kept)))  # type: ignore[misc]
         _simpler_steps(search)
         _without_pauses(search)
         _fewer_clients(search)
-        if search.case == before:
+        if search.case == before or _is_stuck(before, search.case):
             break
     search.adopt([_rounded(search.case, unit * MS) for unit in (100, 10, 1)])
     for name, low in lows.items():
@@ -102,6 +105,12 @@ def _around(search: Search, evidence: Evidence) -> None:
 def _is_short(case: Case) -> bool:
     """True if a try costs little, and there may still be much to leave out."""
     return case.scenario.time_s <= SHORT_S and FEW < len(case.script.load) <= SHORT_OPERATIONS
+
+
+def _is_stuck(before: Case, after: Case) -> bool:
+    """True if a round left many operations, and hardly fewer than there were: another one would cost as much."""
+    count = len(after.script.load)
+    return count > MANY and len(before.script.load) - count < count // LITTLE and after.plan.steps == before.plan.steps
 
 
 def _shorter(search: Search) -> None:
