@@ -1,9 +1,9 @@
 """How small failing runs of the planted bugs get, and what it costs: `python -m tests.bench.shrink FOLDER [BUG...]`.
 
 For each bug the first drawn seed whose plan has at least 15 steps, and whose run of at least 1,000 operations shows
-the bug, is shrunk twice, each time from nothing, and its test is carried out with the bug and without. Rows go to
-FOLDER/rows.jsonl; a bug that is there already is not measured again. On a busy machine CPU seconds, over both cores,
-say more than seconds.
+the bug, is shrunk, and its test is carried out with the bug and without. With `--twice` it is shrunk again, from
+nothing. Rows go to FOLDER/rows.jsonl; a bug that is there already is not measured again. On a busy machine CPU seconds,
+over both cores, say more than seconds.
 """
 
 import re
@@ -33,6 +33,7 @@ CODE = installed("ndb")
 TIME_S, RATE = 40.0, 40.0
 STEPS, OPERATIONS, SEEDS = 15, 1_000, 200
 TEXTS = (PLAN_FILE, SCRIPT_FILE)
+TWICE = "--twice"
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,7 +49,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float = 0
     cpu_s: float = 0
     is_test_right: bool = False  # It fails with the bug, and passes without.
-    is_same_again: bool = False  # A second shrink wrote the same plan, script and test.
+    is_same_again: bool | None = None  # A second shrink wrote the same plan, script and test; None: there was none.
 
 
 def red_run(bug: str, store: Path) -> tuple[Report | None, int]:
@@ -68,7 +69,7 @@ def red_run(bug: str, store: Path) -> tuple[Report | None, int]:
     raise AssertionError("seeds do not end")
 
 
-def measured(bug: str, store: Path) -> Row:
+def measured(bug: str, store: Path, *, is_twice: bool) -> Row:
     """Find that bug, and shrink the run."""
     report, drawn = red_run(bug, store)
     if report is None or report.run is None:
@@ -89,7 +90,7 @@ def measured(bug: str, store: Path) -> Row:
         seconds=round(seconds, 1),
         cpu_s=round(cpu_s, 1),
         is_test_right=_is_right(Path(done.test)),
-        is_same_again=_texts(_shrunk(untouched)) == _texts(done),
+        is_same_again=_texts(_shrunk(untouched)) == _texts(done) if is_twice else None,
     )
 
 
@@ -125,19 +126,21 @@ def _line(row: Row) -> str:
     before, after = row.before, row.after
     sizes = f"{before.steps:>3} to {after.steps:<3} steps {before.operations:>5,} to {after.operations:<4} operations"
     cost = f"{row.tries:>5} tries {row.seconds:>6} s {row.cpu_s:>6} CPU s"
-    wrong = ("" if row.is_test_right else "  ITS TEST IS WRONG") + ("" if row.is_same_again else "  NOT THE SAME AGAIN")
+    again = {True: "  the same again", False: "  NOT THE SAME AGAIN", None: ""}[row.is_same_again]
+    wrong = ("" if row.is_test_right else "  ITS TEST IS WRONG") + again
     return f"{row.bug:<26} seed {row.seed:<4} {sizes} {cost}{wrong}"
 
 
 def main() -> None:
     """Measure what is not there yet, and show all."""
-    folder = Path(sys.argv[1])
+    given = [each for each in sys.argv[1:] if each != TWICE]
+    folder = Path(given[0])
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / "rows.jsonl"
     rows = [msgspec.json.decode(line, type=Row) for line in file.read_bytes().splitlines()] if file.exists() else []
-    for bug in sys.argv[2:] or planted.BUGS:
+    for bug in given[1:] or planted.BUGS:
         if bug not in {row.bug for row in rows}:
-            row = measured(bug, folder / "store")
+            row = measured(bug, folder / "store", is_twice=TWICE in sys.argv)
             rows.append(row)
             with file.open("ab") as out:
                 out.write(msgspec.json.encode(row) + b"\n")
