@@ -6,14 +6,14 @@ from harness.core.seams import CallFailed, Completion, Connection, Invocation
 
 
 class NdbClient:
-    """A client that stays with a node while that node serves. Each process begins with a different one."""
+    """A client that keeps to one node while that node serves. Each process begins with a different one."""
 
     def __init__(self, process: int, connection: Connection) -> None:
         self._connection = connection
         self._turn = process % len(DATA_NODES)
 
     async def invoke(self, invocation: Invocation, timeout_ns: int) -> Completion:
-        """The outcome, after trying each data node at most once.
+        """The completion, after at most one try at each data node.
 
         It is `info` only if a node may have begun the transaction.
         """

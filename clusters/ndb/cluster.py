@@ -134,5 +134,5 @@ class Ndb:
         )
 
     def promised(self, settings: Settings) -> tuple[Promise, ...]:
-        """All promises, always."""
+        """All promises, with any settings."""
         return self.promises

@@ -56,9 +56,9 @@ from harness.core.machine import (
     Drained as BufferDrained,
 )
 
-START_NS = 50 * MS  # Between two requests to join.
+START_NS = 50 * MS  # The time between two requests to join.
 CONNECT_NS = 2000 * MS  # The longest that a restarted node waits for subscribers.
-END_NS = 100 * MS  # Until the supervisor starts an ended process again.
+END_NS = 100 * MS  # The time until the supervisor starts an ended process again.
 TICK_NS = 50 * MS
 
 
@@ -131,7 +131,7 @@ class DataNode:
         part = self._parts.get(type(message))
         site = self._site
         if self._membership.has_lost(sender) and type(message) not in BEFORE_VIEW:
-            return  # What was lost with the link may have come before it, and is never sent again (invariant 3).
+            return  # Messages lost with the link may precede this one, and are never sent again (invariant 3).
         if part is not None and (site.view.members or type(message) in BEFORE_VIEW):
             part(sender, message)
         elif isinstance(message, Chosen) and not site.view.members:
@@ -178,7 +178,7 @@ class DataNode:
             self._publisher.closed(peer)
 
     def _join(self) -> None:
-        """Advance the joining of a node: it reports when it is ready; its peer, when the past is drained."""
+        """Continue joining: a joining node reports when it is ready; its peer, when older epochs are drained."""
         site = self._site
         joiner = site.view.joiner
         if joiner is None:
@@ -198,7 +198,7 @@ class DataNode:
         """Put that view into force (invariant 1)."""
         site, before = self._site, self._site.view
         if not before.members and not (self._start.expects(view) or self._membership.expects(view)):
-            return  # For an earlier life of this node.
+            return  # The view is for an earlier life of this node.
         failed = tuple(member for member in before.members if view.since(member.node) != member.since)
         own = next(member for member in view.members if member.node == site.node)
         if failed and not own.is_started:
@@ -242,11 +242,11 @@ class DataNode:
             site.context.exit(END_NS)
 
     def release(self) -> None:
-        """Let commits begin again."""
+        """Allow commits to begin again."""
         self._coordinator.release()
 
     def complete(self, epoch: int) -> None:
-        """Note that no row of that epoch will come any more."""
+        """Note that no further row of that epoch will come."""
         self._publisher.complete(epoch)
 
     def hand_over(self, epoch: int, node: NodeId) -> None:
@@ -292,6 +292,6 @@ BEFORE_VIEW = (*STARTING, *MEMBERSHIP)
 
 
 def parameters_of(settings: Settings) -> dict[str, int]:
-    """The parameters of the run, and values that follow from them."""
+    """The parameters of the run, and further values computed from them."""
     drawn = settings.parameters
     return {**drawn, "max_records": max(8, drawn["lag_ms"] // drawn["epoch_ms"])}

@@ -12,7 +12,7 @@ from harness.core.machine import NodeId
 class HeartBeat(Struct, frozen=True, tag=True):
     """The sender is alive.
 
-    `echo_ns` is the sending time of the receiver's latest heartbeat: until then it is not given up.
+    `echo_ns` is the sending time of the receiver's latest heartbeat: until then the sender has not given it up.
     """
 
     number: int
@@ -49,7 +49,7 @@ class Install(Struct, frozen=True, tag=True):
 
 
 class FailRep(Struct, frozen=True, tag=True):
-    """To the oldest reachable member: the sender does not hear these."""
+    """To the oldest reachable member: the sender does not hear `suspects`."""
 
     number: int
     suspects: tuple[NodeId, ...]
@@ -74,7 +74,7 @@ class StartReq(Struct, frozen=True, tag=True):
     active: tuple[NodeId, ...]  # The nodes that can restore that checkpoint.
     last_seen_gci: int
     starts: int
-    highest: int  # The highest number with which this was tried.
+    highest: int  # The highest number with which a restart was tried.
     life: int  # When this process started, in nanoseconds.
 
 

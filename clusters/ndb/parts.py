@@ -1,4 +1,4 @@
-"""The shared state of one data node's parts, and their paths to each other and to other nodes.
+"""The shared state of one data node's parts, and how they reach each other and other nodes.
 
 A data node is one process made of parts: membership, checkpoints, transaction coordinator, storage, publisher. They
 crash together. A message to the node itself goes through a queue of its own, in order, inside one event; parts that
@@ -31,7 +31,7 @@ class Checkpoints(Protocol):
         """Count one of a dead coordinator's transactions, which will be committed here in the epoch that it had."""
 
     def hold(self) -> None:
-        """Finish no epoch here until `let_go`, as a take-over has yet to determine its adopted transactions."""
+        """Finish no epoch here until `let_go`: a take-over has yet to determine its adopted transactions."""
 
     def let_go(self) -> None:
         """End one `hold`."""
@@ -117,11 +117,11 @@ class Site:
         self._when_synced.pop(token)()
 
     def may_serve(self) -> bool:
-        """True if reads may be answered here, as the others cannot have given this node up."""
+        """True if reads may be answered here: the other nodes cannot have given this node up."""
         return bool(self.view.members) and self.agreement.may_serve()
 
     def is_frozen(self) -> bool:
-        """True while a new view is being agreed on: then no commit begins."""
+        """True while nodes agree on a new view: then no commit begins."""
         return self.agreement.is_frozen
 
     @property

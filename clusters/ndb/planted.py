@@ -1,5 +1,4 @@
-"""Deliberate bugs, by name: the first dozen of the catalogue (specs: NDB-B01 to B67). Each is read in one place or
-two.
+"""Deliberate bugs, by name: the first dozen of the catalogue (specs: NDB-B01 to B67), each read in one or two places.
 
 The names are those of the catalogue's switches. The descriptions are for people; no checker reads them.
 """

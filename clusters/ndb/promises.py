@@ -26,7 +26,7 @@ def _promise(number: int, text: str, *forbids: str, check: str | None = None, is
     return Promise(id=f"NDB-G{number}", text=text, source=SEED, forbids=forbids, check=check, is_purpose=is_purpose)
 
 
-# A read that keeps its lock until commit delays writers of the rows it saw: so they commit later, and in no
+# A read that keeps its lock until commit delays writers of the rows it saw, so they commit later, and in no
 # earlier epoch. One without a lock may see an old version and commit epochs later: nothing is promised for it.
 _MISSED_BY_LOCKED: Final = tuple(
     f"{name}-watermark{order}"

@@ -1,4 +1,4 @@
-"""The fixed shape of the cluster: node groups, fragments and buckets, and where a key lives.
+"""The fixed shape of the cluster: node groups, fragments and buckets, and the place of each key.
 
 Two groups of two is the smallest shape in which take-over, hand-over of buckets, the survival of a whole group and
 arbitration all differ.
@@ -51,7 +51,10 @@ def fragment_of(key: Key) -> int:
 
 
 def bucket_of(key: Key) -> int:
-    """The bucket of a key, from 0 over all groups: those of group g are BUCKETS_OF_GROUP * g and on."""
+    """The bucket of a key.
+
+    Buckets count from 0 over all groups; group g has BUCKETS_OF_GROUP, from BUCKETS_OF_GROUP * g on.
+    """
     return group_of_fragment(fragment_of(key)) * BUCKETS_OF_GROUP + number_of(key) // FRAGMENTS % BUCKETS_OF_GROUP
 
 

@@ -3,13 +3,11 @@
 Theory of operation. A transaction is BEGIN, a statement for each step, COMMIT, on a connection that is kept.
 `sqlstates.py` interprets errors; the decisive moment is when COMMIT is handed to the connection.
 1. `fail` before that moment, whatever happened; a connection in doubt is closed first.
-2. After it `ok` only by the answer COMMIT without a warning, `fail` only by a definite error, `info` in any other
-   case.
-   A warning means that the commit holds but may not have reached the standby.
+2. After it `ok` only by the answer COMMIT without a warning, `fail` only by a definite error, else `info`. A warning
+   means that the commit holds but may not have reached the standby.
 3. The number of a transaction and its position come from the server: the number from the first write; the position,
-   the
-   end of the commit record, is looked up in the log after COMMIT. If that fails the position is left out; deliveries
-   may reveal it.
+   the end of the commit record, is looked up in the log after COMMIT. If that fails the position is left out;
+   deliveries may reveal it.
 4. The steps of a transaction do not depend on each other, so they travel together: two round trips hold locks for less
    time than one per step, and twice as many transactions succeed. The server carries them out one by one, interleaved
    with others. COMMIT travels separately, with the look-up only: steps sent with it would make more outcomes unclear.
@@ -30,8 +28,8 @@ from harness.core.record import Json, MicroOp
 from harness.core.seams import Completion, Doors, Invocation
 
 _SECOND_NS: Final = 1_000_000_000
-_DIALS: Final = 3  # The share of an operation's time for one attempt to connect, as a divisor.
-# Else small tables are read as a whole, and serializable transactions conflict on rows that they did not request.
+_DIALS: Final = 3  # One attempt to connect gets this fraction (1 / n) of an operation's time.
+# Otherwise small tables are read whole, and serializable transactions conflict on rows that they did not request.
 _SESSION: Final = "-cenable_seqscan=off"
 LEVELS: Final = {
     "serializable": "SERIALIZABLE",
@@ -48,7 +46,7 @@ class _Progress:
     is_committed: bool = False
     txn: int | None = None
     before: bytes = b""  # A position in the log before the commit, if there is a `txn`.
-    position: int | None = None  # Of the commit.
+    position: int | None = None  # The position of the commit.
     answer: Completion | None = None  # The completion of an operation that is not a transaction.
     steps: list[MicroOp] = field(default_factory=list)
 
@@ -70,7 +68,7 @@ class PostgresClient:
         try:
             async with asyncio.timeout(timeout_ns / _SECOND_NS):
                 await self._carry_out(invocation, progress, timeout_ns)
-        except (Refused, OSError) as error:  # They include time-outs.
+        except (Refused, OSError) as error:  # These include time-outs.
             return await self._failed(progress, error, timeout_ns)
         return self._answered(progress)
 

@@ -40,7 +40,7 @@ def standing_cluster() -> System:
         summary="PostgreSQL 15: a primary with a physical standby, and its logical change stream",
         nodes=(*_SERVERS, *(Node(name, SUBSCRIBER) for name in _SUBSCRIBERS)),
         dials=((CLIENT, "primary"), (CLIENT, "standby"), (SUBSCRIBER, "primary"), ("standby", "primary")),
-        idle=((CLIENT, "standby"),),  # Nobody sends operations there; it is dialled to see that it is ready.
+        idle=((CLIENT, "standby"),),  # No operations go there; it is dialled only to see that it is ready.
         service=service,
         prepare=partial(prepare, slots=_SUBSCRIBERS),
         client=partial(_client, finds_positions=True),

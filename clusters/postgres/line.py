@@ -18,7 +18,7 @@ from harness.core.seams import Address
 Row = tuple[bytes | None, ...]
 Request = tuple[str, *tuple[bytes, ...]]  # A statement, and its parameters.
 T = TypeVar("T")
-_INTERVAL_S: Final = 1.0  # The interval at which a wait wakes up for nothing; nothing depends on it.
+_INTERVAL_S: Final = 1.0  # How often a wait wakes up without a reason; no behaviour depends on it.
 _DONE: Final = (pq.ExecStatus.COMMAND_OK, pq.ExecStatus.TUPLES_OK, pq.ExecStatus.COPY_BOTH)
 
 

@@ -24,7 +24,7 @@ _ALWAYS: Final = {
     "hot_standby": "on",
     "max_connections": "200",
     "shared_buffers": "64MB",
-    # A disconnected client holds locks no longer than that; one that closed its connection, only until this is noticed.
+    # A client that is cut off holds locks no longer than this; one that closed its connection, until this is noticed.
     "idle_in_transaction_session_timeout": "5s",
     "client_connection_check_interval": "500ms",
     "deadlock_timeout": "100ms",

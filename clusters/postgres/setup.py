@@ -24,7 +24,7 @@ async def prepare(doors: Doors, _: Settings, /, *, slots: Sequence[str] = ()) ->
 
 
 async def fail_over(dead: NodeId, doors: Doors, _: Settings) -> NodeId:
-    """Promote the standby; return it once it accepts writes. Raises OSError if it does not."""
+    """Promote the standby; returns it once it accepts writes. Raises OSError if it does not."""
     if dead == STANDBY:
         raise OSError(f"{PRIMARY} leads already: there is nothing to promote for a dead {STANDBY}")
     line = await dial(doors[STANDBY], name="fail-over")

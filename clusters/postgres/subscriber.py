@@ -6,7 +6,7 @@ its own commit, as commits come in the order of positions; keep-alives give the 
 1. A position is kept once everything at or below it has been delivered, and confirmed once it is kept. So the
    confirmed position is never above the kept one, and the source skips nothing that a crash could have lost.
 2. Events delivered above the kept position are repeated after a crash: at least once.
-3. Inside a session watermarks rise; a keep-alive without a new position is not a watermark.
+3. Inside a session watermarks ascend; a keep-alive without a new position is not a watermark.
 4. A newly confirmed position is recorded as a checkpoint, once its message is sent.
 """
 

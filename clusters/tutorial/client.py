@@ -17,7 +17,7 @@ class TutorialClient:
         self._target = DATA_NODES[process % len(DATA_NODES)]
 
     async def invoke(self, invocation: Invocation, timeout_ns: int) -> Completion:
-        """The outcome, after trying each data node at most once.
+        """The completion, after at most one try at each data node.
 
         It is `info` only if a node may have begun the transaction.
         """

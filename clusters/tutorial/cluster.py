@@ -81,9 +81,9 @@ class Tutorial:
         return TutorialClient(process, connection)
 
     def bounds(self, settings: Settings) -> Bounds:
-        """No limits beyond the promises: none depends on a run."""
+        """No limits: none of the promises depends on a run's parameters."""
         return Bounds()
 
     def promised(self, settings: Settings) -> tuple[Promise, ...]:
-        """All promises, always."""
+        """All promises, with any settings."""
         return self.promises

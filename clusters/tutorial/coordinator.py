@@ -13,11 +13,11 @@ from clusters.tutorial.messages import DATA_NODES, Heartbeat, View
 from harness.core.machine import Context, Durable, Event, Received, Settings, Synced, TimerFired
 
 MS = 1_000_000
-FAR_NS = 10 * MS  # Well-kept clocks differ by less.
+FAR_NS = 10 * MS  # Clocks without a fault differ by less than this.
 
 
 class Coordinator:
-    """The single coordinator: while it is down, nobody is promoted and the last view stays in force."""
+    """The single coordinator: while it is down, no node is promoted and the last view stays in force."""
 
     def recover(self, durable: Durable, settings: Settings, context: Context) -> None:
         view = durable.value("view")

@@ -48,7 +48,7 @@ from harness.core.record import Json, MicroOp
 
 MS = 1_000_000
 COORDINATOR = NodeId("c1")
-OPEN_MAX = 256  # Transactions in flight; more are refused, and certainly not begun.
+OPEN_MAX = 256  # The most transactions in flight; more are refused, and certainly not begun.
 VIEW_TOKEN = 0  # A token of entries is the view's number and the position, so that no token of an older view matches.
 POSITION_BITS = 40
 
@@ -140,7 +140,7 @@ class DataNode:
             return
         position = token - self._token(0)
         if position < 0:
-            return  # Of an older view: `_start_view` has counted it.
+            return  # The token belongs to an older view: `_start_view` has counted it.
         if not self.is_primary:
             context.send(self.view.primary, Replicated(self.view.number, position))
             return

@@ -10,7 +10,7 @@ from clusters.tutorial import planted
 from clusters.tutorial.messages import Entry, Row, Watermark
 from harness.core.machine import Context, NodeId, Settings
 
-QUEUE_MAX = 16  # Messages in the send buffer to one subscriber, above which no transaction is begun.
+QUEUE_MAX = 16  # With more messages in a subscriber's send buffer no transaction is begun.
 
 
 class Feed:

@@ -30,8 +30,7 @@ class Heartbeat(Struct, frozen=True, tag=True):
 
 
 class Operate(Struct, frozen=True, tag=True):
-    """A client's request for one operation on a register: to read it, to write `value`, or to write it if it holds
-    `old`.
+    """A client's request to read a register, to write `value`, or to write `value` if it holds `old`.
 
     Registers are separate from the lists, and these operations are in no stream.
     """

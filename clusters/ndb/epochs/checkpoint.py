@@ -5,13 +5,11 @@ Theory of operation. An epoch is GCI << 32 | micro GCI. The master (master.py) m
    transaction.
 2. GcpPrepare blocks the start of commits. GcpCommit{next} comes when all nodes are blocked; it unblocks. So a
    transaction that begins to commit in `next`, on any node, began after no node could give the older epoch any more:
-   the boundary is a
-   consistent cut.
+   the boundary is a consistent cut.
 3. GcpNodeFinish is sent when no transaction of a lower epoch is open here, adopted ones included, and no take-over is
    still determining its adopted transactions.
 4. An epoch is complete, and the publisher is notified of its end, when *all* nodes have finished. One node's own
-   finish
-   says nothing about the rows that other coordinators still commit here.
+   finish says nothing about the rows that other coordinators still commit here.
 5. A new global checkpoint is on disk as "may have begun" before the node confirms its preparation, so its number is
    never reused, whatever is lost.
 6. A checkpoint is saved when the redo of all nodes is durable up to it; only then is it recorded as restorable.
@@ -111,7 +109,7 @@ class Checkpoint:
             site.context.unexpected(message)
             return
         if sender != site.view.master or message.number != site.view.number:
-            return  # Of an older round or view.
+            return  # The message belongs to an older round or view.
         match message:
             case GcpPrepare(epoch=epoch):
                 self._prepare(epoch)

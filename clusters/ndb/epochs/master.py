@@ -9,9 +9,8 @@ Theory of operation.
    of the view interrupts a save, the new master begins it again.
 4. Buckets are handed to a restarted node between two rounds, from the next epoch on, and all nodes know this before
    that epoch begins: so the publisher is a function of bucket and epoch.
-5. A restarted node counts as started when subscribers need nothing from before the hand-over, and when a checkpoint
-   was
-   saved that it can restore. So in every group somebody started can restore the last saved checkpoint, always.
+5. A restarted node counts as started when subscribers need nothing from before the hand-over, and when a checkpoint was
+   saved that it can restore. So in every group some started node can always restore the last saved checkpoint.
 6. A node that does not answer in a round for `GCP_STOP_NS` counts as lost, and so is voted out.
 """
 
@@ -55,7 +54,7 @@ class Phase(Enum):
 
 
 class Master:
-    """The master's part of one node; it is idle while another node leads."""
+    """The role of master at one node. It is idle while another node leads."""
 
     def __init__(self, site: Site) -> None:
         self._site = site
@@ -73,7 +72,7 @@ class Master:
         self._active: tuple[NodeId, ...] = ()
         self._is_copying = False
         self._handed: tuple[NodeId, int] | None = None  # The joiner that publishes again, and its first epoch.
-        self._is_restorable = False  # A saved checkpoint exists that the joiner can restore too.
+        self._is_restorable = False  # True if a saved checkpoint exists that the joiner can restore too.
 
     def lead(self) -> None:
         """Begin to lead in the installed view (invariant 1)."""
@@ -87,7 +86,7 @@ class Master:
         site.everyone(MasterGcpReq(site.view.number))
 
     def rest(self) -> None:
-        """Stop leading: another node does."""
+        """Stop leading, as another node does."""
         self._phase, self._saving = Phase.IDLE, 0
         self._wait.clear()
 
@@ -214,7 +213,7 @@ class Master:
     # Joining nodes.
 
     def _ready(self, node: NodeId, handed_over: int | None) -> None:
-        """Hand a joiner's buckets over between two rounds, as it has all data (invariant 4)."""
+        """Hand a joiner's buckets over between two rounds, now that it has all data (invariant 4)."""
         site = self._site
         if handed_over is None and self._phase == Phase.IDLE and not site.is_frozen():
             self._next = site.checkpoints.current + 1
@@ -223,7 +222,7 @@ class Master:
             site.everyone(Handover(site.view.number, self._next, node))
 
     def _drained(self, peer: NodeId, epoch: int) -> None:
-        """Let the joiner count as started, as nothing older than the hand-over waits (invariant 5)."""
+        """Count the joiner as started, now that nothing older than the hand-over waits (invariant 5)."""
         site = self._site
         joiner = site.view.joiner
         if joiner is None or self._handed != (joiner.node, epoch) or not self._is_restorable:

@@ -1,1 +1,1 @@
-"""Who is a member: heartbeats, views, arbitration, start, and the copy of rows to a node that joins."""
+"""Membership: heartbeats, views, arbitration, start, and the copy of rows to a node that joins."""

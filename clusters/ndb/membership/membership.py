@@ -8,11 +8,10 @@ oldest of the others proposes a view without the suspects; all others in it must
 2. A node that has voted begins no commit until a view is installed or the proposal withdrawn. So no node commits under
    the old view after another acts on the new one.
 3. A proposed view that lacks a whole node group ends the processes in it. One that contains a whole group continues.
-   Any other asks the arbitrator, and ends without its consent.
+   Any other needs the consent of the arbitrator, and ends without it.
 4. A link that has ended may have lost messages, so one of its ends must leave: each treats the other as silent.
 5. Lease: a node answers reads only while every other member has, by its echo, heard a heartbeat that was sent less
-   than
-   `suspect_ms` ago. A member is voted out only after the proposer received nothing for that long, so its lease has
+   than `suspect_ms` ago. A member is voted out only after the proposer received nothing for that long, so its lease has
    expired by then.
 6. A node that learns that it is no longer in a view ends its process.
 Source of the rules of survival: specs N1.9. The agreement is a decision of this model.
@@ -49,11 +48,11 @@ class Proposal:
         self.view = view
         self.began_ns = began_ns
         self.votes: dict[NodeId, bool] = {}
-        self.is_asking = False  # The arbitrator has been queried.
+        self.is_asking = False  # True once the arbitrator has been queried.
 
 
 class Membership:
-    """This node's part in the agreement. `install` and `end` are called back on the data node."""
+    """This node's part in the agreement. It calls `install` and `end` of the data node."""
 
     def __init__(self, site: Site) -> None:
         self._site = site
@@ -83,7 +82,7 @@ class Membership:
         return all(self._echoed[node] > low for node in self._site.view.nodes() if node != self._site.node)
 
     def next_number(self) -> int:
-        """A view number that nobody has used."""
+        """A view number that no node has used."""
         self.highest = self.number_above(self.highest)
         return self.highest
 
@@ -119,11 +118,11 @@ class Membership:
             self._gone[peer] = True
 
     def has_lost(self, peer: NodeId) -> bool:
-        """True if the link with that member has ended, and no view has followed yet that decides who leaves."""
+        """True if the link with that member has ended, and no later view has decided which of the two leaves."""
         return peer in self._gone
 
     def restarted(self, peer: NodeId) -> None:
-        """Note that a member's earlier life is certainly over: there is no lease to wait for."""
+        """Note that a member's earlier life is certainly over, so that its lease need not be awaited."""
         if self._site.view.since(peer) is not None:
             self._gone[peer] = True
             self._heard[peer] = NEVER_HEARD
@@ -133,7 +132,7 @@ class Membership:
         site = self._site
         now_ns = site.context.now_ns()
         if now_ns - self._beat_ns > self._suspect_ns // 2:
-            for node in self._heard:  # This node itself stood still: messages from meanwhile may wait to be handled.
+            for node in self._heard:  # This node itself stood still: messages from that time may wait to be handled.
                 if node not in self._gone:
                     self._heard[node] = now_ns
         self._beat_ns = now_ns
@@ -193,7 +192,7 @@ class Membership:
             self._echoed[sender] = max(self._echoed[sender], echo_ns)
 
     def _reported(self, sender: NodeId, number: int, suspects: tuple[NodeId, ...]) -> None:
-        """Make one of two members leave that cannot reach each other, though this node may reach both (invariant 4)."""
+        """Make one of two members leave that cannot reach each other, even if this node reaches both (invariant 4)."""
         for suspect in suspects:
             if number == self._site.view.number and suspect not in self._gone and sender not in self._gone:
                 left = tuple(node for node in self._site.view.started() if node != suspect)
@@ -215,7 +214,7 @@ class Membership:
             site.context.send(sender, Behind(site.view.number))
             return
         if not site.view.members and view.since(site.node) != view.number:
-            return  # It is meant for an earlier life of this node.
+            return  # The message is meant for an earlier life of this node.
         given_to = self._vote_given_to(sender)
         if given_to is not None or view.number < self.highest or sender in self._suspects(site.context.now_ns()):
             site.context.send(sender, Vote(view.number, False, self.highest, given_to))
@@ -280,7 +279,7 @@ class Membership:
         site = self._site
         self._wait_no_longer(now_ns)
         if not site.view.members:
-            return  # It has ended.
+            return  # The proposal has ended.
         suspects = self._suspects(now_ns)
         left = tuple(member for member in site.view.members if member.node not in suspects)
         if suspects and left[0].node != site.node:
@@ -331,7 +330,7 @@ class Membership:
         self._count(proposal)
 
     def _count(self, proposal: Proposal) -> None:
-        """Continue once all have voted: install, ask the arbitrator, or end (invariant 3)."""
+        """Continue once all have voted: install, query the arbitrator, or end (invariant 3)."""
         site, view = self._site, proposal.view
         if len(proposal.votes) + 1 < len(view.members):
             return

@@ -40,7 +40,7 @@ class RowCopy:
         self._go_on()
 
     def granted(self, key: Key) -> None:
-        """Send the row, which is locked now."""
+        """Send the row, whose lock is held now."""
         pairs = self._rows.pairs(key)
         if pairs:
             self._site.send(self.target, CopyRow(self._site.view.number, key, pairs))
@@ -48,7 +48,7 @@ class RowCopy:
             self.confirmed(key)
 
     def confirmed(self, key: Key) -> None:
-        """Unlock the row, as the other node has it."""
+        """Unlock the row: the other node has it."""
         if key in self._under_way:
             del self._under_way[key]
             self._unlock(key)

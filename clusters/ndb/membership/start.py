@@ -2,7 +2,7 @@
 
 Theory of operation. It repeatedly sends the state of its disk to all data nodes.
 1. If a view is in force, the master lets it join as a member without data, one node at a time.
-2. If no node runs, the first in rank of those waiting asks the arbitrator, which agrees only if all nodes that may
+2. If no node runs, the first in rank of those waiting queries the arbitrator, which agrees only if all nodes that may
    have run last are present. Then no other node can be running.
 3. The restored checkpoint is the highest that any of them has recorded: all nodes active at that time saved it, and
    those present restore it. The others join later, as after a restart of their own.
@@ -30,14 +30,14 @@ from clusters.ndb.parts import Site
 from clusters.ndb.shape import ARBITRATOR, DATA_NODES, MS, first_epoch
 from harness.core.machine import Message, NodeId
 
-NUMBER_BITS = 16  # The numbers of views in one life of the cluster; no later life uses them again.
+NUMBER_BITS = 16  # How many view numbers one life of the cluster may use; no later life uses them again.
 FRESH_NS = 300 * MS  # A node silent for this long may not be waiting any more.
 PATIENCE_NS = 400 * MS  # The time for one attempt before the next.
 RUNNING_NS = 500 * MS  # After a sign of a view, no node starts the whole cluster for this long.
 
 
 class Start:
-    """This node's part in starts: its own, and, while it leads, those of others."""
+    """This node's part in starts: its own, and while it leads those of others."""
 
     def __init__(self, site: Site, membership: Membership, checkpoint: Checkpoint) -> None:
         self._site, self._membership, self._checkpoint = site, membership, checkpoint

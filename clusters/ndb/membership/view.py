@@ -45,7 +45,7 @@ class View(Struct, frozen=True, tag=True):
         return next((member for member in self.members if not member.is_started), None)
 
     def since(self, node: NodeId) -> int | None:
-        """The life of that node, or None if it is not a member."""
+        """The view in which that node's life joined; None if it is not a member."""
         return next((member.since for member in self.members if member.node == node), None)
 
     def replicas(self, fragment: int) -> tuple[NodeId, ...]:

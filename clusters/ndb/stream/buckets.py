@@ -43,7 +43,7 @@ class Ownership:
         return tuple(bucket for bucket in range(self.first_bucket, last) if self.owner(bucket, epoch) == node)
 
     def taken_over(self, node: NodeId, switch: int) -> "Ownership":
-        """The ownership after `node` takes over everything from epoch `switch` on, whatever was agreed for later."""
+        """The ownership after `node` takes over everything from epoch `switch` on. Later agreements are void."""
         return Ownership(self.first_bucket, tuple(_given(_until(steps, switch), node, switch) for steps in self.steps))
 
     def handed_over(self, node: NodeId, switch: int) -> "Ownership":

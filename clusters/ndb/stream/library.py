@@ -38,7 +38,7 @@ class Epoch:
 
 @dataclass(slots=True)
 class Content:
-    """The known parts of an epoch: rows by sender, the announcer of each bucket, and the announced buckets, as bits."""
+    """What is known of an epoch: rows by sender, the announcer of each bucket, and the announced buckets, as bits."""
 
     rows: dict[NodeId, list[Row]] = field(default_factory=dict)
     announcer: dict[int, NodeId] = field(default_factory=dict)
@@ -53,7 +53,7 @@ class Library:
     def __init__(self, bugs: frozenset[str]) -> None:
         self.is_open = False
         self.latest_complete = 0
-        self.repeated_rows = 0  # Dropped, because another node sent them, or was to send them.
+        self.repeated_rows = 0  # The number of rows dropped because another node sends them.
         self._contents: dict[int, Content] = {}
         self._is_hasty = planted.LIB_ANY_NODE_COMPLETES in bugs
         self._is_counting = planted.BUCKET_COUNT_NOT_SET in bugs
@@ -84,7 +84,7 @@ class Library:
         content.count += len(message.buckets)
         for bucket in message.buckets:
             content.done |= 1 << bucket
-            # The bug: each bucket has one owner, so a second announcement can come only with a resent epoch.
+            # The bug assumes: each bucket has one owner, so a second announcement comes only with a resent epoch.
             if message.is_resent or not self._is_trusting:
                 content.announcer.setdefault(bucket, sender)
         if self._is_hasty or (self._is_counting and content.count >= BUCKETS):

@@ -10,7 +10,7 @@ changes at once; the other node keeps them until it learns that every subscriber
 4. A node that takes over begins after the last group ack and sends the epochs in order: complete ones at once, the
    others when they are complete. So for each bucket a subscriber gets an unbroken run of complete epochs, whichever
    node sends it.
-5. A subscriber delays nobody: with too many unacknowledged epochs it is removed, on all nodes, and notified. A node
+5. No subscriber delays others: with too many unacknowledged epochs it is removed, on all nodes, and notified. A node
    that loses its link to a subscriber removes it as well, before acknowledging anything to the group on its behalf.
 6. Rows that do not fit are dropped, up to an epoch that is remembered: a take-over that needs them reports missing
    data.
@@ -43,7 +43,7 @@ class Change(NamedTuple):
 
 
 class Publisher:
-    """The publisher of one life: everything is in memory."""
+    """The publisher of one life of a node. All of its state is in memory."""
 
     def __init__(self, site: Site) -> None:
         self._site = site
@@ -53,7 +53,7 @@ class Publisher:
         self._is_begun = False
         self._ownership = Ownership.from_start(self._group, GROUPS[self._group])
         self._publishing_from: int | None = 0  # None: this node is joining, and has no buckets yet.
-        self._switch = 0  # Below that epoch this node publishes all buckets of its group.
+        self._switch = 0  # Below this epoch this node publishes all buckets of its group.
         self._max_seen = 0
         self._last_complete = 0
         self._out_of_buffer = 0
@@ -98,7 +98,7 @@ class Publisher:
         if joiner == self._site.node:
             self._publishing_from = from_epoch
         elif planted.HANDOVER_DOUBLE in self._site.bugs:
-            # It continues through the first epoch of the next checkpoint, as it does not know which epoch comes next.
+            # It continues through the first epoch of the next checkpoint, as it does not know which epoch is next.
             from_epoch = first_epoch(gci_of(from_epoch) + 1) + 1
         self._ownership = self._ownership.handed_over(joiner, from_epoch)
 
@@ -194,7 +194,7 @@ class Publisher:
         self._announce(epoch, buckets, is_resent=True)
 
     def _is_lost(self, epoch: int) -> bool:
-        """True if rows of the peer's buckets may be missing here, as they did not fit, or predate this node."""
+        """True if rows of the peer's buckets may be missing here: they did not fit, or are older than this life."""
         return epoch <= self._out_of_buffer or self._publishing_from is None or epoch < self._publishing_from
 
     # Rows that this node keeps for its peer.

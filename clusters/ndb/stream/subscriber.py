@@ -1,5 +1,4 @@
-"""A subscriber: one session at a time with all data nodes, a library that stores events, and a user that consumes
-them.
+"""A subscriber: one session at a time with all data nodes, a library that stores events, and a user who reads them.
 
 Theory of operation.
 1. The session's number is on disk before it is used, so that no two sessions share one.
@@ -147,7 +146,7 @@ class Subscriber:
 
     def _confirmed(self, node: NodeId, conf: SubStartConf, context: Context) -> None:
         if conf.generation < self._generation:
-            return  # That node has not yet noticed that the cluster was started without it.
+            return  # This node has not yet noticed that the cluster was started without it.
         if conf.generation > self._generation:
             is_first, self._generation = self._generation == 0, conf.generation
             if not is_first:

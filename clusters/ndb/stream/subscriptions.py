@@ -40,7 +40,10 @@ class Subscription:
 
 
 class Subscriptions:
-    """All subscriptions. `drained(epoch)` is called when everybody has acknowledged everything up to that epoch."""
+    """All subscriptions.
+
+    `drained(epoch)` is called when every subscriber has acknowledged everything up to that epoch.
+    """
 
     def __init__(self, site: Site, drained: Callable[[int], None]) -> None:
         self._site = site
@@ -88,7 +91,7 @@ class Subscriptions:
             self._drained(last_complete)
 
     def compare(self, ack: GroupAck, is_of_peer: Callable[[int], bool], publishing_from: int | None) -> None:
-        """Find sessions here that the peer lacked in epochs that it has acknowledged (invariant 3)."""
+        """End sessions that the peer's ack does not cover, as they may lack epochs that it frees (invariant 3)."""
         known = {subscriber: (session, first) for subscriber, session, first in ack.sessions}
         for subscriber, live in self._live.items():
             session, first = known.get(subscriber, (0, 0))
@@ -176,7 +179,7 @@ class Subscriptions:
                 self._advance()
 
     def _advance(self) -> None:
-        """Report what is drained after the oldest record is gone: everything below the next one, or everything."""
+        """Report the epochs that are drained once the oldest record is gone: all below the next record, or all."""
         self._drained(next(iter(self._records)) - 1 if self._records else self._last_complete)
 
     def _end(self, subscriber: NodeId, reason: str, epoch: int) -> None:

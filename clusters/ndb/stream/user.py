@@ -53,7 +53,7 @@ class User:
         self._store(session, epoch, context)
 
     def tick(self, context: Context) -> None:
-        """Probe the number of waiting events, and perhaps fall asleep. Every 100 ms."""
+        """Probe the number of waiting events, and sometimes fall asleep. Called every 100 ms."""
         context.probe("event-buffer", self._most)
         self._most = len(self._waiting)
         if not self._is_awake:

@@ -50,7 +50,7 @@ from clusters.ndb.transactions.takeover import Decision, TakeOver
 from harness.core.machine import Answer, Message, NodeId
 from harness.core.record import MicroOp
 
-OPEN_MAX = 256  # Transactions executed at a time; more are refused, and certainly not begun.
+OPEN_MAX = 256  # The most transactions executed at a time; more are refused, and certainly not begun.
 LOCK_TIMER = "tc-locks"
 SCAN_NS = 20 * MS  # The longest delay of a lock time-out.
 
@@ -67,7 +67,7 @@ class Coordinator:
         self._lock_ns = site.parameters["lock_ms"] * MS
         self._is_early = ACK_BEFORE_COMMIT in site.bugs
         self._has_timer = False
-        self._number = 0  # Of the view; the fields below follow from it:
+        self._number = 0  # The number of the view; the fields below follow from the view:
         self._life: int | None = None
         self._since: dict[NodeId, int] = {}
         self._chains: tuple[tuple[NodeId, ...], ...] = ((),) * FRAGMENTS
@@ -93,7 +93,7 @@ class Coordinator:
         self._watch()
 
     def handle(self, sender: NodeId, message: Message) -> None:
-        """React to storages; an answer that nobody awaits any more is dropped."""
+        """React to storages. An answer that is not awaited any more is dropped."""
         match message:
             case Operated():
                 self._operated(message)
@@ -218,7 +218,7 @@ class Coordinator:
         """Abort a transaction, and answer the client at once: it can no longer be committed. Invariant 5."""
         if transaction.state is State.EXECUTING:
             transaction.touch_pending()
-        transaction.state = State.ABORTING  # If it is in the queue, it is skipped there.
+        transaction.state = State.ABORTING  # If the transaction is in the queue, it is skipped there.
         self._answer(transaction, Refused(reason))
         transaction.awaited = dict.fromkeys(transaction.chains)
         for fragment, chain in tuple(transaction.chains.items()):
@@ -357,7 +357,7 @@ class Coordinator:
         return any(node in gone for chain in chains for node in chain)
 
     def _send_without(self, transaction: Transaction, gone: tuple[NodeId, ...]) -> None:
-        """Send Commit or Abort again, since a failed node may have lost it. The path of an abort is unknown."""
+        """Send Commit or Abort again, since a failed node may have lost it: the path of an abort is not known."""
         is_commit = transaction.state is State.COMMITTING
         send_again = self._send_commit if is_commit else self._send_abort
         for fragment, chain in tuple(transaction.chains.items()):
@@ -382,7 +382,7 @@ class Coordinator:
         if decisions is None:
             return
         for decision in decisions:
-            if decision.transid not in self._open:  # Else it was adopted before, and is in progress.
+            if decision.transid not in self._open:  # Otherwise it was adopted before, and is in progress.
                 self._adopt(decision)
         self._take_over.finish()
 

@@ -25,7 +25,7 @@ MOVED: Final = "moved"
 CUT_OFF: Final = "cut off from the others"
 UNSUPPORTED: Final = "only reads and appends are supported"
 
-SINCE_BITS: Final = 29  # Each restart of the whole cluster takes 2 ** 16 numbers of views: so these suffice for 8,000.
+SINCE_BITS: Final = 29  # A restart of the whole cluster takes 2 ** 16 view numbers: enough for 8,000 restarts.
 COUNTER_BITS: Final = 32
 
 
@@ -103,7 +103,7 @@ class Prepare(Struct, frozen=True, tag=True):
 
 
 class Operated(Struct, frozen=True, tag=True):
-    """The last of the chain to the coordinator: done in the whole chain.
+    """From the last of the chain to the coordinator: the operation is done in the whole chain.
 
     A read has `elements`, last changed in `epoch`.
     """
@@ -168,7 +168,7 @@ class Abort(Struct, frozen=True, tag=True):
 
 
 class Aborted(Struct, frozen=True, tag=True):
-    """The last of the chain to the coordinator: the whole chain has forgotten the transaction."""
+    """From the last of the chain to the coordinator: the whole chain has forgotten the transaction."""
 
     transid: int
     fragment: int

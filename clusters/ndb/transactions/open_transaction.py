@@ -47,7 +47,7 @@ class Transaction:
         self.is_writer = any(mop.f == "append" for mop in mops)
         self.is_answered = caller is None
         self.state = State.EXECUTING
-        self.done: list[MicroOp] = []  # Its length is the number of the current operation,
+        self.done: list[MicroOp] = []  # The length of this list is the number of the current operation,
         self.pending: tuple[int, tuple[NodeId, ...]] = (0, ())  # at this fragment and those nodes,
         self.lock = COMMITTED  # with this lock,
         self.deadline_ns = 0  # and the deadline for it.
@@ -56,7 +56,7 @@ class Transaction:
         self.seen = 0  # The highest epoch of the rows read.
         self.epoch = 0
         self.queued_ns = 0
-        self.awaited: dict[int, None] = {}  # Fragments whose primary has not committed, or whose chain not aborted.
+        self.awaited: dict[int, None] = {}  # Fragments whose primary has not committed, or whose chain has not aborted.
         self.incomplete: dict[tuple[int, NodeId], None] = {}
 
     def touch(self, fragment: int, chain: tuple[NodeId, ...]) -> None:

@@ -80,14 +80,14 @@ class Storage:
         self.is_copied = False  # True if it holds all rows of its fragments.
         self._site = site
         self._rows = Rows(site)
-        self._locks: LockTable[Operate | Prepare | None] = LockTable()  # None: a copy's.
+        self._locks: LockTable[Operate | Prepare | None] = LockTable()  # None: the request of a copy.
         self._records: dict[tuple[int, int], Record] = {}
         self._copy: RowCopy | None = None
-        self._number = 0  # Of the view; the fields below follow from it.
+        self._number = 0  # The number of the view; the fields below follow from the view.
         self._since: dict[NodeId, int] = {}
         self._lives: dict[int, None] = {}
         self._chains: tuple[tuple[NodeId, ...], ...] = ()
-        self._early: list[tuple[NodeId, Message]] = []  # Of later views (invariant 3).
+        self._early: list[tuple[NodeId, Message]] = []  # Messages of later views (invariant 3).
 
     # Calls from the node.
 

@@ -2,8 +2,7 @@
 
 1. Nothing is decided before every member has reported everything: a silent one may be the only one that committed.
 2. A transaction of which any part is committed had begun to commit, and all of its parts are prepared or further: it
-   is committed, in the epoch that it had. Of any other transaction nobody can have seen a row or got an answer: it is
-   aborted.
+   is committed, in the epoch that it had. Any other transaction has shown no row and had no answer: it is aborted.
 3. From the first query to the last decision no epoch is finished here (`hold`), so an adopted one is still open.
 4. When another member leaves the view, the master queries again, for all lives that are no longer in it.
 """
@@ -28,12 +27,12 @@ class Decision:
 
 
 class TakeOver:
-    """One query at a time; `coordinator.py` carries out the decisions."""
+    """One query at a time; `coordinator.py` carries out its decisions."""
 
     def __init__(self, site: Site) -> None:
         self._site = site
         self._number = 0
-        self._waiting: dict[NodeId, None] = {}  # Not empty while a query is open.
+        self._waiting: dict[NodeId, None] = {}  # The members that have not answered; empty unless a query is open.
         self._reports: dict[int, list[TransConf]] = {}
 
     def begin(self) -> None:
