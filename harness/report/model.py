@@ -151,6 +151,16 @@ def closer(report: Report, around: Window) -> str | None:
     return None if command is None or report.runtime != "sim" else f"{command} --trace {around}"
 
 
+def smaller(report: Report, finding: FindingRow) -> str | None:
+    """The command that makes a simulated run as small as that finding allows; None if it breaks no promise."""
+    if report.run is None or report.runtime != "sim" or finding.promise is None:
+        return None
+    place = () if report.code is None else ("--cluster", report.code)
+    first = next(each for each in report.findings if each.promise is not None)
+    which = () if finding.anomaly == first.anomaly else ("--finding", finding.anomaly)
+    return seamark("shrink", report.run, *place, *which)
+
+
 def called(report: Report, promise: str | None) -> str:
     """The name of a promise for people: that of one model is the model's."""
     if promise is None:

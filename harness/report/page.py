@@ -104,7 +104,9 @@ def page(
     story = Story(problem=problem, forms=forms)
     if history is not None:
         story = read_story(report, grouped, history, run_file, forms)
-    repeating = [each for each in commands(report) if each[0] != "open"] or ([("judge", command)] if command else [])
+    repeating = [each for each in commands(report) if each[0] in ("again", "judge")] or (
+        [("judge", command)] if command else []
+    )
     found = shown_groups(report, grouped, story, run_file, repeating)
     kinds = story.overview.kinds if story.overview else ()
     return rendered(

@@ -23,6 +23,7 @@ from harness.report.model import (
     how_decided,
     model_ends,
     repetition,
+    smaller,
 )
 
 Commands = list[tuple[str, str]]  # (label, command to type)
@@ -73,7 +74,9 @@ def commands(report: Report) -> Commands:
     if command is None:
         return []
     page = shlex.quote(f"{report.run}/report.html")
-    return [("open", page), ("again", command), ("judge", seamark("check", report.run))]
+    small = next(filter(None, (smaller(report, each) for each in report.findings)), None)
+    shrink = [] if small is None else [("smaller", small)]
+    return [("open", page), ("again", command), *shrink, ("judge", seamark("check", report.run))]
 
 
 def _body(report: Report) -> Iterable[Text | Table]:

@@ -15,7 +15,7 @@ from harness.report.exclusions import Exclusion, exclusions
 from harness.report.findings.messages import moment_messages
 from harness.report.findings.story import Story
 from harness.report.markdown import issue
-from harness.report.model import FindingRow, PromiseRow, Report, called, closer, moment_window
+from harness.report.model import FindingRow, PromiseRow, Report, called, closer, moment_window, smaller
 from harness.report.pictures.cycle import Drawing, cycle_drawing, member
 from harness.report.pictures.diagram import Diagram
 from harness.report.pictures.plots import in_force
@@ -51,6 +51,7 @@ class Shown:
     excluded: tuple[Exclusion, ...]
     track: TrackRecord | None
     closer: str | None
+    smaller: str | None
     messages: Diagram | None
     issue: str
 
@@ -118,6 +119,7 @@ def _shown(
         excluded=excluded,
         track=track,
         closer=None if seen_ns is None or is_order else closer(report, moment_window(seen_ns)),
+        smaller=smaller(report, finding),
         messages=_messages(report, found, run_file, seen_ns) if number in story.drawn else None,
         issue=issue(report, finding, found.rows if found else (), excluded, repeating=repeating, forms=forms),
     )

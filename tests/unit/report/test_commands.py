@@ -13,7 +13,7 @@ from harness.core.errors import SeamarkError
 from harness.report.github import annotations
 from harness.report.junit import junit
 from harness.report.markdown import summary
-from harness.report.model import FindingRow, PromiseRow, Report, read_report, repetition
+from harness.report.model import FindingRow, PromiseRow, Report, read_report, repetition, smaller
 from harness.report.page import page
 from harness.report.screen import commands, show
 from harness.run.running import RunFailed
@@ -56,6 +56,17 @@ def test_each_word_of_a_command_is_one_word_of_a_shell(text: str, runtime: str) 
     labelled = dict(commands(subject))
     assert shlex.split(labelled["open"]) == [f"{run}/report.html"]
     assert shlex.split(labelled["judge"]) == ["seamark", "check", run]
+    small = shlex.split(labelled.get("smaller", ""))
+    assert small == (["seamark", "shrink", run, "--cluster", text] if runtime == "sim" else [])
+
+
+def test_the_command_that_makes_a_run_small_names_the_finding_unless_it_is_the_first() -> None:
+    other = msgspec.structs.replace(FINDING, anomaly="G1c")
+    legal = msgspec.structs.replace(FINDING, anomaly="lag", promise=None)
+    subject = msgspec.structs.replace(report("a.py:C", "sim"), findings=(legal, FINDING, other), code=None)
+    assert smaller(subject, FINDING) == "seamark shrink store/a.py:C/1-1"
+    assert smaller(subject, other) == "seamark shrink store/a.py:C/1-1 --finding G1c"
+    assert smaller(subject, legal) is None
 
 
 # Markdown has no code with a backtick, nor a table with a bar in it.
