@@ -55,14 +55,14 @@ PROMISES = (
     ),
     _promise(
         4,
-        "After a watermark no row at or below it comes.",
+        "After a resolved timestamp no row at or below it comes.",
         "late-event",
         "late-event-boundary",
         is_purpose=True,
     ),
     _promise(
         5,
-        "At a watermark everything committed at or below it has been delivered, with its value.",
+        "At a resolved timestamp everything committed at or below it has been delivered, with its value.",
         "missing-event",
         "wrong-value",
         "state-mismatch",
@@ -71,15 +71,17 @@ PROMISES = (
     ),
     _promise(
         6,
-        "At a watermark every transaction was delivered whole, or not at all.",
+        "At a resolved timestamp every transaction was delivered whole, or not at all.",
         "torn-unit",
         is_purpose=True,
     ),
     _promise(7, "A delivered row is of a committed transaction.", "phantom-event"),
-    _promise(8, "No watermark falls in its session: neither a region's, nor the published one.", "watermark-regress"),
+    _promise(
+        8, "No resolved timestamp falls in its session: neither a region's, nor the published one.", "watermark-regress"
+    ),
     _promise(
         10,
-        "Watermarks follow commits closely, also while large transactions run.",
+        "Resolved timestamps follow commits closely, also while large transactions run.",
         "stale-watermark",
     ),
     _promise(11, "A stale read shows the state at its timestamp, whichever replica serves it.", "stale-mismatch"),
@@ -97,7 +99,7 @@ PROMISES = (
     _promise(13, "Nobody rolls back a large transaction whose heartbeats are answered.", "spurious-abort"),
     _promise(
         14,
-        "Outside faults and their grace watermarks go on, whoever died with locks held.",
+        "Outside faults and their grace resolved timestamps go on, whoever died with locks held.",
         "stall",
         check="liveness",
     ),
@@ -116,7 +118,7 @@ PROMISES = (
     _promise(18, "A restore from the log backup shows the state at its timestamp.", "backup-mismatch"),
     _promise(
         19,
-        "A flashback below the least watermark of all regions leaves the state at its timestamp.",
+        "A flashback below the least resolved timestamp of all regions leaves the state at its timestamp.",
         "flashback-mismatch",
     ),
     _promise(22, "A slow subscriber delays nobody else.", "lag"),
