@@ -16,6 +16,7 @@ _SENTENCES: Final = MappingProxyType(
         "monotonic-atomic-view": "Once a transaction has seen one write of another, it misses none of its writes.",
         "read-committed": "No transaction sees what was aborted, or what its writer overwrote.",
         "read-uncommitted": "Writes of two transactions never interleave.",
+        "prefix": "Each transaction sees the first so many transactions of one order of commits, and nothing else.",
         "causal-cerone": "A transaction that sees a write sees all that led to it.",
     }
 )
