@@ -5,11 +5,13 @@ Theory of operation.
    all up to some turn: its *clock*, one number for each session.
 2. Transactions are taken level by level, each after all that it sees, and many at once. A clock is dropped when no
    later transaction needs it, so memory follows those in use, not the history.
-3. For each read, and each session that wrote its key, the last visible writer comes from a binary search. What the
-   clock of the version's own writer contains comes before it anyway.
+3. What the clock of a version's own writer contains comes before it anyway. All transactions below some index are in
+   it: its *horizon*. So a read needs the writers of its key between that and the last one that its reader sees.
+4. Where these are more than the sessions that wrote the key, the last visible writer of each session comes from a
+   binary search instead.
 
-Time: n transactions times s sessions, plus the reads times the sessions that wrote the key. Source: AWDIT, PLDI 2025;
-for the clocks Mattern 1989.
+Time: n transactions times s sessions, plus the reads times the writers between. Source: AWDIT, PLDI 2025; for the
+clocks Mattern 1989.
 """
 
 from collections.abc import Iterator
@@ -21,7 +23,7 @@ import numpy as np
 from checkers.axioms.execution import INITIAL, Execution, Pairs
 from checkers.axioms.implied import Implied, nothing, union, unordered
 from checkers.axioms.neighbours import Neighbours
-from checkers.columns.index import ascending
+from checkers.columns.index import GroupIndex, ascending
 from checkers.columns.runs import distinct, expand, first_of_each, spans
 from checkers.graph.edges import Int32s
 from harness.core.columns import Int64s
@@ -30,14 +32,24 @@ _BLOCK: Final = 2_000_000  # Numbers of clocks, or candidates, that are handled 
 
 
 class _Clocks:
-    """The clocks of transactions that others still need, in rows of one table."""
+    """The clocks of transactions that others still need, in rows of one table.
 
-    def __init__(self, before: Pairs, size: int, sessions: int) -> None:
+    By transaction: `horizon`, of those that were kept, and `reach`, the last one that it sees, -1 for none.
+    """
+
+    def __init__(self, before: Pairs, execution: Execution) -> None:
+        size, sessions = len(execution.op), int(execution.session.max(initial=-1)) + 1
         self._before = Neighbours(before.target, before.source, size)
         self._uses = np.bincount(before.source, minlength=size)
         self._table = np.full((1, sessions), -1, np.int32)
         self._row = np.zeros(size, np.int64)
         self._free = np.empty(0, np.int64)
+        self.horizon, self.reach = np.zeros(size, np.int64), np.full(size, -1)
+        # The transactions of each session in turn, and behind each session `size`, which nobody has to see.
+        length = np.bincount(execution.session, minlength=sessions)
+        self._start = np.cumsum(length) - length + np.arange(sessions)
+        self._turns = np.full(size + sessions, size)
+        self._turns[self._start[execution.session] + execution.turn] = np.arange(size)
 
     def seen(self, nodes: Int64s) -> Int32s:
         """(m, sessions) The last turn of each session that those transactions see, -1 for none."""
@@ -45,15 +57,16 @@ class _Clocks:
         count = self._before.count[nodes]
         follows = np.flatnonzero(count)
         if len(follows):
-            rows = self._row[self._before.of(nodes)]
+            before = self._before.of(nodes)
             starts = (np.cumsum(count) - count)[follows]
-            result[follows] = np.maximum.reduceat(self._table[rows], starts, axis=0)
+            result[follows] = np.maximum.reduceat(self._table[self._row[before]], starts, axis=0)
+            self.reach[nodes[follows]] = np.maximum.reduceat(np.maximum(before, self.reach[before]), starts)
         return result
 
     def of(self, node: Int64s, session: Int64s) -> Int64s:
-        """The last turn of that session that the transaction, which is still in use, sees."""
-        result: Int64s = self._table[self._row[node], session].astype(np.int64)
-        return result
+        """The last turn of that session that the transaction sees, which is still in use or INITIAL; -1 for none."""
+        known = self._table[self._row[node], session].astype(np.int64)
+        return np.where(node == INITIAL, -1, known)
 
     def keep(self, nodes: Int64s, clocks: Int32s) -> None:
         """Keep the clocks of those that a later one needs, and drop those that were needed for the last time."""
@@ -72,11 +85,18 @@ class _Clocks:
         rows, self._free = self._free[: len(needed)], self._free[len(needed) :]
         self._row[nodes[needed]] = rows
         self._table[rows] = clocks[needed]
+        if len(needed):
+            self.horizon[nodes[needed]] = self._turns[self._start + clocks[needed] + 1].min(axis=1)
 
 
 @dataclass(frozen=True, slots=True)
 class _Writers:
-    """The writes of each key by session and turn: group g is rows start[g]:stop[g] of `turn` and `install`."""
+    """The writes of each key: in the order of their transactions, and by session and turn.
+
+    Group g is rows start[g]:stop[g] of `turn` and `install`.
+    """
+
+    all: GroupIndex
 
     install: Int64s
     turn: Int64s
@@ -93,7 +113,15 @@ class _Writers:
         is_first = first_of_each(installs.key[order]) | first_of_each(session[order])
         start = np.flatnonzero(is_first)
         stop, first = np.append(start[1:], len(order))[: len(start)], order[start]
-        return _Writers(order, turn[order], start, stop, session[first], installs.key[first])
+        return _Writers(
+            GroupIndex(installs.key, installs.writer),
+            order,
+            turn[order],
+            start,
+            stop,
+            session[first],
+            installs.key[first],
+        )
 
     def last(self, group: Int64s, turn: Int64s) -> Int64s:
         """The row of each group's last write up to that turn; the one before its first if there is none."""
@@ -124,45 +152,64 @@ def levels(before: Pairs, size: int) -> Iterator[Int64s]:
 def by_causes(execution: Execution, before: Pairs) -> Implied:
     """The order that causal consistency implies; `before`: the pairs of reads and sessions, once each, acyclic."""
     size = len(execution.op)
-    session_count = int(execution.session.max(initial=-1)) + 1
-    clocks, writers = _Clocks(before, size, session_count), _Writers.of(execution)
-    block = max(1, _BLOCK // max(1, session_count))
-    parts = [nothing()]
+    clocks, writers = _Clocks(before, execution), _Writers.of(execution)
+    block = max(1, _BLOCK // max(1, int(execution.session.max(initial=-1)) + 1))
+    parts, pending = [nothing()], 0
     for level in levels(before, size):
         for low in range(0, len(level), block):
             nodes = level[low : low + block]
             seen = clocks.seen(nodes)
-            parts += _of_reads(execution, writers, clocks, nodes, seen)
+            new = list(_of_reads(execution, writers, clocks, nodes, seen))
+            parts += new
+            pending += sum(len(part.source) for part in new)
+            if pending > max(_BLOCK, len(parts[0].source)):  # Readers of one version imply the same: keep it once.
+                parts, pending = [union(parts)], 0
             seen[np.arange(len(nodes)), execution.session[nodes]] = execution.turn[nodes]
             clocks.keep(nodes, seen)
     return union(parts)
 
 
 def _of_reads(
-    execution: Execution,
-    writers: _Writers,
-    clocks: _Clocks,
-    nodes: Int64s,
-    seen: Int32s,
+    execution: Execution, writers: _Writers, clocks: _Clocks, nodes: Int64s, seen: Int32s
 ) -> Iterator[Implied]:
     """The order that the reads of those transactions imply, part by part."""
     views = execution.views
     start, stop = spans(views.reader, nodes)
     view, at = expand(start, stop - start), np.repeat(np.arange(len(nodes)), stop - start)
-    first, last = spans(writers.key, views.key[view])
-    cost = np.cumsum(last - first)
+    key, source = views.key[view], views.writer[view]
+    horizon = np.where(source == INITIAL, 0, clocks.horizon[source])
+    low = writers.all.place(key, horizon)
+    between = np.maximum(writers.all.place(key, clocks.reach[nodes[at]], above=True) - low, 0)
+    first, last = spans(writers.key, key)
+    is_near = between <= last - first
+    cost = np.cumsum(np.minimum(between, last - first))
     cuts = np.searchsorted(cost, np.arange(_BLOCK, int(cost[-1]) if len(cost) else 0, _BLOCK))
     for rows in np.split(np.arange(len(view)), distinct(cuts)):
-        count = (last - first)[rows]
-        group, row = expand(first[rows], count), np.repeat(rows, count)
-        session = writers.session[group]
-        turn = seen[at[row], session].astype(np.int64)
-        source = views.writer[view[row]]
-        known = np.where(source == INITIAL, -1, clocks.of(np.maximum(source, 0), session))
-        # Of a session of which the reader sees no more than the writer did, nothing follows.
-        more = np.flatnonzero(turn > known)
-        group, row, turn, known = group[more], row[more], turn[more], known[more]
-        place = writers.last(group, turn)
-        is_new = place >= writers.start[group]
-        is_new &= writers.turn[np.maximum(place, 0)] > known
-        yield unordered(execution, writers.install[place[is_new]], view[row[is_new]])
+        near, far = rows[is_near[rows]], rows[~is_near[rows]]
+        install, row = writers.all.rows[expand(low[near], between[near])], np.repeat(near, between[near])
+        writer = execution.installs.writer[install]
+        session, turn = execution.session[writer], execution.turn[writer]
+        is_seen = np.flatnonzero(seen[at[row], session] >= turn)
+        install, row, session, turn = install[is_seen], row[is_seen], session[is_seen], turn[is_seen]
+        is_new = turn > clocks.of(source[row], session)
+        yield unordered(execution, install[is_new], view[row[is_new]])
+        if len(far):
+            yield _of_sessions(execution, writers, clocks, (view[far], first[far], last[far]), seen[at[far]])
+
+
+def _of_sessions(
+    execution: Execution, writers: _Writers, clocks: _Clocks, reads: tuple[Int64s, Int64s, Int64s], seen: Int32s
+) -> Implied:
+    """Theory of operation 4: `reads` are rows of views, each with its groups of writers from the first to the last."""
+    view, first, last = reads
+    group, row = expand(first, last - first), np.repeat(np.arange(len(view)), last - first)
+    session = writers.session[group]
+    turn = seen[row, session].astype(np.int64)
+    known = clocks.of(execution.views.writer[view[row]], session)
+    # Of a session of which the reader sees no more than the writer did, nothing follows.
+    more = np.flatnonzero(turn > known)
+    group, row, turn, known = group[more], row[more], turn[more], known[more]
+    place = writers.last(group, turn)
+    is_new = place >= writers.start[group]
+    is_new &= writers.turn[np.maximum(place, 0)] > known
+    return unordered(execution, writers.install[place[is_new]], view[row[is_new]])
