@@ -198,6 +198,15 @@ def test_the_moment_of_a_cycle_is_that_of_its_members_not_of_a_read_that_proves_
     assert found.high_ns < 20_000 * MS
     assert [row.name for row in found.rows] == ["op 0", "op 1", "op 2"]
     assert [number.percent for number in timeline(found, series, ()).numbers][2] > 98
+    near = [*operation(0, 100, 200), *operation(1, 150, 300), *operation(2, 310, 400)]
+    _, found = around(written(near), skew)
+    assert found.notes == ()  # What proves it is near: the drawing has room for it.
+
+
+def test_of_a_cycle_whose_members_are_gone_what_is_left_is_drawn(written: Written) -> None:
+    steps = (Step(source="T7", target="T8", relation="rw", sentence="because"),)
+    _, found = around(written(operation(0, 300, 400)), finding(ops=(0, 7, 8), cycle=steps))
+    assert (found.first_ns, found.last_ns) == (300 * MS, 400 * MS)
 
 
 def test_drawings_of_a_run_begin_with_its_load(written: Written) -> None:
