@@ -1,10 +1,10 @@
-"""Reads from others and writes of transactions, without the values inside of lists: the input of all axioms.
+"""The external reads and the writes of transactions: the input of all axioms. Inner elements of lists are left out.
 
 Theory of operation.
 1. A read is *external* if its transaction has not written the key before it. It shows the version that the write of its
    value installed: for a list that of its last element, and the initial version if it is empty.
-2. The versions of a list are in the order of its longest read, which travels whole. The other reads must be prefixes of
-   it, which `transactions.list_anomalies` checks.
+2. The versions of a list are in the order of its longest read, of which all elements are kept. The other reads must be
+   prefixes of it, which `transactions.list_anomalies` checks.
 3. Only what ok transactions read counts. Failed transactions have no accesses.
 """
 
@@ -24,7 +24,7 @@ from harness.core.columns import APPEND, FAIL, NOTHING, OK, READ, Bools, Int8s, 
 
 @dataclass(frozen=True, slots=True)
 class Ops:
-    """Transactions that did not certainly fail. Columns as in `Transactions`."""
+    """All transactions but those that certainly failed. Columns as in `Transactions`."""
 
     index: Int64s
     process: Int64s
@@ -74,7 +74,7 @@ class Accesses:
 
 
 def accesses(source: Source, *, initial: Initial = EMPTY) -> Accesses:
-    """The accesses of one chunk. Raises HistoryError if it is damaged."""
+    """The accesses of one chunk of the history. Raises HistoryError if the chunk is damaged."""
     whole = initial.applied(load(source))
     owner = np.repeat(np.arange(len(whole.index)), np.diff(whole.mop_start))
     is_read = (whole.f == READ) & (whole.is_known | (whole.value >= NOTHING)) & (whole.outcome[owner] == OK)

@@ -12,7 +12,10 @@ from harness.core.columns import Int64s
 
 
 class Variables:
-    """Pairs of installs as variables of the solver, from 1 on: true if the lesser number is the earlier version."""
+    """The solver's variables: each is a pair of rows of installs, and true if the lesser row is earlier.
+
+    They are numbered from 1.
+    """
 
     def __init__(self, moments: Int64s) -> None:
         self._moments = moments
@@ -24,7 +27,7 @@ class Variables:
         return len(self._number)
 
     def literal(self, earlier: int, later: int) -> int:
-        """The literal which says that one is earlier."""
+        """The literal that is true if the version in row `earlier` comes before that in row `later`."""
         pair = (earlier, later) if earlier < later else (later, earlier)
         number = self._number.get(pair)
         if number is None:
@@ -34,7 +37,7 @@ class Variables:
         return number if earlier < later else -number
 
     def chosen(self, model: Sequence[int]) -> Pairs:
-        """All pairs, in the order that the solver's model says."""
+        """All pairs, each with the version that the model makes earlier as its source."""
         new = list(islice(self._number, len(self._pairs), None))
         self._pairs = np.concatenate((self._pairs, np.array(new, np.int64).reshape(-1, 2)))
         one, other = self._pairs.T
@@ -44,9 +47,9 @@ class Variables:
 
 
 def reordered(order: Chains, chosen: Pairs) -> Chains:
-    """The versions in the order of those pairs of rows, which have no cycle, and else as they are.
+    """The versions sorted so that they obey the chosen pairs; where no pair applies they stay as they are.
 
-    Pairs with a row below 0 do not count.
+    The pairs are of rows, and have no cycle. Those with a row below 0 are ignored.
     """
     at = np.empty(len(order.row) + 1, np.int64)
     at[order.row] = np.arange(len(order.row))
@@ -54,7 +57,7 @@ def reordered(order: Chains, chosen: Pairs) -> Chains:
     earlier, later = at[chosen.source[is_here]], at[chosen.target[is_here]]
     starts, stops = _disordered(earlier, later)
     row = order.row.copy()
-    # Most runs are two versions that change places: no sorting is needed.
+    # Most ranges are two versions in the wrong order, which are exchanged without sorting.
     short = starts[stops - starts == 2]
     row[short], row[short + 1] = order.row[short + 1], order.row[short]
     is_long = stops - starts > 2
@@ -64,7 +67,7 @@ def reordered(order: Chains, chosen: Pairs) -> Chains:
 
 
 def _disordered(earlier: Int64s, later: Int64s) -> tuple[Int64s, Int64s]:
-    """The runs of places that pairs of them contradict: starts and stops."""
+    """The starts and the stops of the ranges of places that must be sorted, as a pair in them is in the wrong order."""
     is_wrong = earlier > later
     order = np.argsort(later[is_wrong], kind="stable")
     low, high = later[is_wrong][order], np.maximum.accumulate(earlier[is_wrong][order])
@@ -75,7 +78,7 @@ def _disordered(earlier: Int64s, later: Int64s) -> tuple[Int64s, Int64s]:
 def _parted(
     earlier: Int64s, later: Int64s, starts: Int64s, stops: Int64s
 ) -> Iterator[tuple[int, int, list[tuple[int, int]]]]:
-    """Each of those runs, start and stop, with all pairs inside it."""
+    """For each of those ranges its start, its stop, and all pairs inside it."""
     run = np.searchsorted(starts, np.minimum(earlier, later), side="right") - 1
     inside = np.flatnonzero((run >= 0) & (np.maximum(earlier, later) < np.append(stops, 0)[run]))
     inside = inside[np.argsort(run[inside], kind="stable")]
@@ -86,7 +89,10 @@ def _parted(
 
 
 def _sorted(places: Iterable[int], pairs: Iterable[tuple[int, int]]) -> list[int]:
-    """The places in the least order that obeys the pairs, which have no cycle."""
+    """The places, sorted so that they obey the pairs, which have no cycle.
+
+    Of the places that may come next the least comes first.
+    """
     after: dict[int, list[int]] = {}
     waits = dict.fromkeys(places, 0)
     for one, other in pairs:

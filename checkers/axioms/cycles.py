@@ -1,4 +1,4 @@
-"""Cycles among steps that assume an order of versions: short ones of a graph, and what a finding shows of them."""
+"""Short cycles in a graph whose steps assume an order of versions, and the form in which findings show them."""
 
 from typing import Final, NamedTuple
 
@@ -25,18 +25,18 @@ class ChosenStep(NamedTuple):
 
 
 class Contradiction(NamedTuple):
-    """Cycles of which every order of versions has one. A single one assumes no order at all."""
+    """Cycles of which at least one exists, whatever the order of versions. If it is one cycle, it assumes no order."""
 
     cycles: tuple[tuple[ChosenStep, ...], ...]
 
     @property
     def ops(self) -> tuple[int, ...]:
-        """The operations of all cycles, in their order."""
+        """The operations of all cycles, each once, in the order of the steps."""
         return tuple(dict.fromkeys(step.source for cycle in self.cycles for step in cycle))
 
 
 class Evidence:
-    """The steps of some cycles, one cycle after the other, as columns: few are ever shown."""
+    """The steps of several cycles as columns, one cycle after the other. Only reported ones become objects."""
 
     def __init__(self, execution: Execution, graph: Layers, rows: Int64s) -> None:
         installs, later = execution.installs, graph.later[rows]
@@ -48,14 +48,14 @@ class Evidence:
 
 
 class Cycle(NamedTuple):
-    """The steps from start to stop."""
+    """One cycle: the rows of `evidence` from `start` to `stop`."""
 
     evidence: Evidence
     start: int
     stop: int
 
     def steps(self) -> tuple[ChosenStep, ...]:
-        """The cycle as a finding shows it, without the moments of real time."""
+        """The steps of the cycle as a finding shows them: those through moments of real time are merged."""
         columns = (self.evidence.op, self.evidence.kind, self.evidence.key)
         rows = zip(*(column[self.start : self.stop].tolist() for column in columns), strict=True)
         shown = [(op, kind, key) for op, kind, key in rows if kind != MOMENT]
@@ -64,7 +64,7 @@ class Cycle(NamedTuple):
 
 
 def short_cycles(steps: Steps, size: int) -> list[Int64s]:
-    """Rows of short cycles among the steps, some for each strong component, at most CYCLES in all."""
+    """For each short cycle the rows of its steps: some cycles of each strong component, at most CYCLES in all."""
     label = strong_labels(steps.source, steps.target, size)
     inside = np.flatnonzero(label[steps.source] == label[steps.target])
     if not len(inside):
@@ -87,7 +87,7 @@ def short_cycles(steps: Steps, size: int) -> list[Int64s]:
 
 
 class Paths:
-    """Shortest paths along steps, by their rows: breadth first, in plain Python, as most graphs are tiny."""
+    """A breadth-first search for shortest paths, as rows of steps. It is plain Python, as most graphs are tiny."""
 
     def __init__(self, source: Int64s, target: Int64s) -> None:
         order = np.argsort(source, kind="stable")
@@ -99,7 +99,7 @@ class Paths:
         self._row: list[int] = order.tolist()
 
     def path(self, start: int, goal: int) -> tuple[list[int], int]:
-        """The rows of a path of at least one step, none if there is no path; and the number of steps looked at."""
+        """The rows of a shortest path of at least one step, none without a path; and the number of steps looked at."""
         came: dict[int, tuple[int, int]] = {}
         waiting, looked = [start], 0
         for node in waiting:

@@ -1,14 +1,14 @@
-"""A whole history as an execution: committed transactions, sessions, who reads from whom, and the known versions.
+"""A whole history as an execution: committed transactions, their sessions, the writer of each read, and known versions.
 
 Theory of operation.
 1. A transaction is committed if it is ok, or if an ok transaction shows one of its writes.
 2. A session is what one process did, one operation after the other. A transaction without a clear outcome is alone in
-   its session: nobody knows when it took effect.
+   its session: the moment at which it took effect is unknown.
 3. A list's versions are in the order of its longest read. A committed append that no read shows comes after them.
 4. A value that was read, and that no committed transaction wrote, was there at first, if that is possible: what follows
    from that alone is no proof (`sure`).
-5. A key is left out if a value that was read has two writers, if it had two values at first, or one that nobody wrote
-   though all are declared, or if it is used as a list and as a register.
+5. A key is left out if a value that was read has two writers, if it had two values at first, or one that no transaction
+   wrote though all initial values are declared, or if it is used as a list and as a register.
 """
 
 from collections.abc import Sequence
@@ -30,22 +30,23 @@ _LAST: Final = np.iinfo(np.int64).max  # The rank of an append that no read show
 
 @dataclass(frozen=True, slots=True)
 class Views:
-    """External reads, by transaction, then key: `reader` sees what `writer` (or INITIAL) wrote to `key`.
+    """External reads, sorted by transaction and key: `reader` sees what `writer` (or INITIAL) wrote to `key`.
 
-    `rank` is that of the version that the writer left. `is_assumed`: nobody wrote what it shows (rule 4).
+    `rank` is that of the version that the writer left, and `place` that of the read in its transaction. `is_assumed` is
+    True if no transaction wrote the value, so that it is taken for an initial one (rule 4).
     """
 
     reader: Int64s
     key: Int64s
     writer: Int64s
     rank: Int64s
-    place: Int64s  # In the reader.
+    place: Int64s
     is_assumed: Bools
 
 
 @dataclass(frozen=True, slots=True)
 class Installs:
-    """Each (transaction, key) of which it wrote a version, once, by transaction, then key.
+    """The last version that each transaction left of each key that it wrote, sorted by transaction and key.
 
     `rank` ascends with the versions of a list; for registers it is UNRANKED.
     """
@@ -57,7 +58,7 @@ class Installs:
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """`source` comes before `target`."""
+    """Pairs of transactions: each `source` comes before its `target`."""
 
     source: Int64s
     target: Int64s
@@ -65,11 +66,11 @@ class Pairs:
 
 @dataclass(frozen=True, slots=True)
 class Execution:
-    """Transactions are numbered 0 .. n - 1, by index; keys 0 .. k - 1.
+    """The committed transactions, numbered 0 .. n - 1 by index, with their reads and writes of the keys 0 .. k - 1.
 
-    `end` is the moment after it, NEVER if nobody knows. `session` and `turn`: its number, and the place in it from 0.
-    Columns of shape (n,). `versions` are the neighbours in known orders.
-    `left_out`: the number of keys that rule 5 leaves out.
+    `end` is the moment of the answer, NEVER if the outcome is unclear. `session` is the number of its session, and
+    `turn` its place in that, from 0. These columns have the shape (n,). `versions` are the pairs of writers of
+    neighbouring versions, where the order is known. `left_out` is the number of keys that rule 5 leaves out.
     """
 
     op: Int64s
@@ -84,20 +85,20 @@ class Execution:
 
     @property
     def sessions(self) -> Pairs:
-        """Each transaction and the next one of its session."""
+        """The pairs of each transaction and the next one of its session."""
         order = np.lexsort((self.turn, self.session))
         follows = np.flatnonzero(self.session[order][1:] == self.session[order][:-1])
         return Pairs(order[follows], order[follows + 1])
 
     def row_of(self, writer: Int64s, key: Int64s) -> Int64s:
-        """The row of what that transaction wrote to that key; -1 if it did not."""
+        """For each pair of transaction and key the row of installs with its write; -1 if it did not write the key."""
         return _row_of(self.installs, writer, key, len(self.keys))
 
 
 def part(whole: Execution, nodes: Int64s) -> tuple[Execution, Int64s]:
-    """The execution of those transactions, ascending, alone; and the rows of installs that are theirs.
+    """An execution of those transactions alone (`nodes` ascend), and the rows of installs that belong to them.
 
-    What they read from others is left out, so each cycle of the part is one of the whole.
+    Reads from other transactions are left out, so each cycle of the part is one of the whole.
     """
     views, installs = whole.views, whole.installs
     place = np.full(len(whole.op) + 1, INITIAL)
@@ -128,12 +129,12 @@ def _row_of(installs: Installs, writer: Int64s, key: Int64s, keys: int) -> Int64
 
 
 def sure(history: Execution) -> Execution:
-    """The execution without the reads of rule 4."""
+    """The execution without reads of assumed initial values (rule 4)."""
     return replace(history, views=take(history.views, ~history.views.is_assumed))
 
 
 def execution(parts: Accesses, *, is_declared: bool = False) -> Execution:
-    """The execution of those accesses. `is_declared`: registers held nothing at first but what is declared."""
+    """The execution that those accesses describe. With `is_declared` all initial values of registers are declared."""
     ops = ordered_by(parts.ops, "index")
     every = distinct(np.concatenate((parts.reads.key, parts.writes.key)))
     unclear = np.append(_unclear_keys(parts), _keys_with_two_firsts(parts, is_declared=is_declared))
@@ -163,19 +164,19 @@ def execution(parts: Accesses, *, is_declared: bool = False) -> Execution:
 
 
 def _unclear_keys(parts: Accesses) -> Int64s:
-    """The keys of two kinds, and those with a value that was read and has two writers."""
+    """Keys used both as a list and as a register, and keys of which a value that was read has two writers."""
     reads, writes = parts.reads, parts.writes
     of_lists = np.concatenate((reads.key[reads.is_list], writes.key[writes.is_list]))
     of_registers = np.concatenate((reads.key[~reads.is_list & (reads.value != NOTHING)], writes.key[~writes.is_list]))
     is_again = Join((writes.key, writes.value), (writes.key, writes.value)).count > 1
     is_shown = writes.is_list | (Join((writes.key, writes.value), (reads.key, reads.value)).first >= 0)
-    # A register that was reset has its initial state again: who reads that may see either version.
+    # A register that was reset has its initial state again: a read of that may show either version.
     is_again |= writes.value == NOTHING
     return np.concatenate((np.intersect1d(of_lists, of_registers), writes.key[is_again & is_shown]))
 
 
 def _keys_with_two_firsts(parts: Accesses, *, is_declared: bool) -> Int64s:
-    """The keys of which reads show two values that nobody wrote, the initial state included."""
+    """The keys with two different initial values: those read but not written, and the declared state."""
     reads = parts.reads
     is_first = _writer_rows(reads, parts.writes) < 0
     seen = _Firsts(reads.key[is_first], reads.value[is_first])
@@ -189,7 +190,7 @@ def _keys_with_two_firsts(parts: Accesses, *, is_declared: bool) -> Int64s:
 
 @dataclass(frozen=True, slots=True)
 class _Firsts:
-    """Values that registers, or last elements that lists, may have held at first."""
+    """Possible initial values: of a register its value, of a list its last element."""
 
     key: Int64s
     value: Int64s
@@ -209,7 +210,7 @@ def _views(reads: Reads, row: Int64s, owner: Int64s, node: Places, key: Places, 
 
 
 class _Orders:
-    """The elements of all longest lists, one list after the other: `row` is that of each one's write, -1 for none."""
+    """The elements of all longest lists, one list after the other. `row` holds for each the row of its write, or -1."""
 
     def __init__(self, lists: Lists, elements: Int64s, writes: Writes) -> None:
         self._writes = writes
@@ -218,14 +219,17 @@ class _Orders:
         self.row = Join((self._key, value), (writes.key, writes.value)).first
 
     def ranks(self) -> Int64s:
-        """For each write the last place that shows it, _LAST for an append without one, UNRANKED for registers."""
+        """For each write its place in these elements; _LAST for an append that no list shows.
+
+        UNRANKED for a write of a register.
+        """
         rank = np.where(self._writes.is_list, _LAST, UNRANKED)
         known = np.flatnonzero(self.row >= 0)
         rank[self.row[known]] = known
         return rank
 
     def neighbours(self, owner: Int64s) -> Pairs:
-        """The writers of neighbours, and the last one shown with each that no read shows."""
+        """The writers of neighbouring versions, as pairs. An append that no read shows follows the last one shown."""
         known = self.row >= 0
         key, writer = self._key[known], owner[self.row[known]]
         is_last = np.append(first_of_each(key)[1:], True)[: len(key)]
@@ -245,7 +249,7 @@ def _installs(writes: Writes, owner: Int64s, key: Places, orders: _Orders) -> In
 
 
 def _sessions(ops: Ops) -> tuple[Int64s, Int64s]:
-    """The session of each transaction, and its turn in it."""
+    """For each transaction the number of its session, and its turn in it."""
     _, process = codes(ops.process)
     is_ok: Bools = ops.outcome == OK
     alone = np.flatnonzero(~is_ok)
@@ -262,7 +266,7 @@ def _sessions(ops: Ops) -> tuple[Int64s, Int64s]:
 
 
 def concatenated(parts: Sequence[Pairs]) -> Pairs:
-    """All pairs, each once, without those of a transaction with itself."""
+    """The pairs of all parts, each once; pairs of a transaction with itself are dropped."""
     source = np.concatenate([part.source for part in parts])
     target = np.concatenate([part.target for part in parts])
     return distinct_by(take(Pairs(source, target), source != target))

@@ -1,4 +1,4 @@
-"""The order of commits that reads imply: a model's axiom, as data and as joins of columns.
+"""The order of commits that reads imply under a model's axiom, computed by joins of columns.
 
 Theory of operation. t3 reads x from t1, and t2, another transaction, also writes x. If the model makes t2 *visible* to
 the read, then t2 must commit before t1: else t3 would have read t2's version, or a later one. Visible is
@@ -6,7 +6,7 @@ the read, then t2 must commit before t1: else t3 would have read t2's version, o
 - for read atomic, what t3 reads from at any place, and with sessions what its own session did before,
 - for causal consistency, what leads to t3 over any number of such steps (`clocks`).
 The model holds iff the order of reads, sessions, known versions and these implications has no cycle. None may lead to
-the initial version, which comes first. Of many visible writers in one session the last suffices.
+the initial version, which comes first. If several writers of one session are visible, the last suffices.
 
 Source: Biswas and Enea, On the Complexity of Checking Transactional Consistency, OOPSLA 2019, and for the joins AWDIT,
 PLDI 2025. Their read committed is called monotonic atomic view here, as Bailis et al., VLDB 2013, define it.
@@ -25,7 +25,7 @@ from harness.core.columns import Int64s
 
 @dataclass(frozen=True, slots=True)
 class Implied:
-    """`source` commits before `target` (or INITIAL), because `reader` read `key` from `target` and sees `source`."""
+    """Pairs `source` before `target` (or INITIAL): `reader` sees `source`, but read `key` from `target`."""
 
     source: Int64s
     target: Int64s
@@ -49,7 +49,7 @@ def by_reads(execution: Execution) -> Implied:
 
 
 def by_session(execution: Execution) -> Implied:
-    """The order that read atomic implies because each transaction sees what its session did before."""
+    """The pairs that read atomic implies because each transaction sees what its session did before."""
     views, installs = execution.views, execution.installs
     count = len(installs.writer)
     keys = np.concatenate((installs.key, views.key))
@@ -61,9 +61,9 @@ def by_session(execution: Execution) -> Implied:
 
 
 def unordered(execution: Execution, install: Int64s, view: Int64s) -> Implied:
-    """The order that follows if those writes are visible to those reads: rows of installs (-1 for none) and of views.
+    """The pairs implied by writes that are visible to reads: rows of installs (-1 for none) and of views.
 
-    What the order of a list's versions says already is left out.
+    Pairs that follow from the known order of a list's versions are left out.
     """
     views, installs = execution.views, execution.installs
     install, view = install[install >= 0], view[install >= 0]
@@ -76,7 +76,7 @@ def unordered(execution: Execution, install: Int64s, view: Int64s) -> Implied:
 
 
 def union(parts: list[Implied]) -> Implied:
-    """All that is implied, ascending; of what follows for one pair several times, the first reader and key."""
+    """The pairs of all parts, sorted, each once; of the reasons for a pair the least reader and key are kept."""
     every = ordered_by(concat(parts), "source", "target", "reader", "key")
     is_first = first_of_each(every.source) | first_of_each(every.target)
     return take(every, is_first)
@@ -93,9 +93,9 @@ def _by_reads(execution: Execution, *, is_ordered: bool) -> Implied:
 
 
 def by_pairs(execution: Execution, seen: Pairs, place: Int64s | None = None) -> Implied:
-    """The order that follows if each target sees its source, by its reads at a greater `place`, or by all.
+    """The pairs implied if each target of `seen` sees its source: in all its reads, or in those at a greater `place`.
 
-    Each pair is joined with the keys that the one reads and the other writes, from the shorter side.
+    Each pair is joined with the keys that its source writes and its target reads, starting with the fewer of the two.
     """
     views, installs = execution.views, execution.installs
     writer, reader = seen.source, seen.target
@@ -120,6 +120,6 @@ def by_pairs(execution: Execution, seen: Pairs, place: Int64s | None = None) -> 
 
 
 def _view_rows(execution: Execution, reader: Int64s, key: Int64s) -> tuple[Int64s, Int64s]:
-    """The rows of that reader's reads of that key, from the first to after the last."""
+    """The starts and the stops of the ranges of views that hold that reader's reads of that key."""
     views, size = execution.views, max(1, len(execution.keys))
     return spans(views.reader * size + views.key, reader * size + key)

@@ -1,7 +1,7 @@
-"""Which models a history keeps: axioms and levels as rungs, each decided only if no other one says it already.
+"""The consistency models that a history satisfies. Each is decided only if the decision on another does not imply it.
 
-A rung is a model without sessions, with them, or with real time. A rung that holds implies all below it: those of a
-weaker model with no more order. One that is broken implies all above it, and only the weakest broken ones are reported.
+A *rung* is a model without sessions, with them, or with real time. If it holds, so do all below it: weaker models with
+no more order of time. If it is broken, so are all above it, and only the weakest broken ones are reported.
 """
 
 from collections.abc import Iterable
@@ -23,12 +23,12 @@ from checkers.history.transactions import Source
 
 _MODELS: Final = (Axiom.VIEW, Axiom.ATOMIC, Axiom.CAUSAL, Level.PREFIX, Level.PARALLEL, Level.SNAPSHOT, Level.SERIAL)
 _SUFFIX: Final = {0: "", PROCESS: "-process", REALTIME: "-realtime"}
-_UNTIMED: Final = ("G0", "G1c")  # They need no order of versions but the known one.
+_UNTIMED: Final = ("G0", "G1c")  # The known order of versions decides them.
 
 
 @dataclass(frozen=True, slots=True)
 class Rung:
-    """A model with an order of time: 0, PROCESS or REALTIME."""
+    """A model, and the order of time that it must agree with: 0 (none), PROCESS or REALTIME."""
 
     model: Axiom | Level
     order: int
@@ -39,7 +39,7 @@ class Rung:
         return f"{self.model.value}{_SUFFIX[self.order]}"
 
     def implies(self, other: "Rung") -> bool:
-        """True if a history that keeps this one keeps the other."""
+        """True if each history that satisfies this rung satisfies the other."""
         is_stronger = _MODELS.index(self.model) >= _MODELS.index(other.model)
         # Of the two models below snapshot isolation neither implies the other.
         is_beside = (self.model, other.model) == (Level.PARALLEL, Level.PREFIX)
@@ -54,7 +54,7 @@ UNWRITTEN: Final = "unwritten-values: what nobody wrote was read, and if it was 
 
 @dataclass(frozen=True, slots=True)
 class Open:
-    """The reason why there is no answer; `pairs` of versions were in doubt."""
+    """The reason why a rung is undecided. `pairs` is the number of pairs of versions whose order was in doubt."""
 
     reason: str
     pairs: int = 0
@@ -62,9 +62,9 @@ class Open:
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """The decisions, by anomaly: the absent ones, the evidence for the weakest found, and reasons for no answer.
+    """The decisions: the absent anomalies, the weakest present ones with evidence, and the unknown ones with a reason.
 
-    `undecided_pairs`: the number of pairs of versions that were in doubt when the solver's budget ended.
+    `undecided_pairs` is the number of pairs of versions whose order was in doubt when the solver's budget ended.
     """
 
     absent: frozenset[str]
@@ -83,19 +83,19 @@ def whole(chunks: Dataset[Source], *, initial: Initial) -> Execution:
 
 
 def answers(history: Execution, anomalies: Iterable[str]) -> Answers:
-    """The answers for those anomalies, as far as they are rungs, or G0 and G1c.
+    """The decisions on those anomalies, as far as they break a rung or are G0 or G1c.
 
-    Where reads and an order of time have a cycle by themselves, no rung with that order has an answer: it is a G1c.
-    Where keys are left out, nothing is absent.
+    If reads and an order of time alone have a cycle, no rung with that order is decided: the history has a G1c. If keys
+    are left out, no anomaly is absent.
     """
-    asked = frozenset(anomalies)
+    requested = frozenset(anomalies)
     ordered = {order for order in _SUFFIX if is_ordered(history, order)}
-    wanted = [rung for rung in RUNGS if rung.anomaly in asked and rung.order in ordered]
+    wanted = [rung for rung in RUNGS if rung.anomaly in requested and rung.order in ordered]
     kept, broken, unknown = list[Rung](), dict[Rung, Evidence](), dict[Rung, Open]()
     for rung in sorted(wanted, key=lambda each: (each.order, _MODELS.index(each.model)), reverse=True):
         if any(other.implies(rung) for other in kept):
             continue
-        # Where the budget of one level has ended, that of the next would, too: then only guesses are tried.
+        # Once the budget of one level has ended, that of the others would too: only their guesses are tried.
         match _decided(history, rung, rounds=0 if unknown else None):
             case None:
                 kept.append(rung)
@@ -110,7 +110,7 @@ def answers(history: Execution, anomalies: Iterable[str]) -> Answers:
         unknown |= dict.fromkeys((rung for rung in wanted if rung not in broken), reason)
         absent, ordered = set(), set()
     return Answers(
-        frozenset(absent | {name + _SUFFIX[order] for name in _UNTIMED for order in ordered} & asked),
+        frozenset(absent | {name + _SUFFIX[order] for name in _UNTIMED for order in ordered} & requested),
         tuple((rung.anomaly, broken[rung]) for rung in sorted(weakest, key=RUNGS.index)),
         {rung.anomaly: why.reason for rung, why in unknown.items() if not any(map(rung.implies, broken))},
         max((why.pairs for why in unknown.values()), default=0),
@@ -118,9 +118,9 @@ def answers(history: Execution, anomalies: Iterable[str]) -> Answers:
 
 
 def _decided(history: Execution, rung: Rung, *, rounds: int | None) -> Evidence | Open | None:
-    """The evidence that the rung is broken, or the reason why there is no answer; None if it holds.
+    """The evidence that the rung is broken, or the reason why that is unknown; None if it holds.
 
-    It is not broken by what follows only if values that nobody wrote were there at first.
+    Evidence that needs an assumed initial value does not count: without any other the rung is undecided.
     """
     found = _explained(history, rung, rounds=rounds)
     if found is None or not history.views.is_assumed.any():
@@ -129,7 +129,7 @@ def _decided(history: Execution, rung: Rung, *, rounds: int | None) -> Evidence 
 
 
 def _explained(history: Execution, rung: Rung, *, rounds: int | None) -> Evidence | Open | None:
-    """The same, with all reads of the history."""
+    """As `_decided`, but with all reads, those of assumed initial values included."""
     if isinstance(rung.model, Axiom):
         try:
             return weak.breach(history, rung.model, rung.order)

@@ -32,7 +32,7 @@ _SHIFT: Final = 20  # A moment is an index << _SHIFT, plus the steps taken since
 
 
 class Level(Enum):
-    """A model, by the anomaly that breaks it and no weaker one."""
+    """A model that needs the order of versions. The value names the anomaly that breaks it, but no weaker model."""
 
     PREFIX = "prefix-violation"
     PARALLEL = "G-single"
@@ -45,9 +45,9 @@ LAYERED: Final = (Level.PREFIX, Level.SNAPSHOT)  # A transaction has two nodes.
 
 @dataclass(frozen=True, slots=True)
 class Chains:
-    """A total order of versions: the rows of installs by key, then from the first version to the last.
+    """A total order of the versions of each key: the rows of installs by key, then from the first version to the last.
 
-    `is_next` is True for a row whose predecessor is the version right before it.
+    `is_next` is True for a row whose version is known to come right after that of the row before it.
     """
 
     row: Int64s
@@ -56,9 +56,9 @@ class Chains:
 
 @dataclass(frozen=True, slots=True)
 class Layers:
-    """The graph of a level. Nodes: transactions, transactions that were just entered, moments.
+    """The graph of a level. Its nodes are the transactions, the entrances of transactions, and moments.
 
-    `earlier` and `later` are, for each step, the rows of installs on whose order it rests; -1 for none.
+    `earlier` and `later` are, for each step, the rows of installs whose order it assumes; -1 for none.
     """
 
     steps: Steps
@@ -68,7 +68,7 @@ class Layers:
 
 
 def chains(execution: Execution, guess: Int64s) -> Chains:
-    """The versions in their known order, and else by the guessed moments (installs,)."""
+    """The versions of each key in their known order; where that is unknown, by the guessed moments (installs,)."""
     installs = execution.installs
     row = ascending(installs.key, installs.rank, guess)
     key = installs.key[row]
@@ -76,7 +76,10 @@ def chains(execution: Execution, guess: Int64s) -> Chains:
 
 
 def base(execution: Execution, order: int) -> Steps:
-    """The steps of reads, and of sessions (`order` PROCESS) or of real time (REALTIME; moments are nodes from n on)."""
+    """The steps of reads, and of sessions (`order` PROCESS) or real time (REALTIME).
+
+    With real time the nodes from n on are moments.
+    """
     views = take(execution.views, execution.views.writer != INITIAL)
     reads = Steps(views.writer, views.reader, np.full(len(views.writer), WR))
     if order == REALTIME:
@@ -87,7 +90,7 @@ def base(execution: Execution, order: int) -> Steps:
 
 
 def is_ordered(history: Execution, order: int) -> bool:
-    """True if reads, known versions and that order of time alone have no cycle: neither G0 nor G1c."""
+    """True if reads, known versions and that order of time alone have no cycle: there is no G0 and no G1c."""
     known, versions = base(history, order), history.versions
     source = np.concatenate((known.source, versions.source))
     target = np.concatenate((known.target, versions.target))
@@ -95,7 +98,7 @@ def is_ordered(history: Execution, order: int) -> bool:
 
 
 def layers(execution: Execution, known: Steps, order: Chains, level: Level) -> Layers:
-    """The graph of that level, given its base and the order of versions."""
+    """The graph of that level, made of its base steps and of the steps that this order of versions adds."""
     size = len(execution.op)
     writes, misses = _writes(execution, order), _misses(execution, order)
     # What a step into the first node of a transaction adds: nothing if there is only one.
@@ -152,22 +155,22 @@ def _misses(execution: Execution, order: Chains) -> tuple[Int64s, Int64s, Int64s
 
 
 def guesses(execution: Execution) -> list[Int64s]:
-    """Moments (installs,) at which the versions may have been installed, the best guess first.
+    """Guesses of the order of versions as moments (installs,) at which they were installed, the best guess first.
 
-    A version is met by its writer and its readers. Say that `met` is the last of the earliest moments at which they can
-    have committed, and `left` the first of the latest. Then v comes before w if left[v] <= met[w]. If no two come
-    before each other so, then met + left ascends: met[v] < left[w], so met[v] + left[v] < met[w] + left[w].
-    The other guesses are the begins and the ends of the writers.
+    Each version is *met* by its writer and its readers. Each of these commits between an earliest and a latest moment.
+    `met` is the last of the earliest moments, and `left` the first of the latest. So v comes before w if left[v] <=
+    met[w]. If that orders neither v and w nor w and v, then met[v] < left[w] and met[w] < left[v]: any order is
+    possible, and that of met + left is a good one. The other guesses are the begins and the ends of the writers.
     """
     writer = execution.installs.writer
     return [_moments(execution), execution.op[writer], execution.end[writer]]
 
 
 def _moments(execution: Execution) -> Int64s:
-    """met + left of each version, after bounds went along all steps that they imply, some times.
+    """For each version met + left, after the earliest and latest moments were narrowed for up to _ROUNDS rounds.
 
     Each transaction commits between its begin and its end, after what it reads from, after those that met a version
-    which comes before its own, and before those whose versions come after what it met.
+    before its own, and before those that wrote a version after one that it met.
     """
     views, writer = execution.views, execution.installs.writer
     low = execution.op << _SHIFT
@@ -199,7 +202,7 @@ def _moments(execution: Execution) -> Int64s:
 
 
 def _following(size: int, one: Int64s, other: Int64s) -> Int64s:
-    """For each version the next one, -1 if it is not known."""
+    """For each version the row of the next one; -1 if that is unknown."""
     result = np.full(size, -1)
     result[one] = other
     return result

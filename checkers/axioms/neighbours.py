@@ -1,4 +1,4 @@
-"""Pairs of transactions by one of their ends."""
+"""The partners of transactions in pairs: from the transaction at one end to those at the other."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from harness.core.columns import Int64s
 
 
 class Neighbours:
-    """The other ends of pairs, by the transactions at one end. `count`, shape (size,): the number of each one's."""
+    """For each transaction its partners in pairs. `count`, shape (size,), is their number."""
 
     def __init__(self, by: Int64s, other: Int64s, size: int) -> None:
         self._other = other[ascending(by)]
@@ -16,5 +16,5 @@ class Neighbours:
         self._start = np.cumsum(self.count) - self.count
 
     def of(self, nodes: Int64s) -> Int64s:
-        """The other ends of the pairs of those transactions, one transaction after the other."""
+        """The partners of those transactions, one transaction after the other."""
         return self._other[expand(self._start[nodes], self.count[nodes])]

@@ -42,7 +42,10 @@ _FEW: Final = 2  # A guess is good if of so many transactions less than one is n
 
 @dataclass(frozen=True, slots=True)
 class Unsolved:
-    """The budget ended; so many pairs of versions were in doubt."""
+    """The result of a search whose budget ended.
+
+    `pairs` is the number of pairs of versions whose order was in doubt.
+    """
 
     pairs: int
 
@@ -50,9 +53,9 @@ class Unsolved:
 def decided(
     execution: Execution, level: Level, order: int, *, rounds: int | None = None
 ) -> Contradiction | Unsolved | None:
-    """None if some order of versions explains the history at that level, with sessions or real time by `order`.
+    """None if some order of versions satisfies the level, with the order of time `order`; else the contradiction.
 
-    The solver proposes up to `rounds` orders, or ROUNDS.
+    The solver proposes at most `rounds` orders, by default ROUNDS. Unsolved if that, or WORK, was not enough.
     """
     best = _best_guess(execution, level, order)
     if best is None:
@@ -67,7 +70,7 @@ def decided(
 
 
 def _best_guess(execution: Execution, level: Level, order: int) -> "_Guess | None":
-    """The guess with the fewest transactions on cycles; None if one has none."""
+    """The guess with the fewest transactions on cycles; None if some guess has no cycle, which decides the level."""
     known = base(execution, order)
     tried: list[_Guess] = []
     for moments in guesses(execution):
@@ -81,10 +84,10 @@ def _best_guess(execution: Execution, level: Level, order: int) -> "_Guess | Non
 
 @dataclass(frozen=True, slots=True)
 class _Guess:
-    """A guess by moments (installs,), and the transactions on cycles of its graph, with their neighbours.
+    """A guess, by moments (installs,), and `nodes`: the transactions on cycles of its graph, with their neighbours.
 
-    `place` ascends along all steps of the graph, and is equal only on a cycle; None if it is the graph of a level that
-    implies the wanted one.
+    `place` ascends along each step of the graph, and stays equal along steps of a cycle. It is None if the graph is
+    that of another level, which implies the wanted one.
     """
 
     moments: Int64s
@@ -92,10 +95,10 @@ class _Guess:
     place: Int64s | None
 
     def affected(self, execution: Execution, level: Level, chosen: Pairs) -> Int64s:
-        """The transactions on which a cycle can lie once those pairs have that order.
+        """The transactions that may lie on a cycle once the pairs in `chosen` are in that order.
 
-        A cycle of the new graph descends in `place` by steps that are new, or stays at one place. Between the ends of
-        the new steps that descend, it crosses each place that it spans.
+        A cycle of the new graph either stays at one place, or descends by new steps. Then all its places lie in the
+        ranges between the ends of new steps that descend.
         """
         size = len(execution.op)
         if self.place is None:
@@ -125,11 +128,11 @@ class _Guess:
 
 
 def _guess(execution: Execution, known: Steps, level: Level, moments: Int64s) -> _Guess:
-    # Snapshot isolation implies parallel snapshot isolation, and takes one look at the graph.
+    # Snapshot isolation implies parallel snapshot isolation, and one search for cycles decides it.
     is_other = level is Level.PARALLEL
     graph = layers(execution, known, chains(execution, moments), Level.SNAPSHOT if is_other else level)
     label = strong_labels(graph.steps.source, graph.steps.target, 3 * graph.size)
-    place = int(label.max(initial=0)) - label  # Strong components are numbered against their order.
+    place = int(label.max(initial=0)) - label  # Strong components have descending numbers along the steps.
     first, last = place[graph.steps.source], place[graph.steps.target]
     is_ordered = not is_other and bool(np.all(first <= last))
     return _Guess(moments, _around(graph, np.flatnonzero(first == last)), place if is_ordered else None)
@@ -143,7 +146,7 @@ def _cyclic(graph: Layers) -> Bools:
 
 
 def _around(graph: Layers, steps: Int64s) -> Int64s:
-    """The transactions between which those steps lead, and their neighbours, ascending."""
+    """The transactions at the ends of those steps, and their neighbours, ascending."""
     is_inside = np.zeros(graph.size, np.bool_)
     for ends in (graph.steps.source[steps], graph.steps.target[steps]):
         is_inside[ends[ends < 2 * graph.size] % graph.size] = True
@@ -157,9 +160,10 @@ def _around(graph: Layers, steps: Int64s) -> Int64s:
 
 
 class _Search:
-    """The search for an order of versions, from a guess.
+    """The search for an order of versions without a cycle, which starts at a guess.
 
-    It looks at the transactions that were on a cycle in the last round; when these have none, at all that may have one.
+    Each round looks for cycles among the transactions around the last round's cycles. When these have none left, it
+    looks at all transactions that may lie on one (`_Guess.affected`); the search is over when these have none either.
     """
 
     def __init__(self, execution: Execution, level: Level, order: int, guess: _Guess) -> None:
@@ -169,7 +173,7 @@ class _Search:
         self._clauses: list[tuple[list[int], Cycle | None]] = []
 
     def result(self, rounds: int) -> Contradiction | Unsolved | None:
-        """The contradiction; None if there is an order."""
+        """None if some order explains the history; the contradiction if none does; Unsolved if the budget ended."""
         match self.is_explained(rounds):
             case True:
                 return None
@@ -179,7 +183,7 @@ class _Search:
                 return Unsolved(len(self._variables))
 
     def is_explained(self, rounds: int) -> bool | None:
-        """True if some order explains the history; None if the budget ends."""
+        """True if some order of versions explains the history, False if none does; None if the budget ended."""
         from pysat.solvers import Solver  # noqa: PLC0415  See TYPE_CHECKING above.
 
         work, nodes, is_last = 0, self._guess.nodes, False
@@ -214,9 +218,9 @@ class _Search:
         return layers(self._execution, base(self._execution, self._order), self._ordered(), self._level)
 
     def _cycles(self, graph: Layers, rows: Int64s) -> tuple[list[Int64s], int]:
-        """The rows of some short cycles that break the level, and the number of steps looked at.
+        """For some short cycles that break the level the rows of their steps; and the number of steps looked at.
 
-        `rows` are those of the steps on any cycle.
+        `rows` are the steps that lie on any cycle of the graph.
         """
         if self._level is not Level.PARALLEL:
             return [rows[walk] for walk in short_cycles(take(graph.steps, rows), 3 * graph.size)], len(graph.later)
@@ -235,7 +239,7 @@ class _Search:
         return walks, cost
 
     def _is_solved(self, solver: "Solver") -> bool:
-        """True if the solver has an assignment in which each key's pairs have no cycle."""
+        """True if the solver finds an assignment in which the pairs of no key have a cycle; it becomes `_chosen`."""
         while solver.solve():
             chosen = self._variables.chosen(solver.get_model() or ())
             rings = list(_rings(chosen))
@@ -250,13 +254,16 @@ class _Search:
         return False
 
     def _learned(self, graph: Layers, cycles: Sequence[Int64s]) -> Iterator[tuple[list[int], "Cycle"]]:
-        """The clauses of those cycles, each with its cycle."""
+        """For each of those cycles its clause, that not all orders which it assumes are true, and the cycle.
+
+        No clause twice.
+        """
         known: set[tuple[int, ...]] = set()
         steps = np.concatenate(cycles)
         rows = np.append(self._rows, -1)
         earlier, later = rows[graph.earlier[steps]], rows[graph.later[steps]]
         rank = self._whole.installs.rank
-        # Known is the order of versions of a list, unless both are unseen.
+        # The order of two versions of a list is known, unless no read shows either of them.
         is_open = (earlier >= 0) & ((rank[earlier] == UNRANKED) | (rank[earlier] == rank[later]))
         pairs = zip(earlier.tolist(), later.tolist(), is_open.tolist(), strict=True)
         every = Evidence(self._execution, graph, steps)
@@ -272,13 +279,13 @@ class _Search:
                 yield clause, Cycle(every, start, stop)
 
     def _ordered(self) -> Chains:
-        """The versions sorted by the solver's pairs, and else by the guess."""
+        """The versions in the order of the solver's pairs; where these say nothing, in that of the guess."""
         order = chains(self._execution, self._guess.moments[self._rows])
         place = Places(self._rows)
         return reordered(order, Pairs(place.of(self._chosen.source), place.of(self._chosen.target)))
 
     def _core(self) -> tuple[tuple[ChosenStep, ...], ...]:
-        """The cycles of a minimal set of clauses that no order obeys."""
+        """The cycles of a minimal set of clauses that cannot all be true."""
         from pysat.examples.musx import MUSX  # noqa: PLC0415  Likewise.
         from pysat.formula import WCNF  # noqa: PLC0415
 
@@ -295,7 +302,7 @@ class _Search:
 
 
 def _rings(chosen: Pairs) -> Iterator[list[int]]:
-    """Cycles of the chosen pairs, some for each component that has any."""
+    """For cycles among the chosen pairs their versions in order: some cycles for each component that has any."""
     nodes, places = np.unique(np.concatenate((chosen.source, chosen.target)), return_inverse=True)
     source, target = np.split(places, 2)
     for walk in short_cycles(Steps(source, target, np.full(len(source), WW)), len(nodes)):

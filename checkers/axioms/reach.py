@@ -1,4 +1,4 @@
-"""The order that causal consistency implies without sessions: for some reads, by following chains backwards."""
+"""The order that causal consistency without sessions implies for chosen reads, by following chains backwards."""
 
 from typing import Final
 
@@ -15,7 +15,7 @@ BUDGET: Final = 3_000_000  # The number of steps backwards.
 
 
 def by_chains(execution: Execution, rows: Int64s) -> Implied | None:
-    """The order that is implied for those rows of views, ascending; None if the budget ends."""
+    """The pairs that those reads (rows of views, ascending) imply; None if the budget ended."""
     views, installs = execution.views, execution.installs
     past = _Past(execution)
     parts = [nothing()]
@@ -32,7 +32,7 @@ def by_chains(execution: Execution, rows: Int64s) -> Implied | None:
 
 
 class _Past:
-    """The transactions from which chains of reads lead to one: that of the last reader is kept."""
+    """The transactions from which chains of reads lead to a given one. The result of the last call is kept."""
 
     def __init__(self, execution: Execution) -> None:
         views = take(execution.views, execution.views.writer != INITIAL)
@@ -45,7 +45,7 @@ class _Past:
         self._seen = np.empty(0, np.int64)
 
     def of(self, reader: int) -> Int64s | None:
-        """All of them, ascending; None if the budget ends."""
+        """The transactions from which chains of reads lead to `reader`, ascending; None if the budget ended."""
         if reader == self._reader:
             return self._seen
         reached, waiting = set[int](), [reader]

@@ -31,30 +31,30 @@ BUDGET: Final = 50_000_000  # The number of pairs that rule 2 may follow.
 
 @dataclass(frozen=True, slots=True)
 class Horizons:
-    """For each transaction its horizon, and the moment from which it is known."""
+    """For each transaction its horizon, and the moment from which it is known (see the theory of operation)."""
 
     horizon: Int64s
     known: Int64s
 
 
 def of_one_step(execution: Execution) -> Horizons:
-    """The horizons for read atomic."""
+    """The horizons for read atomic: a transaction's own begin, and it is known from its own end."""
     return Horizons(execution.op, execution.end)
 
 
 def of_chains(execution: Execution, reads: Pairs) -> Horizons:
-    """The horizons for causal consistency."""
+    """The horizons for causal consistency: the last begin, and the first end, over chains of reads."""
     back = Pairs(reads.target, reads.source)
     return Horizons(_spread(reads, execution.op), -_spread(back, -execution.end))
 
 
 def by_ends(execution: Execution) -> Implied:
-    """The order that read atomic implies with real time."""
+    """The pairs that read atomic implies if transactions also see all that ended before they began."""
     return union([by_reads(execution), _by_horizons(execution, of_one_step(execution))])
 
 
 def by_causes(execution: Execution, reads: Pairs) -> Implied | None:
-    """The order that causal consistency implies with real time; None if the budget ends."""
+    """The pairs that causal consistency with real time implies; None if the budget ended."""
     horizons = of_chains(execution, reads)
     pairs = _unknown_causes(reads, horizons)
     if pairs is None:
@@ -63,7 +63,7 @@ def by_causes(execution: Execution, reads: Pairs) -> Implied | None:
 
 
 def _spread(pairs: Pairs, start: Int64s) -> Int64s:
-    """For each transaction the greatest value among those from which pairs lead to it, itself included."""
+    """For each transaction the greatest value of `start` among itself and all from which the pairs lead to it."""
     value, graph = start.copy(), Neighbours(pairs.source, pairs.target, len(start))
     changed = np.arange(len(start))
     while len(changed):
@@ -76,12 +76,12 @@ def _spread(pairs: Pairs, start: Int64s) -> Int64s:
 
 
 def _by_horizons(execution: Execution, horizons: Horizons) -> Implied:
-    """Rule 3."""
+    """The pairs that follow from rule 3, for each read from the writers of its key known at the reader's horizon."""
     views, installs = execution.views, execution.installs
     known = horizons.known[installs.writer]
     by_known = GroupIndex(installs.key, known)
     order = by_known.rows
-    # Up to each place of a key, the last begin.
+    # The last begin of a writer among the key's writers up to that place.
     begin = max_so_far(installs.key[order], execution.op[installs.writer[order]])
     stop = by_known.place(views.key, horizons.horizon[views.reader], above=True)
     is_some = np.flatnonzero(stop > by_known.place(views.key, np.full(len(stop), np.iinfo(np.int64).min)))
@@ -92,7 +92,10 @@ def _by_horizons(execution: Execution, horizons: Horizons) -> Implied:
 
 
 def _unknown_causes(reads: Pairs, horizons: Horizons) -> Pairs | None:
-    """Rule 2: each such transaction with what sees it, by a chain of reads."""
+    """The pairs that rule 2 needs: a reader, and what chains of reads lead from, but its horizon does not show.
+
+    None if there are more than BUDGET.
+    """
     size = len(horizons.known)
     before = Neighbours(reads.target, reads.source, size)
     reader, cause = np.arange(size), np.arange(size)

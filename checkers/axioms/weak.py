@@ -1,8 +1,8 @@
-"""The models whose axioms speak of visible writes only: monotonic atomic view, read atomic and causal consistency.
+"""The models whose axioms constrain visible writes only: monotonic atomic view, read atomic and causal consistency.
 
-For each, without an order of time, with sessions, or with real time: the order that reads, time, known versions and the
-axiom's implications make. The model holds iff that has no cycle, and so a component of it is the evidence. Near-linear,
-whatever the history.
+Each is decided without an order of time, with sessions, or with real time. It holds iff the order made of reads, time,
+known versions and what its axiom implies has no cycle; a cycle is the evidence. The time is near-linear for every
+history.
 """
 
 from collections.abc import Callable
@@ -28,7 +28,7 @@ _TRIES: Final = 16  # The number of implied steps that are tried for the shortes
 
 
 class Axiom(Enum):
-    """An axiom, by the name of the anomaly that breaks it."""
+    """A model defined by an axiom. The value names the anomaly that breaks it."""
 
     VIEW = "non-monotonic-view"
     ATOMIC = "fractured-read"
@@ -37,10 +37,10 @@ class Axiom(Enum):
 
 @dataclass(frozen=True, slots=True)
 class AxiomStep:
-    """`source` commits before `target`, both operations' indexes or INITIAL, because of a dependency `kind`.
+    """A step of a cycle: the operation `source` commits before `target` (indexes, or INITIAL), by a dependency `kind`.
 
-    If that is AXIOM, `reader` read `key` from `target`, and sees `source`: `path` leads from `source` to `reader`, each
-    the next one's writer or before it in time.
+    If the kind is AXIOM, then `reader` read `key` from `target`, and sees `source`. `path` shows how it sees that: it
+    leads from `source` to `reader`, each one read by the next, or before it in time.
     """
 
     source: int
@@ -53,21 +53,21 @@ class AxiomStep:
 
 @dataclass(frozen=True, slots=True)
 class Breach:
-    """A broken axiom: a shortest cycle found, and the number of implied steps that are on cycles."""
+    """The evidence for a broken axiom: a short cycle, and the number of implied steps that lie on cycles."""
 
     count: int
     cycle: tuple[AxiomStep, ...]
 
     @property
     def ops(self) -> tuple[int, ...]:
-        """The operations that the cycle and its reasons mention, the cycle's first."""
+        """The operations of the cycle, then those that its reasons mention."""
         around = (op for step in self.cycle for op in (step.source, step.target))
         others = (op for step in self.cycle for op in step.path)
         return tuple(dict.fromkeys(op for op in (*around, *others) if op != INITIAL))
 
 
 class Undecided(Exception):
-    """No answer was found within the budget."""
+    """Raised when the budget ends before there is an answer."""
 
 
 def breach(execution: Execution, axiom: Axiom, order: int) -> Breach | None:
@@ -83,7 +83,7 @@ def breach(execution: Execution, axiom: Axiom, order: int) -> Breach | None:
 
 
 def _reads(execution: Execution) -> Pairs:
-    """The pairs of reads."""
+    """The pairs of each writer and its readers."""
     views = take(execution.views, execution.views.writer != INITIAL)
     return concatenated([Pairs(views.writer, views.reader)])
 
@@ -110,10 +110,10 @@ def _order(execution: Execution, axiom: Axiom, order: int) -> "_Order":
 
 
 def _without_sessions(execution: Execution) -> "_Order":
-    """The order of causal consistency without sessions, as far as it may have a cycle. Raises Undecided.
+    """The part of the order of causal consistency without sessions that may have a cycle. Raises Undecided.
 
-    It is a part of the one with sessions. So only those reads matter whose writer is on a cycle there, the
-    initial one included. If reads and sessions have a cycle already, all matter.
+    The order without sessions is a part of that with them. So only those reads matter whose writer, or the initial
+    version, is on a cycle with sessions. If reads and sessions have a cycle by themselves, all reads matter.
     """
     views = execution.views
     rows = np.arange(len(views.reader))
@@ -131,9 +131,9 @@ def _without_sessions(execution: Execution) -> "_Order":
 
 
 class _Order:
-    """The order of commits under an axiom. Nodes: transactions, their moments, and one for the initial versions.
+    """The order of commits under an axiom, as a graph of transactions, moments, and one node for the initial versions.
 
-    `is_cyclic`: True for the nodes, and `is_broken` for the implied steps, that lie on a cycle.
+    `is_cyclic` is True for the nodes, and `is_broken` for the implied steps, that lie on a cycle.
     """
 
     def __init__(self, execution: Execution, reads: Pairs, found: Implied, order: int) -> None:
@@ -158,7 +158,7 @@ class _Order:
         self.is_broken: Bools = self._label[found.source] == self._label[target]
 
     def cycle(self) -> tuple[AxiomStep, ...]:
-        """A short cycle through an implied step, in the smallest component that has one."""
+        """The steps of a short cycle through an implied step, in the smallest component that has such a step."""
         broken = np.flatnonzero(self.is_broken)
         label = self._label[self._steps.source[broken]]
         sizes = np.bincount(self._label)
@@ -181,7 +181,10 @@ class _Order:
         return tuple(map(self._step, shortest, (*shortest[1:], shortest[0])))
 
     def _step(self, row: int, following: int) -> AxiomStep:
-        """The step to where the following one begins; moments between them are part of it."""
+        """The step in `row` as it is shown.
+
+        Its target is the source of step `following`, so that moments are skipped.
+        """
         op = np.append(self._execution.op, INITIAL)
         source, target = (int(op[min(self._steps.source[each], len(op) - 1)]) for each in (row, following))
         if self._steps.kind[row] != AXIOM:
@@ -191,7 +194,7 @@ class _Order:
         return AxiomStep(source, target, AXIOM, reader, key, tuple(op[path].tolist()))
 
     def _path(self, source: int, reader: int) -> list[int]:
-        """A short path of reads and sessions; with real time one of its nodes may have begun after the one before."""
+        """The nodes of a short path from `source` to `reader` over reads, sessions and, at most once, real time."""
         visible, op, end = self._visible, self._execution.op, self._execution.end
         onward, back = (
             Neighbours(*ends, len(op)) for ends in ((visible.source, visible.target), (visible.target, visible.source))
@@ -208,7 +211,7 @@ class _Order:
 
 
 def _reached(graph: Neighbours, start: int, is_goal: Callable[[int], bool]) -> dict[int, int]:
-    """The nodes looked at from `start` on, breadth first, each with the one before it; a goal is the last of them."""
+    """For each node that a breadth-first search from `start` meets, the node before it; it stops at the first goal."""
     before, waiting, came = {start: start}, [start], dict[int, int]()
     for node in waiting:
         came[node] = before[node]
@@ -219,7 +222,7 @@ def _reached(graph: Neighbours, start: int, is_goal: Callable[[int], bool]) -> d
 
 
 def _traced(came: dict[int, int]) -> list[int]:
-    """The nodes from the last one that was reached back to the start."""
+    """The path from the last node that was met back to the start."""
     path = [next(reversed(came))]
     while came[path[-1]] != path[-1]:
         path.append(came[path[-1]])
