@@ -32,11 +32,7 @@ _BLOCK: Final = 2_000_000  # Numbers of clocks, or candidates, that are handled 
 
 
 class _Clocks:
-<<<<<<< HEAD
     """The clocks of transactions that others still need, in rows of one table.
-=======
-    """A table with the clocks of those transactions that later ones still need, one in each row."""
->>>>>>> 5684f3c (axioms: docstrings say at once what comes back; prefix has a meaning)
 
     By transaction: `horizon`, of those that were kept, and `reach`, the last one that it sees, -1 for none.
     """
@@ -56,7 +52,7 @@ class _Clocks:
         self._turns[self._start[execution.session] + execution.turn] = np.arange(size)
 
     def seen(self, nodes: Int64s) -> Int32s:
-        """The last turn of each session that those transactions see, shape (m, sessions); -1 if they see none."""
+        """(m, sessions) The last turn of each session that those transactions see, -1 for none."""
         result = np.full((len(nodes), self._table.shape[1]), -1, np.int32)
         count = self._before.count[nodes]
         follows = np.flatnonzero(count)
@@ -68,21 +64,12 @@ class _Clocks:
         return result
 
     def of(self, node: Int64s, session: Int64s) -> Int64s:
-<<<<<<< HEAD
         """The last turn of that session that the transaction sees, which is still in use or INITIAL; -1 for none."""
         known = self._table[self._row[node], session].astype(np.int64)
         return np.where(node == INITIAL, -1, known)
-=======
-        """For each of those transactions the last turn of that session that it sees.
-
-        Its clock must still be in the table.
-        """
-        result: Int64s = self._table[self._row[node], session].astype(np.int64)
-        return result
->>>>>>> 5684f3c (axioms: docstrings say at once what comes back; prefix has a meaning)
 
     def keep(self, nodes: Int64s, clocks: Int32s) -> None:
-        """Store the clocks of `nodes` that later ones need, and drop those of which `nodes` were the last users."""
+        """Keep the clocks of those that a later one needs, and drop those that were needed for the last time."""
         sources = np.sort(self._before.of(nodes))
         is_first = first_of_each(sources)
         used = sources[is_first]
@@ -137,7 +124,7 @@ class _Writers:
         )
 
     def last(self, group: Int64s, turn: Int64s) -> Int64s:
-        """For each group the row of its last write up to that turn; the row before its first write if there is none."""
+        """The row of each group's last write up to that turn; the one before its first if there is none."""
         low, stop = self.start[group] - 1, self.stop[group]
         step = 1 << int((self.stop - self.start).max(initial=0)).bit_length()
         while step := step >> 1:
@@ -149,10 +136,7 @@ class _Writers:
 
 
 def levels(before: Pairs, size: int) -> Iterator[Int64s]:
-    """The transactions in groups: all before each of a group are in earlier groups.
-
-    Those on or after a cycle are left out.
-    """
+    """The transactions, each after those that come before it, many at a time. Those on a cycle never come."""
     after = Neighbours(before.source, before.target, size)
     waits = np.bincount(before.target, minlength=size)
     ready = np.flatnonzero(waits == 0)
@@ -166,10 +150,7 @@ def levels(before: Pairs, size: int) -> Iterator[Int64s]:
 
 
 def by_causes(execution: Execution, before: Pairs) -> Implied:
-    """The order that causal consistency implies.
-
-    `before` holds the pairs of reads and sessions, once each, without a cycle.
-    """
+    """The order that causal consistency implies; `before`: the pairs of reads and sessions, once each, acyclic."""
     size = len(execution.op)
     clocks, writers = _Clocks(before, execution), _Writers.of(execution)
     block = max(1, _BLOCK // max(1, int(execution.session.max(initial=-1)) + 1))
@@ -191,7 +172,7 @@ def by_causes(execution: Execution, before: Pairs) -> Implied:
 def _of_reads(
     execution: Execution, writers: _Writers, clocks: _Clocks, nodes: Int64s, seen: Int32s
 ) -> Iterator[Implied]:
-    """Yield the order that the reads of those transactions imply, in parts of at most _BLOCK candidates or so."""
+    """The order that the reads of those transactions imply, part by part."""
     views = execution.views
     start, stop = spans(views.reader, nodes)
     view, at = expand(start, stop - start), np.repeat(np.arange(len(nodes)), stop - start)
@@ -204,7 +185,6 @@ def _of_reads(
     cost = np.cumsum(np.minimum(between, last - first))
     cuts = np.searchsorted(cost, np.arange(_BLOCK, int(cost[-1]) if len(cost) else 0, _BLOCK))
     for rows in np.split(np.arange(len(view)), distinct(cuts)):
-<<<<<<< HEAD
         near, far = rows[is_near[rows]], rows[~is_near[rows]]
         install, row = writers.all.rows[expand(low[near], between[near])], np.repeat(near, between[near])
         writer = execution.installs.writer[install]
@@ -233,18 +213,3 @@ def _of_sessions(
     is_new = place >= writers.start[group]
     is_new &= writers.turn[np.maximum(place, 0)] > known
     return unordered(execution, writers.install[place[is_new]], view[row[is_new]])
-=======
-        count = (last - first)[rows]
-        group, row = expand(first[rows], count), np.repeat(rows, count)
-        session = writers.session[group]
-        turn = seen[at[row], session].astype(np.int64)
-        source = views.writer[view[row]]
-        known = np.where(source == INITIAL, -1, clocks.of(np.maximum(source, 0), session))
-        # If the reader sees no more of a session than the writer did, nothing follows from that session.
-        more = np.flatnonzero(turn > known)
-        group, row, turn, known = group[more], row[more], turn[more], known[more]
-        place = writers.last(group, turn)
-        is_new = place >= writers.start[group]
-        is_new &= writers.turn[np.maximum(place, 0)] > known
-        yield unordered(execution, writers.install[place[is_new]], view[row[is_new]])
->>>>>>> 5684f3c (axioms: docstrings say at once what comes back; prefix has a meaning)
