@@ -131,7 +131,7 @@ _MODELS: Final = {
     "causal-cerone": ("read-atomic", "internal G1a causal-violation"),
     "consistent-view": ("cursor-stability monotonic-view", "G1 G-single"),
     "repeatable-read": ("cursor-stability monotonic-atomic-view", "internal G1 G2-item lost-update"),
-    "update-atomic": ("read-atomic", "lost-update"),
+    "update-atomic": ("read-atomic", "lost-update G-UA"),
     "read-atomic": ("monotonic-atomic-view", "internal G1a future-read fractured-read"),
     "strong-session-read-committed": ("read-committed strong-session-read-uncommitted", "G1c-process"),
     "PRAM": ("monotonic-reads monotonic-writes read-your-writes", ""),

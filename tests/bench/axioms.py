@@ -41,6 +41,7 @@ _WEAKER: Final = {
     "snapshot-isolation": "snapshot",
 }
 MODELS: Final = {"causal-cerone" if name == "causal" else name: Model(axiom) for name, axiom in _WEAKER.items()} | {
+    "update-atomic": Model("update"),
     "serializable": Model("serial"),
     **{f"strong-session-{name}": Model(axiom, "process") for name, axiom in _WEAKER.items()},
     "strong-session-serializable": Model("serial", "process"),

@@ -1,7 +1,8 @@
 """Independent on purpose: models by their axioms, decided by trying every order of commits. Plain loops.
 
 An order of commits explains a history under a model if each external read shows the last version that is visible to it.
-Sources: Biswas and Enea, OOPSLA 2019; for parallel snapshot isolation Cerone, Bernardi and Gotsman, CONCUR 2015.
+Sources: Biswas and Enea, OOPSLA 2019; for update atomic and parallel snapshot isolation Cerone, Bernardi and Gotsman,
+CONCUR 2015.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -157,6 +158,11 @@ def _parallel(known: Facts, base: Pairs, at: dict[int, int]) -> Visible:
     return lambda writer, read: (writer, read.reader) in causes
 
 
+def _update(known: Facts, base: Pairs, at: dict[int, int]) -> Visible:
+    seen = base | _conflicts(known, at)
+    return lambda writer, read: (writer, read.reader) in seen
+
+
 def _prefix(known: Facts, base: Pairs, at: dict[int, int]) -> Visible:
     del known
     return lambda writer, read: any(b == read.reader and at[writer] <= at[a] for a, b in base)
@@ -179,6 +185,7 @@ VISIBLE: dict[str, Callable[[Facts, Pairs, dict[int, int]], Visible]] = {
     "non-monotonic-view": _view,
     "fractured-read": _atomic,
     "causal-violation": _causal,
+    "update": _update,
     "parallel": _parallel,
     "prefix": _prefix,
     "snapshot": _snapshot,

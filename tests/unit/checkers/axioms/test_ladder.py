@@ -167,6 +167,15 @@ def test_lists_of_which_no_read_shows_the_order_are_no_snapshots_in_either_order
         assert verdict([to_transactions(skew)], model) == verdict_there
 
 
+def test_update_atomic_is_open_where_only_a_part_of_its_axiom_is_decided() -> None:
+    # T2 appends after T0 to key 0, and misses what T0 appended to key 1: no update is lost.
+    missed = history((Append(0, 1), Append(1, 1)), (Read(1, ()), Append(0, 2)), (Read(0, (1, 2)), Read(1, (1,))))
+    assert verdict([to_transactions(missed)], "read-atomic") == "valid"
+    assert verdict([to_transactions(missed)], "update-atomic") == "unknown"
+    assert not axioms.holds(missed, "update")
+    assert verdict([to_transactions(missed[:1])], "update-atomic") == "valid"
+
+
 def test_with_real_time_a_transaction_sees_what_ended_before() -> None:
     late = history((Append(0, 1),), (Read(0, (1,)),), (Read(0, ()),))
     late[0] = replace(late[0], after=9)  # The last one reads after another one has seen what is still running.
