@@ -32,9 +32,10 @@ _BLOCK: Final = 2_000_000  # Numbers of clocks, or candidates, that are handled 
 
 
 class _Clocks:
-    """The clocks of transactions that others still need, in rows of one table.
+    """A table with the clocks of those transactions that later ones still need, one in each row.
 
-    By transaction: `horizon`, of those that were kept, and `reach`, the last one that it sees, -1 for none.
+    For each transaction: `horizon`, known once its clock was kept, and `reach`, the last transaction that it sees, or
+    -1.
     """
 
     def __init__(self, before: Pairs, execution: Execution) -> None:
@@ -45,14 +46,14 @@ class _Clocks:
         self._row = np.zeros(size, np.int64)
         self._free = np.empty(0, np.int64)
         self.horizon, self.reach = np.zeros(size, np.int64), np.full(size, -1)
-        # The transactions of each session in turn, and behind each session `size`, which nobody has to see.
+        # The transactions of each session in turn, and behind each session `size`, which no one must see.
         length = np.bincount(execution.session, minlength=sessions)
         self._start = np.cumsum(length) - length + np.arange(sessions)
         self._turns = np.full(size + sessions, size)
         self._turns[self._start[execution.session] + execution.turn] = np.arange(size)
 
     def seen(self, nodes: Int64s) -> Int32s:
-        """(m, sessions) The last turn of each session that those transactions see, -1 for none."""
+        """The last turn of each session that those transactions see, shape (m, sessions); -1 if they see none."""
         result = np.full((len(nodes), self._table.shape[1]), -1, np.int32)
         count = self._before.count[nodes]
         follows = np.flatnonzero(count)
@@ -64,12 +65,12 @@ class _Clocks:
         return result
 
     def of(self, node: Int64s, session: Int64s) -> Int64s:
-        """The last turn of that session that the transaction sees, which is still in use or INITIAL; -1 for none."""
+        """The last turn of that session that each transaction sees, -1 for none. Each is INITIAL, or has a clock."""
         known = self._table[self._row[node], session].astype(np.int64)
         return np.where(node == INITIAL, -1, known)
 
     def keep(self, nodes: Int64s, clocks: Int32s) -> None:
-        """Keep the clocks of those that a later one needs, and drop those that were needed for the last time."""
+        """Store the clocks of `nodes` that later ones need, and drop those of which `nodes` were the last users."""
         sources = np.sort(self._before.of(nodes))
         is_first = first_of_each(sources)
         used = sources[is_first]
@@ -91,9 +92,9 @@ class _Clocks:
 
 @dataclass(frozen=True, slots=True)
 class _Writers:
-    """The writes of each key: in the order of their transactions, and by session and turn.
+    """The writes of each key, in the order of their transactions (`all`), and once more by session.
 
-    Group g is rows start[g]:stop[g] of `turn` and `install`.
+    Group g, of one key and session, is rows start[g]:stop[g] of `turn` and `install`, in the order of turns.
     """
 
     all: GroupIndex
@@ -124,7 +125,7 @@ class _Writers:
         )
 
     def last(self, group: Int64s, turn: Int64s) -> Int64s:
-        """The row of each group's last write up to that turn; the one before its first if there is none."""
+        """For each group the row of its last write up to that turn; the row before its first write if there is none."""
         low, stop = self.start[group] - 1, self.stop[group]
         step = 1 << int((self.stop - self.start).max(initial=0)).bit_length()
         while step := step >> 1:
@@ -136,7 +137,10 @@ class _Writers:
 
 
 def levels(before: Pairs, size: int) -> Iterator[Int64s]:
-    """The transactions, each after those that come before it, many at a time. Those on a cycle never come."""
+    """The transactions in groups: all before each of a group are in earlier groups.
+
+    Those on a cycle, or after one, are left out.
+    """
     after = Neighbours(before.source, before.target, size)
     waits = np.bincount(before.target, minlength=size)
     ready = np.flatnonzero(waits == 0)
@@ -150,7 +154,10 @@ def levels(before: Pairs, size: int) -> Iterator[Int64s]:
 
 
 def by_causes(execution: Execution, before: Pairs) -> Implied:
-    """The order that causal consistency implies; `before`: the pairs of reads and sessions, once each, acyclic."""
+    """The pairs that causal consistency implies.
+
+    `before` holds the pairs of reads and sessions, once each, without a cycle.
+    """
     size = len(execution.op)
     clocks, writers = _Clocks(before, execution), _Writers.of(execution)
     block = max(1, _BLOCK // max(1, int(execution.session.max(initial=-1)) + 1))
@@ -172,7 +179,7 @@ def by_causes(execution: Execution, before: Pairs) -> Implied:
 def _of_reads(
     execution: Execution, writers: _Writers, clocks: _Clocks, nodes: Int64s, seen: Int32s
 ) -> Iterator[Implied]:
-    """The order that the reads of those transactions imply, part by part."""
+    """Yield the pairs that the reads of those transactions imply, in parts of about _BLOCK candidates at most."""
     views = execution.views
     start, stop = spans(views.reader, nodes)
     view, at = expand(start, stop - start), np.repeat(np.arange(len(nodes)), stop - start)
@@ -200,13 +207,16 @@ def _of_reads(
 def _of_sessions(
     execution: Execution, writers: _Writers, clocks: _Clocks, reads: tuple[Int64s, Int64s, Int64s], seen: Int32s
 ) -> Implied:
-    """Theory of operation 4: `reads` are rows of views, each with its groups of writers from the first to the last."""
+    """The pairs implied by reads whose last visible writer is searched by session (theory of operation 4).
+
+    `reads` are rows of views, and for each the range of groups of its key; `seen` are the clocks of their readers.
+    """
     view, first, last = reads
     group, row = expand(first, last - first), np.repeat(np.arange(len(view)), last - first)
     session = writers.session[group]
     turn = seen[row, session].astype(np.int64)
     known = clocks.of(execution.views.writer[view[row]], session)
-    # Of a session of which the reader sees no more than the writer did, nothing follows.
+    # If the reader sees no more of a session than the writer did, nothing follows from that session.
     more = np.flatnonzero(turn > known)
     group, row, turn, known = group[more], row[more], turn[more], known[more]
     place = writers.last(group, turn)

@@ -83,7 +83,7 @@ def union(parts: list[Implied]) -> Implied:
 
 
 def _by_reads(execution: Execution, *, is_ordered: bool) -> Implied:
-    """The order that follows if transactions see what they read from; `is_ordered`: from that place on."""
+    """The pairs implied if a transaction's reads see all that it reads from; with `is_ordered`, what it read before."""
     views = execution.views
     order = np.lexsort((views.place, views.writer, views.reader))
     order = order[views.writer[order] != INITIAL]

@@ -1,4 +1,4 @@
-"""Input of the checks of cuts and freshness: the versions of all keys, and each operation's ends, epoch and locks."""
+"""Input of the checks of cuts and freshness: the versions of all keys, and each operation's end, epoch and locks."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,7 +34,10 @@ class Writers:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Acts:
-    """One history. `transactions` are its chunks; `locked_op` and `locked_key` are pairs, read under a lock only."""
+    """The versions, writers and transactions of one history. `transactions` holds its chunks.
+
+    `locked_op` and `locked_key` are pairs of operation and key that were read under a lock, and never without.
+    """
 
     versions: Versions
     writers: Writers
@@ -45,7 +48,7 @@ class Acts:
 
 
 def read_acts(history: Path) -> Acts:
-    """The acts of the history in that folder, whole. Raises HistoryError if its files are damaged."""
+    """The acts of the whole history in that folder. Raises HistoryError if its files are damaged."""
     found = chunks(history)
     transactions = tuple(map(read_chunk, found))
     rows = [part for each in transactions for _, part in rows_by_key(each, partitions=1)]
@@ -62,7 +65,7 @@ def read_acts(history: Path) -> Acts:
 
 
 def versions_read(versions: Versions) -> Int64s:
-    """The number of its key's versions that each read shows; 0 for one that is no prefix of the longest read."""
+    """For each read the number of versions that it shows; 0 if it is no prefix of the longest read of its key."""
     count = np.concatenate(([0], np.cumsum(~versions.is_repeated)))
     start = versions.seen_start[versions.read_code]
     length = np.where(versions.is_version, versions.read_length, 0)
@@ -92,7 +95,10 @@ def _locked(history: Path) -> tuple[Int64s, Int64s]:
 
 
 def pairs(op: Int64s, key: Int64s, *, op_of: Int64s, key_of: Int64s) -> Int64s:
-    """A number for each pair of operation and key, equal for equal pairs; `op_of` and `key_of` must hold all values."""
+    """A number for each pair of operation and key, the same for equal pairs.
+
+    `op_of` and `key_of` hold all values that occur.
+    """
     _, op_code = codes(np.concatenate((op_of, op)))
     keys, key_code = codes(np.concatenate((key_of, key)))
     return (op_code * max(1, len(keys)) + key_code)[len(op_of) :]

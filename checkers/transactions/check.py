@@ -1,17 +1,17 @@
 """Consistency models of transactions on lists and registers, checked from chunks to findings.
 
-The chain: `list_rows` and `registers.rows` (each chunk by itself) -> shuffle by key (`partition`) -> `list_versions`,
-`registers.edges` and what they use (each partition of keys) -> shuffle by slice -> `certificate` (proof without a
-search) -> the residual graph, to `search` (cycles by name) -> `sentences`. The driver holds windows, counts and the
-residual graph, never the history.
+The chain of computations: `list_rows` and `registers.rows` (each chunk by itself) -> shuffle by key (`partition`) ->
+`list_versions`, `registers.edges` and the modules that they use (each partition of keys) -> shuffle by slice ->
+`certificate` (proof without a search) -> the residual graph, to `search` (cycles by name) -> `sentences`. The driver
+holds windows, counts and the residual graph, never the history.
 
-Witnesses, by anomaly: the number of chances to see it.
+Witnesses, by anomaly: the number of places where it could have shown.
 - internal: reads of a key that their transaction had touched before. future-read: reads before an own append.
 - duplicate-elements: reads of two elements or more. incompatible-order: reads beside the longest of their key.
 - G1a: reads of keys to which a failed transaction appended. G1b: of keys to which a transaction appended repeatedly.
 - dirty-update: ok appends to keys to which a failed transaction appended. lost-update: reads before an own write.
 - cyclic-versions: pairs of versions whose order a source gives. garbage-read: reads that show something.
-- Broken axioms: wr and rw, as for G1c. They are sought where no cycle is found: see `_answers`.
+- Broken axioms: wr and rw, as for G1c. They are looked for where the search names no cycle: see `_answers`.
 - Cycles: the edges that every cycle of the class needs: ww for G0, wr for G1c, rw for the others. For G1c the rw count
   as well: a read that missed a write might have seen it. For -process and -realtime the same ones: every dependency can
   contradict an order. For registers the edges from a timed order of versions count there as well.
@@ -49,7 +49,7 @@ from harness.core.record import Json
 from harness.core.verdict import Finding, Judgement
 
 LOCKED: Final = "serializability-locked"
-_ASIDE: Final = 5_000  # Up to so many operations a search is made that the verdict does not need.
+_ASIDE: Final = 5_000  # In a history of up to so many operations, cycles that no verdict needs are searched for, too.
 _OPS_PER_PARTITION: Final = 500_000
 _OPS_WORTH_A_TASK: Final = 20_000
 _AXIOMS: Final = frozenset(name + order for name in AXIOMS for order in ORDERS)
@@ -61,7 +61,7 @@ _SIZES: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """The part of an inference that the driver needs, for one partition of keys."""
+    """The part of one partition's inference that the driver needs."""
 
     report: Report
     left_out: tuple[Sighting, ...]
@@ -74,7 +74,7 @@ _UNSEARCHED: Final = replace(_NO_CYCLES, truncated=0)
 
 
 def check(history: Path, context: Context, name: str = CHECKER) -> Judgement:
-    """The judgement of the history's transactions against what the promises of the check `name` forbid.
+    """The judgement of the history's transactions against the anomalies that the promises of the check `name` forbid.
 
     Raises HistoryError if a file is damaged.
     """
@@ -138,7 +138,7 @@ def _left_out(summaries: Sequence[Summary]) -> tuple[Sighting, ...]:
 
 
 def _partitions(op_count: int, parallelism: int) -> int:
-    """The number of parts of keys: none too large, and none too small to be worth a task."""
+    """The number of partitions of keys: enough for all threads, but none too large, and none too small for a task."""
     return max(op_count // _OPS_PER_PARTITION, min(parallelism, op_count // _OPS_WORTH_A_TASK), 1)
 
 
@@ -157,7 +157,10 @@ def _cycles(chunks: Dataset[Source], inferred: Dataset[Inference], known: certif
 def _affordable(
     inferred: Dataset[Inference], windows: certificate.Windows, known: certificate.Ends, limit: int
 ) -> tuple[int, int, certificate.Windows]:
-    """The number of residual edges, the number that may be searched, and the earliest windows, which hold these."""
+    """The number of residual edges, the number of those that are searched, and the windows which hold these.
+
+    If there are more than `limit`, only the earliest windows are kept.
+    """
     total = count = edge_count(inferred, windows, known)
     while count > limit:
         middle = (windows.start[0] + windows.stop[-1]) // 2
@@ -167,10 +170,10 @@ def _affordable(
 
 
 def _weak_answers(chunks: Dataset[Source], options: Options) -> Answers | None:
-    """The answers for a weak model, if the axioms decide all that it forbids; else None.
+    """The answers for a weak model if the axioms decide all that it forbids; else None.
 
-    A store that is only causal breaks real time everywhere, so a certificate proves nothing of its histories, and what
-    is left to search is all. What a search finds beside the verdict is sought only where that costs little.
+    A store that is only causally consistent violates real time everywhere: the certificate would prove nothing, and the
+    search would get the whole graph.
     """
     forbidden = options.forbidden()
     classes = frozenset(base + order for base in CYCLES for order in ORDERS) & forbidden
@@ -182,34 +185,34 @@ def _weak_answers(chunks: Dataset[Source], options: Options) -> Answers | None:
 
 
 def _answers(chunks: Dataset[Source], report: Report, cycles: Cycles, options: Options) -> Answers:
-    """The answers of the axioms that count and that the search leaves open.
+    """The axioms' answers about anomalies that count and that the search did not decide.
 
-    For lists the certificate or a whole search decides every class of cycles, and so every model that forbids one that
-    the broken axiom implies. For registers neither knows the order of all versions, nor for lists with several versions
-    that no read shows; but where no cycle at all is found, an order without one is found by sorting.
+    For lists the certificate or a whole search decides every class of cycles, and so every broken axiom that implies a
+    class which counts. Neither does so where the order of some versions is unknown: for registers, and for lists with
+    several versions that no read shows. If no cycle at all was found there, the axioms look for an order without one.
     """
     forbidden = options.forbidden()
-    asked = forbidden | {cover for name, cover in COVERS.items() if name in forbidden}
+    requested = forbidden | {cover for name, cover in COVERS.items() if name in forbidden}
     is_known = not report.tally["registers"] and _is_searched(cycles)
     if is_known and not cycles.search.named:
         return NO_ANSWERS
     if is_known and not report.tally["keys-unordered"]:
         classes = {base + order for base in CYCLES for order in ORDERS} & forbidden
-        asked = frozenset(name for name in _AXIOMS & forbidden if not models.implied([name]) & classes)
-    if not asked & ANOMALIES:
+        requested = frozenset(name for name in _AXIOMS & forbidden if not models.implied([name]) & classes)
+    if not requested & ANOMALIES:
         return NO_ANSWERS
-    return answers(whole(chunks, initial=options.initial), asked)
+    return answers(whole(chunks, initial=options.initial), requested)
 
 
 def _is_searched(cycles: Cycles) -> bool:
-    """True if every class of cycles was either found or is absent, for the known versions."""
+    """True if the search decided every class of cycles, as far as the order of versions is known."""
     return cycles.truncated is None and not cycles.search.undecided
 
 
 def _findings(
     chunks: Dataset[Source], report: Report, found: Search, broken: Answers, options: Options
 ) -> list[Finding]:
-    """All findings, prohibited or not, explained with the operations that they mention."""
+    """All findings, prohibited or not, in sentences that show the operations."""
     if not report.sightings and not found.named and not broken.broken:
         return []
     examples = [sighting.example for sighting in report.sightings]
@@ -240,7 +243,7 @@ def _witnesses(tally: Counter[str]) -> dict[str, int]:
 
 
 def _reported(findings: Sequence[Finding], found: Search) -> list[Finding]:
-    """The findings without those that restate others.
+    """The findings without those that only restate others.
 
     Operations that are ordered by a dependency and by time at once form cycles of two classes. The one by time is
     reported only if it breaks a model that the others do not. Elle reports the one by dependency alone.
@@ -273,13 +276,16 @@ def _facts(report: Report, cycles: Cycles, answers: Answers, options: Options) -
 
 
 def _order_of_versions(tally: Counter[str], order: Order) -> dict[str, Json]:
-    """The sources of the order of registers' versions, and the number of pairs that each kind of order knows."""
+    """The sources of the order of registers' versions, and the number of pairs that each kind of source orders."""
     pairs: dict[str, Json] = {name: tally[f"pairs-{name}"] for name in ("given", "process", "real-time")}
     return {"version_order": dict[str, Json](order.described()), "version_pairs": pairs}
 
 
 def _absent(report: Report, cycles: Cycles, answers: Answers, found: set[str]) -> frozenset[str]:
-    """The anomalies of axioms that are certainly absent: a whole search may say it of lists whose order is known."""
+    """The broken axioms that are certainly absent: by the axioms' answers, or by a whole search of lists.
+
+    A search says so only if the order of all versions is known.
+    """
     is_open = report.tally["registers"] or (report.tally["keys-unordered"] and cycles.search.named)
     if is_open or not _is_searched(cycles):
         return answers.absent
@@ -289,7 +295,7 @@ def _absent(report: Report, cycles: Cycles, answers: Answers, found: set[str]) -
 def _consequences(
     findings: Sequence[Finding], reported: Sequence[Finding], forbidden: frozenset[str], absent: frozenset[str]
 ) -> dict[str, Json]:
-    """The models that no finding rules out, and the findings that are not reported, by anomaly."""
+    """The models that are ruled out or certainly hold, and the findings that are not reported, by anomaly."""
     found = models.ruled_out(finding.anomaly for finding in findings)
     named = ((model, models.prohibited((model,))) for model in models.MODELS if model not in found)
     kept = [model for model, rules in named if rules and rules & _AXIOMS <= absent]

@@ -1,4 +1,4 @@
-"""What explanations need of a history: operations, and the longest reads of keys, chunk by chunk."""
+"""What the sentences of findings need of a history, chunk by chunk: operations, and the longest reads of keys."""
 
 from dataclasses import dataclass
 
@@ -19,7 +19,7 @@ class Evidence:
 
 
 def evidence(source: Source, *, op: Int64s, initial: Initial) -> Evidence:
-    """The evidence about those of the operations that are in this chunk."""
+    """The evidence about those of the operations that this chunk holds."""
     transactions = initial.applied(load(source))
     rows = np.flatnonzero(np.isin(transactions.index, op))
     return Evidence(tuple(to_operations(select(transactions, rows))), ())

@@ -1,4 +1,4 @@
-"""The rows that a chunk of transactions sends to a partition of keys, as tables, and their wire form."""
+"""The tables of rows that a chunk of transactions sends to a partition of keys, and their serialized form."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -15,7 +15,7 @@ from harness.core.columns import Bools, Int8s, Int64s
 
 @dataclass(frozen=True, slots=True)
 class ListRows:
-    """Lists that were read whole: the elements of list i are elements[start[i]:start[i] + length[i]]."""
+    """The lists that are sent with all elements: those of list i are elements[start[i]:start[i] + length[i]]."""
 
     key: Int64s
     op: Int32s
@@ -25,7 +25,7 @@ class ListRows:
 
 @dataclass(frozen=True, slots=True)
 class ReadRows:
-    """Reads: read j saw the first length[j] elements of list of_list[j].
+    """Reads: read j showed the first length[j] elements of list of_list[j].
 
     `is_update`: the transaction read the key before it appended to it.
     """
@@ -39,10 +39,10 @@ class ReadRows:
 
 @dataclass(frozen=True, slots=True)
 class AppendRows:
-    """Appends; those of one transaction keep their order.
+    """Appends. Those of one transaction stay in their order.
 
-    `is_final`: the transaction appended no more to that key. `is_again`: it had appended to it before.
-    `is_foreseen`: it read the element before it appended it.
+    `is_final`: it is the transaction's last append to that key. `is_again`: it is not the first one. `is_foreseen`: the
+    transaction had read the element before it appended it.
     """
 
     key: Int64s
@@ -67,7 +67,7 @@ class KeyRows:
 
 
 def chosen(whole: KeyRows, lists: Int64s, reads: Int64s, appends: Int64s, report: Report) -> KeyRows:
-    """Those rows, ascending. The reads refer to no other lists."""
+    """The rows with those numbers, which ascend. `lists` must include all lists of `reads`."""
     some, read = take(whole.lists, lists), take(whole.reads, reads)
     return KeyRows(
         lists=replace(some, start=np.cumsum(some.length) - some.length),
@@ -102,7 +102,7 @@ def concatenated(parts: Sequence[KeyRows]) -> KeyRows:
 
 
 def _of_lists(rows: ListRows) -> tuple[Callable[..., ListRows], tuple[object, ...]]:
-    return _lists, (narrow(rows.key), narrow(rows.op), narrow(rows.length))  # They follow each other.
+    return _lists, (narrow(rows.key), narrow(rows.op), narrow(rows.length))  # The parts follow each other.
 
 
 def _lists(key: Ints, op: Ints, length: Ints) -> ListRows:

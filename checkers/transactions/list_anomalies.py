@@ -1,6 +1,6 @@
 """Anomalies that need no cycle: contradictions between reads and appends of one key, in all transactions.
 
-Rules as in Elle's list-append checker (jepsen-io/elle at ccdee6f), restated; only what ok transactions read counts.
+The rules are those of Elle's list-append checker (jepsen-io/elle at ccdee6f). Only what ok transactions read counts.
 Witnesses, by the anomaly's name: the reads or appends that could have shown it.
 """
 
@@ -26,7 +26,7 @@ def infer(parts: Sequence[KeyRows]) -> Inference:
 
 
 def anomalies(versions: Versions) -> Report:
-    """Every anomaly of single keys, and the number of chances to see it."""
+    """All anomalies of single keys, and for each the number of witnesses."""
     odd = _OddReads(versions)
     sightings = (
         *_incompatible_order(versions),
@@ -43,7 +43,10 @@ def anomalies(versions: Versions) -> Report:
 
 
 class _OddReads:
-    """The reads that saw no version in the order, with their elements: few, or the history is broken."""
+    """The reads that are no prefix of the longest read of their key, with their elements.
+
+    In a sound history there are none.
+    """
 
     def __init__(self, versions: Versions) -> None:
         rows = versions.rows
@@ -84,7 +87,7 @@ def _tally(versions: Versions) -> Counter[str]:
 
 
 def _has_two_unseen(versions: Versions) -> Bools:
-    """True for keys to which two ok transactions appended what no read shows: the order of these is not known."""
+    """True for keys with appends of two ok transactions that no read shows: the order of these is unknown."""
     rows = versions.rows
     is_unseen = rows.appends.outcome == OK
     is_unseen[versions.writer[versions.writer >= 0]] = False
@@ -98,7 +101,7 @@ def _has_two_unseen(versions: Versions) -> Bools:
 
 
 def _has_two_firsts(versions: Versions) -> Bools:
-    """True for keys with elements that nobody appended, unless all reads begin with them: they were there at first."""
+    """True for keys with elements without an append, unless all reads begin with these: they were the initial list."""
     unwritten = np.flatnonzero(versions.writer < 0)
     code = versions.order_code[unwritten]
     count = np.bincount(code, minlength=len(versions.keys))
@@ -121,12 +124,12 @@ def _incompatible_order(versions: Versions) -> tuple[Sighting, ...]:
 
 
 def _disordered(versions: Versions) -> tuple[Sighting, ...]:
-    """Elements of one transaction that a read shows in another order than they were appended, or only in part."""
+    """Appends of one transaction that a read shows in another order, or only the later of them."""
     rows = versions.rows
     at = np.flatnonzero((~rows.appends.is_final | rows.appends.is_again) & versions.is_vertex[:-1])
     at = at[np.lexsort((at, versions.append_code[at], rows.appends.op[at]))]
     place = np.full(len(rows.appends.op) + 1, _FAR)
-    place[versions.writer] = np.arange(len(versions.writer))  # The last entry is found at writer -1.
+    place[versions.writer] = np.arange(len(versions.writer))  # Elements without a writer (-1) go to the last entry.
     one, other = at[:-1], at[1:]
     is_pair = (rows.appends.op[one] == rows.appends.op[other]) & (
         versions.append_code[one] == versions.append_code[other]
@@ -175,19 +178,19 @@ def _future_reads(versions: Versions) -> tuple[Sighting, ...]:
 
 
 def _aborted_reads(versions: Versions, odd: _OddReads) -> tuple[Sighting, ...]:
-    """Reads that show an element of a failed transaction, at any place."""
+    """Reads that show, at any place, an element that a failed transaction appended."""
     return _reads_showing("G1a", versions, odd, np.append(versions.rows.appends.outcome == FAIL, False))
 
 
 def _garbage_reads(versions: Versions, odd: _OddReads) -> tuple[Sighting, ...]:
-    """Reads that show an element which nobody appended, at any place."""
+    """Reads that show, at any place, an element that no transaction appended."""
     return _reads_showing(
         "garbage-read", versions, odd, np.append(np.zeros(len(versions.rows.appends.op), np.bool_), True)
     )
 
 
 def _reads_showing(anomaly: str, versions: Versions, odd: _OddReads, is_bad: Bools) -> tuple[Sighting, ...]:
-    """Reads with an element of a bad writer. `is_bad` has a flag per append, and a last one for no writer."""
+    """Reads with an element of a bad writer. `is_bad` has a flag for each append, and a last one for "no writer"."""
     places = np.flatnonzero(is_bad[versions.seen_writer])
     first = np.full(len(versions.keys), _FAR)
     np.minimum.at(first, versions.seen_code[places], places)
@@ -208,7 +211,7 @@ def _reads_showing(anomaly: str, versions: Versions, odd: _OddReads, is_bad: Boo
 
 
 def _intermediate_reads(versions: Versions) -> tuple[Sighting, ...]:
-    """Reads that end at an append by another transaction which is not its last to the key."""
+    """Reads whose last element is an append of another transaction, but not that transaction's last one to the key."""
     rows = versions.rows
     is_passing = np.append(~rows.appends.is_final, False)
     reads = np.flatnonzero(is_passing[versions.last_writer])
@@ -232,9 +235,10 @@ def _reads_of(
 
 
 def _dirty_updates(versions: Versions) -> tuple[Sighting, ...]:
-    """Elements of ok transactions right after those of failed ones; unclear and unknown ones in between are skipped.
+    """Elements of ok transactions that follow those of failed ones.
 
-    The example names the earliest of the failed transactions in a row.
+    Elements between them are skipped if they are of info transactions, or have no append. The example names the
+    earliest of consecutive failed transactions.
     """
     rows = versions.rows
     outcome = np.append(rows.appends.outcome, np.int8(INFO))[versions.writer]
@@ -282,7 +286,7 @@ def _lost_updates(versions: Versions, odd: _OddReads) -> tuple[Sighting, ...]:
 
 
 def _odd_versions(versions: Versions, odd: _OddReads) -> Iterator[tuple[int, int]]:
-    """The odd reads that begin an update, each with a number for what it saw, equal for equal content."""
+    """The rows of odd reads that begin an update, each with a number: equal for reads that show equal lists."""
     is_update: Bools = versions.rows.reads.is_update[odd.read]
     bounds = np.searchsorted(odd.owner, np.arange(len(odd.read) + 1))
     numbers: dict[tuple[int, bytes], int] = {}

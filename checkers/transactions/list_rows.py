@@ -1,9 +1,9 @@
-"""The first half of the transactional check: the rows of one chunk of transactions, sorted by key.
+"""The first half of the transactional check of lists: the rows of one chunk of transactions, sorted by key.
 
 Theory of operation.
-1. A read counts only if its transaction is ok: what an unclear operation saw may never have been.
-2. Of the reads of a key in a chunk the longest travels whole, the others as (list, length), once they were compared
-   with it element by element. Nothing is lost, and a transaction's share falls from all it read to some ten int64.
+1. A read counts only if its transaction is ok: what an unclear operation read may never have been there.
+2. Of the reads of a key in a chunk, the longest is sent with all elements. The others are compared with it, element by
+   element, and sent as (list, length). No information is lost, and a transaction shrinks to about ten int64.
 3. Operations are numbered by rank of invocation, so that u precedes v in real time iff after[u] <= index[v].
 
 Arrays in, arrays out; no loop over transactions.
@@ -26,7 +26,7 @@ from harness.core.errors import HistoryError
 
 
 def rows_by_key(source: Source, *, partitions: int) -> Iterator[tuple[int, KeyRows]]:
-    """The rows of the chunk about the keys of each partition; the report goes to the partition numbered 0.
+    """Yield for each partition its number and the chunk's rows about its keys; the report is with partition 0.
 
     Raises HistoryError if an index needs more than 31 bits, or an ok operation has no end, or one before its beginning.
     """
@@ -52,7 +52,7 @@ def _validate(transactions: Transactions) -> None:
 
 
 class _Mops:
-    """The micro-operations that matter, as columns: all appends, and the reads of ok transactions with a result."""
+    """The micro-operations that count, as columns: all appends, and the reads of ok transactions with a result."""
 
     def __init__(self, transactions: Transactions) -> None:
         owner = np.repeat(np.arange(len(transactions.index)), np.diff(transactions.mop_start))
@@ -72,7 +72,7 @@ class _Mops:
         self.keys, self.code = codes(self.key)
 
     def op(self, at: Int64s) -> Int64s:
-        """The indexes of the operations that those micro-operations belong to."""
+        """The indexes of the operations with those micro-operations."""
         return self.transactions.index[self.owner[at]]
 
 
@@ -93,7 +93,7 @@ def _repeated(mops: _Mops) -> _Repeated:
 
 
 def _roles(mops: _Mops, repeated: _Repeated) -> tuple[Bools, Bools, Bools]:
-    """Flags of reads that begin a read-modify-write; of a transaction's last append to a key; of all but its first."""
+    """Flags of micro-operations: `is_update`, `is_final` and `is_again`, as in `ReadRows` and `AppendRows`."""
     is_final = ~mops.is_read
     is_again = np.zeros(len(mops.rows), np.bool_)
     is_update = np.zeros(len(mops.rows), np.bool_)
@@ -128,9 +128,10 @@ def _report(mops: _Mops, repeated: _Repeated, future_reads: int) -> Report:
 
 
 def _internal(mops: _Mops, repeated: _Repeated) -> tuple[tuple[Sighting, ...], Counter[str]]:
-    """Transactions that contradict themselves: a read must equal their previous read plus their appends since.
+    """Transactions that contradict themselves, and the number of reads that could have shown it.
 
-    A first read of a key to which the transaction has appended must end with what it appended.
+    A read must equal the transaction's previous read of the key plus its appends since. A first read of a key to which
+    the transaction has appended must end with what it appended.
     """
     at, group = repeated.at, repeated.group
     is_read = mops.is_read[at]
@@ -165,7 +166,7 @@ def _internal(mops: _Mops, repeated: _Repeated) -> tuple[tuple[Sighting, ...], C
 
 
 def _foreseen(mops: _Mops, repeated: _Repeated) -> tuple[Bools, int]:
-    """True for appends of ok transactions after an own read that shows the element; and the number of such chances.
+    """True for appends whose element the same ok transaction had read before; and the number of reads before an append.
 
     Cost: a sort of what those reads show, however many appends follow.
     """
@@ -182,7 +183,7 @@ def _foreseen(mops: _Mops, repeated: _Repeated) -> tuple[Bools, int]:
     values, number = codes(np.concatenate((mops.value[at[append]], element)))
     appended = group[append] * max(1, len(values)) + number[: len(append)]
     order, shown = ordered(np.repeat(group[read], length) * max(1, len(values)) + number[len(append) :])
-    first = np.searchsorted(shown, appended)  # The earliest place that shows it: equal ones keep their order.
+    first = np.searchsorted(shown, appended)  # The earliest read that shows it, as the sort is stable.
     is_shown = np.append(shown, -1)[first] == appended
     reader = np.append(np.repeat(read, length)[order], 0)[first]
     is_foreseen = np.zeros(len(mops.rows), np.bool_)
@@ -205,7 +206,7 @@ def _key_rows(
     # Operations without an end, or not ok, get OPEN_END below; every ok operation ends before that.
     after = np.minimum(mops.transactions.after, OPEN_END - 1).astype(np.int32)
     list_length = mops.length[lists]
-    # An operation that may have happened has no end that orders it, whatever its record says.
+    # An operation that may have happened precedes none in real time, even if its record has an end.
     append_after = np.where(mops.outcome[append] == OK, after[mops.owner[append]], OPEN_END).astype(np.int32)
     return KeyRows(
         ListRows(mops.key[lists], mops.op(lists).astype(np.int32), np.cumsum(list_length) - list_length, list_length),
@@ -232,13 +233,13 @@ def _key_rows(
 
 
 def partition_of(key: Int64s, partitions: int) -> Int64s:
-    """The partition of each key: a fixed mixing of its bits, so that neighbours spread."""
+    """The partition of each key, a hash of its bits: neighbouring keys spread over all partitions."""
     mixed = key.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     return ((mixed >> np.uint64(33)) % np.uint64(partitions)).astype(np.int64)
 
 
 def _parted(whole: KeyRows, partitions: int) -> Iterator[KeyRows]:
-    """The rows about the keys of each partition, the report with the first. Cost: as with one partition."""
+    """The rows about the keys of each partition, the report with the first one. Sorts once, however many partitions."""
     place = partition_of(whole.lists.key, partitions)
     lists, reads = groups(place, partitions), groups(place[whole.reads.of_list], partitions)
     appends = groups(partition_of(whole.appends.key, partitions), partitions)

@@ -1,14 +1,14 @@
-"""The second half of the transactional check: the versions of some keys, and the dependencies that follow.
+"""The second half of the transactional check of lists: the versions of some keys, and the dependencies that follow.
 
 Theory of operation, for each key. Source: Kingsbury and Alvaro, Elle, VLDB 2020, section 4; jepsen.list-append.
-1. The longest read is the order of the key's versions (its elements; the first time, if one occurs twice).
+1. The longest read is the order of the key's versions (its elements; the first place, if one occurs twice).
 2. ww: from the appender of an element to the appender of the next.
 3. wr: from the appender of the last element of a read to the reader. Earlier elements follow by ww.
-4. rw: from a reader to the appender of the element right after the last one that it saw.
-5. An append that no read shows comes after the newest version that anybody saw: ww from its appender, and rw from all
-   who read it. Those rw stay implicit.
-6. Failed operations are no nodes. An unclear operation is one: if it did not happen, nobody saw anything of it, no edge
-   leads away from it, and so it is in no cycle.
+4. rw: from a reader to the appender of the element right after the last one that it read.
+5. An append that no read shows comes after the newest version that was read: ww from the appender of that version, and
+   rw from all its readers. Those rw stay implicit.
+6. Failed operations are no nodes. An unclear operation is one: if it did not take effect, no read shows its writes, no
+   edge leads away from it, and so it is in no cycle.
 7. A key to which the same element was appended twice has no known versions: it is left out, and reported.
 """
 
@@ -32,10 +32,10 @@ _TABLE_SPARSITY = 32
 
 
 class Slots:
-    """A number for each pair of key code and element that occurs, for tables about elements.
+    """Numbers for pairs of key code and element: they are rows of tables about elements.
 
-    `given` (n,) is the slot of each pair that the numbers were made from. O(n) if a key's elements lie close together,
-    else O(n log n).
+    `given` (n,) are the slots of the pairs that the numbers were made from. Cost: O(n) if a key's elements lie close
+    together, else O(n log n).
     """
 
     def __init__(self, code: Int64s, element: Int64s, key_count: int) -> None:
@@ -53,12 +53,15 @@ class Slots:
         self.count = int(width.sum()) if self._is_dense else int(self.given.max()) + 1
 
     def of(self, code: Int64s, element: Int64s) -> Int64s:
-        """The slot of each pair; -1 for one that does not occur. Without a table it sorts all: query many at once."""
+        """The slot of each pair; -1 for an unknown pair.
+
+        If elements lie far apart, each call sorts all: ask for many at once.
+        """
         if self._is_dense:
             offset = element - self._low[code]
             is_inside = (element >= self._low[code]) & (offset < self._width[code])
             return np.where(is_inside, self._base[code] + offset, -1)
-        if not len(code):  # The case in all but broken histories: nothing to sort.
+        if not len(code):  # Always so, unless the history is broken.
             return np.empty(0, np.int64)
         joint = joint_codes(np.append(self._code, code), np.append(self._element, element))
         slot = np.full(len(joint), -1)
@@ -67,7 +70,7 @@ class Slots:
 
 
 class Versions:
-    """The versions of the keys in these rows. A `writer` is a row of appends, -1 if nobody appended the element.
+    """The versions of the keys in these rows. A `writer` is a row of appends, or -1 if no append has the element.
 
     `rows` must hold no key to which one element was appended twice. `seen` has the elements of the longest reads (those
     of key code c are seen_start[c]:seen_start[c + 1]), and `order` the same without repetitions.
@@ -79,7 +82,7 @@ class Versions:
         self.list_code, self.append_code = code[: len(rows.lists.key)], code[len(rows.lists.key) :]
         self.read_code = self.list_code[rows.reads.of_list]
         self.read_length = rows.reads.length.astype(np.int64)
-        self.is_vertex = np.append(rows.appends.outcome != FAIL, False)  # The last entry is found at writer -1.
+        self.is_vertex = np.append(rows.appends.outcome != FAIL, False)  # Writer -1 is the last entry.
         self._find_longest()
         self._find_writers()
         self._find_order()
@@ -89,7 +92,7 @@ class Versions:
         rows = self.rows
         lists = rows.lists
         found = longest_lists(self.list_code, lists.start, lists.length, rows.elements, lists.op.astype(np.int64))
-        self.longest = np.full(len(self.keys), -1, np.int64)  # For each code its list, -1 for a key never read.
+        self.longest = np.full(len(self.keys), -1, np.int64)  # For each key code its list, -1 without a read.
         self.longest[self.list_code[found.row]] = found.row
         self.agreed = found.agreed  # The length to which each list agrees with the longest of its key,
         # and True for reads that saw a version in the order.
@@ -98,7 +101,7 @@ class Versions:
         length[self.list_code[found.row]] = lists.length[found.row]
         self.seen_start = np.concatenate(([0], np.cumsum(length)))
         self.seen_code = np.repeat(np.arange(len(self.keys)), length)
-        start = np.append(lists.start, 0)[self.longest]  # The last entry is found for a key never read.
+        start = np.append(lists.start, 0)[self.longest]  # Keys without a read go to the last entry.
         self.seen = rows.elements[expand(start, length)]
 
     def _find_writers(self) -> None:
@@ -106,16 +109,16 @@ class Versions:
         code = np.concatenate((self.append_code, self.seen_code))
         self.slots = Slots(code, np.concatenate((rows.appends.value, self.seen)), len(self.keys))
         slot, self.seen_slot = np.split(self.slots.given, [len(rows.appends.value)])
-        self.writer_of_slot = np.full(self.slots.count + 1, -1, np.int32)  # The last entry is found at slot -1.
+        self.writer_of_slot = np.full(self.slots.count + 1, -1, np.int32)  # Slot -1 is the last entry.
         self.writer_of_slot[slot] = np.arange(len(slot))
-        # Of two appends in one slot, the earlier row does not find itself there.
+        # If two appends have one slot, the later row has overwritten the earlier one.
         overwritten = slot[self.writer_of_slot[slot] != np.arange(len(slot))]
         self.duplicates = np.flatnonzero(np.isin(slot, overwritten)) if len(overwritten) else overwritten
         self.seen_writer = self.writer_of_slot[self.seen_slot]
 
     def _find_order(self) -> None:
         first = np.full(self.slots.count + 1, -1, np.int32)
-        first[self.seen_slot[::-1]] = np.arange(len(self.seen))[::-1]  # The last assignment wins: the first place.
+        first[self.seen_slot[::-1]] = np.arange(len(self.seen))[::-1]  # Assigned backwards, so the first place stays.
         self.is_repeated = first[self.seen_slot] != np.arange(len(self.seen))
         kept = np.cumsum(~self.is_repeated) - 1
         self.place_of_seen = kept[first[self.seen_slot]]
@@ -125,7 +128,7 @@ class Versions:
         self.order_start = np.searchsorted(self.order_code, np.arange(len(self.keys) + 1))
 
     def _find_last(self) -> None:
-        """For each read: the place of its last element in the order (-1: none), and its writer."""
+        """Set for each read the place of its last element in the order (-1: none), and the writer of that element."""
         rows, code, length = self.rows, self.read_code, self.read_length
         self.last_place = np.full(len(code), -1, np.int64)
         self.last_writer = np.full(len(code), -1, np.int64)
@@ -141,7 +144,7 @@ class Versions:
 
 
 def resolved(parts: Sequence[KeyRows]) -> tuple[Versions, Sighting | None]:
-    """The versions of all keys in those rows, without the keys of rule 7; those are counted, with one example."""
+    """The versions of the keys in those rows, and a sighting of the keys that rule 7 leaves out, if any."""
     rows = concatenated(parts)
     versions = Versions(rows)
     if not len(versions.duplicates):
@@ -155,20 +158,20 @@ def resolved(parts: Sequence[KeyRows]) -> tuple[Versions, Sighting | None]:
 
 
 def dependencies(versions: Versions) -> tuple[Edges, ImplicitRw]:
-    """The edges ww, wr and rw, and the implicit rw to appends that nobody saw."""
+    """The edges ww, wr and rw, and the implicit rw to appends that no read shows."""
     implicit, unseen = _implicit(versions)
     return all_edges([_ww(versions), _ww_unseen(versions, unseen), _wr(versions), _rw(versions)]), implicit
 
 
 def _implicit(versions: Versions) -> tuple[ImplicitRw, Int64s]:
-    """The implicit edges, and the appends that nobody saw (rows)."""
+    """The implicit edges, and the rows of the appends that no read shows."""
     rows = versions.rows
     is_seen = np.zeros(len(rows.appends.op) + 1, np.bool_)
     is_seen[versions.writer] = True
     unseen = np.flatnonzero(~is_seen[:-1] & versions.is_vertex[:-1])
     unseen = unseen[ascending(versions.append_code[unseen], rows.appends.op[unseen].astype(np.int64))]
     readers = np.flatnonzero(_reads_newest(versions))
-    # Neither writers without readers nor readers without writers are needed.
+    # Only keys with both readers and writers have such edges.
     readers = readers[np.isin(versions.read_code[readers], versions.append_code[unseen])]
     readers = readers[ordered(versions.read_code[readers])[0]]
     writers = unseen[np.isin(versions.append_code[unseen], versions.read_code[readers])]
@@ -179,12 +182,12 @@ def _implicit(versions: Versions) -> tuple[ImplicitRw, Int64s]:
 
 
 def _members(code: Int64s, op: Int32s, after: Int32s) -> Members:
-    """Each member once: a transaction that does one thing to a key a thousand times would give a million pairs."""
+    """The members, each once: a transaction that repeats one thing a thousand times would give a million pairs."""
     return take(Members(code.astype(np.int32), op, after), first_of_each(code) | first_of_each(op))
 
 
 def _next_place(versions: Versions) -> Int64s:
-    """The place after a read's last element in the order."""
+    """For each read the place in the order right after its last element."""
     return np.where(versions.last_place >= 0, versions.last_place + 1, versions.order_start[versions.read_code])
 
 
@@ -230,21 +233,21 @@ def _rw(versions: Versions) -> Edges:
 def _edges(
     sources: ReadRows | AppendRows, source: Int64s, targets: ReadRows | AppendRows, target: Int64s, kind: int
 ) -> Edges:
-    """Edges between the operations of those rows, but none from one to itself."""
+    """The edges between the operations of those rows, without those from an operation to itself."""
     op, other = sources.op[source], targets.op[target]
     edges = Edges(op, other, sources.after[source], targets.after[target], np.full(len(source), kind, np.int8))
     return take(edges, op != other)
 
 
 def edge_tally(edges: Edges, implicit: ImplicitRw) -> Counter[str]:
-    """The number of edges of each kind. Of implicit ones each reader counts once, as its pairs are not stored."""
+    """The number of edges of each kind. An implicit rw counts once for each reader, as its pairs are not stored."""
     counts = {name: int(np.count_nonzero(edges.kinds == kind)) for name, kind in (("ww", WW), ("wr", WR), ("rw", RW))}
     counts["rw"] += len(implicit.readers.op)
     return Counter(counts)
 
 
 def inference(versions: Versions, duplicate: Sighting | None, anomalies: Report) -> Inference:
-    """All edges, with the anomalies found and all counts."""
+    """All edges, all anomalies, and all counts of these keys."""
     edges, implicit = dependencies(versions)
     report = union((versions.rows.report, anomalies, Report((), edge_tally(edges, implicit))))
     return Inference(edges, implicit, report, () if duplicate is None else (duplicate,))

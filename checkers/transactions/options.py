@@ -8,19 +8,22 @@ from checkers.history.names import PLAIN, Names
 from checkers.history.registers import EMPTY, ORDER, Initial, Order
 from checkers.words import models
 
-RESIDUAL_EDGES: Final = 1_000_000  # Of more only a part is brought to the driver, and the answer is unknown.
+RESIDUAL_EDGES: Final = 1_000_000  # If there are more, only a part is searched, and the answer may be unknown.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """Options of the check. `prohibited` replaces the model: only these anomalies, and what implies them, count."""
+    """Options of the check.
+
+    If `prohibited` is given, these anomalies and what implies them count, whatever the model.
+    """
 
     model: str = models.DEFAULT
     prohibited: frozenset[str] | None = None
     name: Names = PLAIN
     order: Order = ORDER  # The sources of the order of a register's versions.
     initial: Initial = EMPTY  # What registers held at first.
-    is_empty_unknown: bool = False  # Elle's convention: without any dependency there is no verdict.
+    is_empty_unknown: bool = False  # As in Elle: a history without any dependency gets no verdict.
     slice_ids: int = certificate.SLICE_IDS
     partitions: int | None = None
     residual_edges: int = RESIDUAL_EDGES

@@ -1,6 +1,6 @@
-"""The one pair of kernels between which the engines shuffle: `shares` on each chunk, `infer` on each partition of keys.
+"""The kernels before and after the shuffle by key: `shares` for each chunk, `infer` for each partition of keys.
 
-Both work on lists and on registers.
+Both handle lists and registers.
 """
 
 from collections.abc import Iterator, Sequence
@@ -22,14 +22,17 @@ from harness.core.columns import NOTHING, Bools, Int64s
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """The rows of one chunk about the keys of one partition; `registers` is None if it touches none."""
+    """The rows of one chunk about the keys of one partition. `registers` is None if no key is a register."""
 
     lists: KeyRows
     registers: RegisterRows | None
 
 
 def shares(source: Source, *, partitions: int, initial: Initial = EMPTY) -> Iterator[tuple[int, Share]]:
-    """The chunk's share of each partition. Raises HistoryError like `list_rows.rows_by_key`."""
+    """Yield the number of each partition, and the chunk's share of it.
+
+    Raises HistoryError as `list_rows.rows_by_key` does.
+    """
     transactions = initial.applied(load(source))
     lists = list_rows.rows_by_key(transactions, partitions=partitions)
     registers = register_rows.register_rows(transactions)
@@ -41,7 +44,10 @@ def shares(source: Source, *, partitions: int, initial: Initial = EMPTY) -> Iter
 
 
 def infer(parts: Sequence[Share], *, order: Order) -> Inference:
-    """The edges and anomalies that follow from all shares of one partition. A key used as both gives none."""
+    """The edges and anomalies that follow from all shares of one partition.
+
+    A key used as list and register gives none.
+    """
     registers = [part.registers for part in parts if part.registers is not None]
     if not registers:
         return list_anomalies.infer([part.lists for part in parts])
@@ -62,7 +68,7 @@ def infer(parts: Sequence[Share], *, order: Order) -> Inference:
 
 
 def _written_keys(rows: RegisterRows) -> Int64s:
-    """The keys that somebody wrote as a register, or read as one that was written."""
+    """The keys that are used as registers: a transaction wrote them so, or read a written value."""
     touches = rows.touches
     is_used: Bools = (touches.read >= 0) | (touches.write >= NOTHING)
     return np.unique(np.concatenate((touches.key[is_used], rows.passing.key, rows.odd.key[rows.odd.value >= 0])))

@@ -1,4 +1,4 @@
-"""Findings as sentences: the facts that show an engineer the contradiction in the operations themselves."""
+"""Sentences of findings: the operations and reads that show an engineer the contradiction."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
@@ -45,7 +45,7 @@ def explainer(
     order: Order,
     initial: Initial,
 ) -> "Explainer":
-    """The explainer of findings about those operations, and about those versions of registers."""
+    """An explainer for findings that mention those operations, and those versions of registers."""
     operations = chunks.map(partial(evidence, op=np.array(sorted(ops), np.int64), initial=initial)).collect()
     found = [operation for part in operations for operation in part.operations]
     keys = {mop.key for operation in found for mop in operation.mops}
@@ -61,7 +61,7 @@ def explainer(
 
 
 class Explainer:
-    """Findings from sightings and cycles, with the evidence for them."""
+    """A maker of findings, in sentences, from sightings, cycles and broken axioms."""
 
     def __init__(self, parts: Iterable[Evidence], name: Names, seen: Seen) -> None:
         self._name = name
@@ -98,7 +98,7 @@ class Explainer:
         )
 
     def broken(self, anomaly: str, evidence: Breach | Contradiction) -> Finding:
-        """The finding of a broken axiom, or of a level that no order of versions keeps."""
+        """The finding of a broken axiom, or of a model for which no order of versions exists."""
         if isinstance(evidence, Breach):
             return self._breach(anomaly, evidence)
         return self._unordered(anomaly, evidence)
@@ -119,13 +119,16 @@ class Explainer:
         )
 
     def _axiom_steps(self, step: AxiomStep) -> Iterator[Step]:
-        """A step as it is shown; what leads from the initial version goes without saying."""
+        """The steps that a finding shows for this one.
+
+        Steps from the initial version, which comes first, are left out.
+        """
         source, reader, target = f"T{step.source}", f"T{step.reader}", f"T{step.target}"
         if step.source == INITIAL:
             return
         if step.kind != AXIOM:
             reasons = self._reasons(self._operations[step.source], self._operations[step.target], step.kind)
-            # A longer reason than one key's reads is possible, where some of its versions are of nobody that committed.
+            # If no committed transaction wrote some of the key's versions, its reads alone may not give the reason.
             plain = f"{target} read what {source} wrote" if step.kind == WR else f"{target} wrote after {source} did"
             relation, why = next(reasons, (_RELATIONS[step.kind], Reason(plain)))
             yield Step(source=source, target=target, relation=relation, sentence=why.sentence)
@@ -141,7 +144,7 @@ class Explainer:
             yield Step(source=source, target=target, relation="ww", sentence=missed)
 
     def _seeing(self, step: AxiomStep) -> tuple[Relation, str]:
-        """The reason why the reader sees the source of the step."""
+        """The relation by which the reader sees the step's source, and a sentence about it."""
         source, reader = self._operations[step.source], self._operations[step.reader]
         through = ", ".join(f"T{op}" for op in step.path[1:-1])
         if through or source.after > reader.index or next(self._reasons(source, reader, WR), None):
@@ -149,7 +152,7 @@ class Explainer:
         return "realtime", f"T{step.source} had ended before T{step.reader} began"
 
     def _unordered(self, anomaly: str, found: Contradiction) -> Finding:
-        """The finding of cycles of which every order of versions has one."""
+        """The finding of a contradiction: whatever the order of versions, one of its cycles exists."""
         keys = sorted({step.key for cycle in found.cycles for step in cycle} - {-1})
         around = [
             " before ".join([*(f"T{step.source}" for step in cycle), f"T{cycle[0].source}"]) for cycle in found.cycles
@@ -171,7 +174,7 @@ class Explainer:
         )
 
     def _chosen_step(self, step: ChosenStep) -> Step:
-        """A step of a cycle under one order of versions."""
+        """The step of a cycle that assumes an order of versions, as a finding shows it."""
         before, after = self._operations[step.source], self._operations[step.target]
         relation, why = next(self._reasons(before, after, step.kind), (_RELATIONS[step.kind], None))
         what = "wrote" if step.kind == WW else "read"
@@ -242,7 +245,7 @@ class Explainer:
                     )
 
     def _ordered(self, sentence: str, append: Append) -> Reason:
-        """The sentence, with the reader that saw the append's place in the order of its key."""
+        """The sentence, with the reader whose read gives the append's place in the order of its key."""
         reader = self._reader.get(append.key)
         if self._is_placed(append):
             return Reason(f"{sentence} (as T{reader} saw)", (self._reader[append.key],))
@@ -250,7 +253,7 @@ class Explainer:
         return Reason(unseen, () if reader is None else (reader,))
 
     def _previous(self, append: Append) -> int | None:
-        """The element before an append in the order of its key; None for the first."""
+        """The element right before that of the append in the order of its key; None if it is the first."""
         order = self._order.get(append.key, [])
         place = order.index(append.element) if append.element in order else len(order)
         return order[place - 1] if place else None
@@ -259,7 +262,7 @@ class Explainer:
         return append.element in self._order.get(append.key, [])
 
     def _what_happened(self, anomaly: str, example: Example) -> Reason:
-        """One sentence about what happened."""
+        """The sentence about an anomaly without a cycle, with further operations that it mentions."""
         operation = self._operations[example.op]
         if any(isinstance(mop, Load | Store) and mop.key == example.key for mop in operation.mops):
             return self._registers.sighting(anomaly, example, operation)
@@ -267,7 +270,10 @@ class Explainer:
         return Reason(sentence, (self._reader[example.key],) if anomaly == "dirty-update" else ())
 
     def _sentence(self, anomaly: str, example: Example, operation: Operation) -> str:
-        """The sentence about a list. Each takes what its example holds (checkers/transactions/list_anomalies.py)."""
+        """The sentence about an anomaly of a list.
+
+        See checkers/transactions/list_anomalies.py for what each example holds.
+        """
         op, other = f"T{example.op}", f"T{example.other}"
         key = self._name.key(example.key)
         element = self._name(example.element) if example.element != NONE else "nothing"
@@ -326,7 +332,7 @@ class Explainer:
         )
 
     def _contradiction(self, operation: Operation, key: int) -> str:
-        """The read that contradicts what the transaction knew, and what it knew."""
+        """The sentence about a read that contradicts what its transaction had read and appended before."""
         known: tuple[int, ...] | None = None  # Its last read, and
         appended: tuple[int, ...] = ()  # its appends since.
         for mop in operation.mops:
@@ -360,7 +366,7 @@ def _reads(operation: Operation) -> Iterator[Read]:
 
 
 def _with(ops: tuple[int, ...], others: Iterable[int]) -> tuple[int, ...]:
-    """The operations that a finding is about, and those that it rests on."""
+    """The operations of a finding: those that it is about, then the others that its reasons mention, ascending."""
     return (*ops, *sorted(set(others) - set(ops)))
 
 

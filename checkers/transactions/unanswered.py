@@ -1,4 +1,4 @@
-"""Reasons why there is no answer about an anomaly: a search or a solver that ended early, unclear keys, garbage."""
+"""Reasons why an anomaly is unknown: a search or solver that ended early, keys that were left out, reads of garbage."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ COVERS: Final = {
     "G-update": "G2-item",
 }
 _NOT_SOUGHT: Final = "not-sought: it is a case of {}, which occurs, and no check tells these cases apart"
-_ANYWAY: Final = frozenset({"internal"})  # Found within one transaction, whatever its keys are.
+_ANYWAY: Final = frozenset({"internal"})  # Found within one transaction, even if its keys are left out.
 _LEFT_OUT: Final = {
     "duplicate-appends": "{element} was appended to {key} more than once (T{op})",
     "duplicate-writes": "{element} was written to {key} more than once (T{op})",
@@ -32,7 +32,7 @@ _LEFT_OUT: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Cycles:
-    """The outcome of the search: `truncated` is the number of residual edges, if they were too many."""
+    """The outcome of the search for cycles. `truncated` is the number of residual edges if only a part was searched."""
 
     search: Search
     window_count: int
@@ -43,7 +43,7 @@ class Cycles:
 def unknown(
     report: Report, left_out: Sequence[Sighting], cycles: Cycles, answers: Answers, options: Options
 ) -> dict[str, str]:
-    """The reason why there is no answer, for every anomaly that counts and was not found."""
+    """For each anomaly that counts and is neither found nor excluded, the reason why it is unknown."""
     tally, forbidden = report.tally, options.forbidden()
     by_cycle = {base + order for base in CYCLES for order in ORDERS}
     reasons: dict[str, str] = {}
@@ -71,12 +71,12 @@ def unknown(
 
 
 def _has_order(report: Report, forbidden: frozenset[str]) -> bool:
-    """True if two operations are ordered by time alone, and some anomaly with such an order counts."""
+    """True if some operations are ordered by time alone, and an anomaly with an order of time counts."""
     return report.tally["ok"] > 1 and any(name.endswith(("-process", "-realtime")) for name in forbidden)
 
 
 def _reason(left_out: Sighting, name: Names) -> str:
-    """The reason why some keys have no edges."""
+    """The reason why keys were left out, with one such key."""
     example = left_out.example
     element = "nothing" if example.element < 0 else name(example.element)
     reported = _LEFT_OUT[left_out.anomaly].format(element=element, key=name.key(example.key), op=example.op)
@@ -85,7 +85,7 @@ def _reason(left_out: Sighting, name: Names) -> str:
 
 
 def unwritten(report: Report, options: Options) -> list[str]:
-    """A sentence about the reads of what nobody wrote; none if there are none."""
+    """A list with one sentence about reads of values that no transaction wrote; empty if there are none."""
     sighting = next((one for one in report.sightings if one.anomaly == "garbage-read"), None)
     if sighting is None:
         return []

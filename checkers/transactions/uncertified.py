@@ -1,4 +1,4 @@
-"""The part of a graph that no certificate covers (checkers/graph/certificate.py), brought together from all tasks."""
+"""The part of the graph that no certificate covers (checkers/graph/certificate.py), gathered from all tasks."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -16,7 +16,7 @@ from harness.core.columns import OK, Int64s
 
 
 def windows_of(inferred: Dataset[Inference], known: Ends, *, slice_ids: int) -> Windows:
-    """The windows of all slices: none if there is no cycle."""
+    """The windows of all slices that may hold a cycle; none if the certificate proves that there is no cycle."""
     route = partial(certificate.route, known=known, slice_ids=slice_ids)
     slice_count = known.last // slice_ids + 1
     return certificate.union(inferred.shuffle(route, certificate.certify, partitions=slice_count).collect())
@@ -33,9 +33,9 @@ def edges_inside(inferred: Dataset[Inference], windows: Windows, known: Ends) ->
 
 
 def possible(graph: Residual, forbidden: frozenset[str], covers: Mapping[str, str]) -> Search:
-    """No class as found; all forbidden ones as undecided, if the graph has a cycle that may be one of them.
+    """A search result that finds nothing: the forbidden classes are undecided if the graph may have one, else absent.
 
-    `covers` names for some anomalies that no check looks for a class that they are cases of.
+    `covers` maps some anomalies that no check looks for to a class of cycles that includes them.
     """
     kinds, is_timed = kinds_of(forbidden | {cover for name, cover in covers.items() if name in forbidden})
     is_possible = has_cycle(graph, kinds=kinds, is_timed=is_timed)
@@ -43,7 +43,7 @@ def possible(graph: Residual, forbidden: frozenset[str], covers: Mapping[str, st
 
 
 def processes_of(chunks: Dataset[Source], op: Int64s) -> tuple[Int64s, Int64s]:
-    """Those of the operations that are ok, ascending, and their processes."""
+    """Those of the operations that are ok, ascending, and the process of each."""
     none = np.empty(0, np.int64)
     parts = [(none, none), *chunks.map(partial(_processes, op=op)).collect()]
     ops, processes = (np.concatenate(columns) for columns in zip(*parts, strict=True))

@@ -1,4 +1,4 @@
-"""Anomalies of registers that need no cycle of transactions: forbidden reads, and versions without an order."""
+"""Anomalies of registers that need no cycle of transactions: forbidden reads, and cycles of versions."""
 
 from collections import Counter
 
@@ -16,7 +16,7 @@ _SHOWN = 8  # The number of versions of a cycle that are shown.
 
 
 def anomalies(registers: Registers, known: Orders) -> Report:
-    """Every anomaly of single registers, and the number of chances to see it."""
+    """All anomalies of single registers, and for each the number of witnesses."""
     reads = _Reads(registers)
     sightings = (
         *reads.seen("future-read", reads.is_external & (reads.writer_op == reads.op)),
@@ -30,7 +30,7 @@ def anomalies(registers: Registers, known: Orders) -> Report:
 
 
 class _Reads:
-    """The values that ok transactions read from others, each with its writer: columns of one length."""
+    """The values that ok transactions read, except from themselves, with their writers: columns of one length."""
 
     def __init__(self, registers: Registers) -> None:
         touches, passing, odd = registers.rows.touches, registers.rows.passing, registers.rows.odd
@@ -50,7 +50,10 @@ class _Reads:
         self.outcome = np.where(self.is_passing, passing_outcomes[passer], outcomes[final])
 
     def seen(self, anomaly: str, is_hit: Bools) -> tuple[Sighting, ...]:
-        """A sighting of the reads that are hits."""
+        """The sighting of that anomaly: the reads for which `is_hit` is True, with an example.
+
+        None if there are none.
+        """
         rows = np.flatnonzero(is_hit)
         return seen(
             anomaly,
@@ -66,7 +69,7 @@ def _tally(registers: Registers, reads: _Reads, known: Orders) -> Counter[str]:
     touches, passing = registers.rows.touches, registers.rows.passing
     failed = np.concatenate((touches.key[touches.outcome == FAIL], passing.key[passing.outcome == FAIL]))
     versions = np.unique(reads.version[reads.is_value & (reads.writer_op == NOBODY)])
-    unwritten = np.bincount(registers.code[versions]) > 1  # Only one can have been there at first.
+    unwritten = np.bincount(registers.code[versions]) > 1  # Only one of them can be the initial value.
     is_ok = (touches.outcome == OK) & (registers.write_version >= 0)
     return Counter(
         {
@@ -88,9 +91,10 @@ def _tally(registers: Registers, reads: _Reads, known: Orders) -> Counter[str]:
 
 
 def _placed(registers: Registers, known: Orders, versions: Int64s) -> int:
-    """The number of those versions that come right after another one of them, or first, for sure.
+    """The number of versions whose predecessor among these versions is known, or that are known to be the first.
 
-    Sorted as real time allows (see `axioms.levels.guesses`), neighbours count if a source gives their order.
+    They are sorted by a guess from real time (see `axioms.levels.guesses`). A neighbour in that order counts as known
+    if some source gives the order of the two.
     """
     left, met = (column.astype(np.int64) for column in spans_of(registers))
     order = versions[np.lexsort((left[versions] + met[versions], registers.code[versions]))]
@@ -116,7 +120,10 @@ def _lost_updates(registers: Registers) -> tuple[Sighting, ...]:
 
 
 def _cyclic_versions(registers: Registers, cycles: tuple[VersionCycle, ...]) -> tuple[Sighting, ...]:
-    """Cycles of versions, each shown by those met last: with real time two of these always precede each other."""
+    """The cycles of versions.
+
+    Each example has the versions that were met last: by real time two always precede each other.
+    """
     if not cycles:
         return ()
     touches = registers.rows.touches

@@ -4,10 +4,10 @@ Theory of operation. Versions and their order: `versions`, `order`.
 1. wr: from the writer of a version to those whose external read shows it.
 2. ww: from the writer of a version to that of a later one. rw: from its readers to the writer of a later one.
 3. A reader of a register's initial state precedes every writer of it. These rw stay implicit, and so do
-   those of any version with many readers and many later versions: stored they would be readers times writers.
+   those of any version with many readers and many later versions: their number is readers times writers.
 4. Edges that follow only from a timed order have kinds of their own, which count in models with that order.
-5. Failed operations are no nodes. An unclear operation is one: if it did not happen, nobody saw anything of it, no edge
-   leads away from it, and so it is in no cycle. If somebody saw it, it happened, with all its writes.
+5. Failed operations are no nodes. An unclear operation is one: if it did not take effect, no read shows its writes, no
+   edge leads away from it, and so it is in no cycle. If a read shows one of its writes, all have taken effect.
 """
 
 from collections import Counter
@@ -39,7 +39,7 @@ from checkers.transactions.registers.rows import RegisterRows
 from checkers.transactions.registers.versions import Registers, resolved
 from harness.core.columns import OK, Bools, Int64s
 
-# A version with r readers and w later writers has r times w edges; they are stored up to this many times r + w.
+# A version with r readers and w later writers has r * w edges: stored if they are at most this many times r + w.
 _SPARSE: Final = 4
 _TIMED: Final = ("timed-process", "timed-realtime")
 
@@ -69,7 +69,10 @@ def infer_registers(rows: RegisterRows, order: Order) -> Inference:
 
 
 class _Readers:
-    """The ok transactions (rows of touches) whose external read shows a version: those of v are a run of `row`."""
+    """For each version its readers: the ok transactions (rows of touches) whose external read shows it.
+
+    Those of one version are next to each other in `row`.
+    """
 
     def __init__(self, registers: Registers) -> None:
         rows = np.flatnonzero((registers.rows.touches.outcome == OK) & (registers.read_version >= 0))
@@ -93,7 +96,7 @@ def _wr(registers: Registers) -> Edges:
 
 
 def _writer_read(registers: Registers) -> Int64s:
-    """For each touch the row of the writer of what it read."""
+    """For each touch the row of the touch that wrote what it read."""
     return registers.writer[registers.read_version]
 
 
@@ -115,7 +118,7 @@ def _timed(registers: Registers, readers: _Readers, pairs: Before, ww: int, rw: 
 
 
 def _without_implied(edges: Edges) -> Edges:
-    """The edges that real time does not imply by itself."""
+    """The edges, without those that real time implies anyway."""
     return take(edges, edges.source_after > edges.target)
 
 
@@ -127,7 +130,7 @@ def _edges(registers: Registers, source: Int64s, target: Int64s, kind: int) -> E
 
 
 def _implicit(registers: Registers, readers: _Readers, given: Before, is_wide: Bools) -> ImplicitRw:
-    """The rw of versions with many pairs, and of initial states."""
+    """The implicit rw: those of wide versions, and those of initial states."""
     wide = take(given, is_wide[given.earlier] & (given.earlier < registers.count))
     writes = np.flatnonzero(registers.write_version >= 0)
     group = np.concatenate((wide.earlier, registers.count + registers.touch_code[writes]))

@@ -4,16 +4,17 @@ Theory of operation.
 1. The *initial state* comes before every version; that needs no edge here.
 2. *Writes follow reads*: what a transaction wrote comes after what it read.
 3. *Commits*: final writes in the order that the system itself reports.
-4. *Process* and *real time*: where a transaction that left version v ended before another began that met version w,
+4. *Process* and *real time*: if a transaction that left version v ended before another began that met version w,
    v comes before w. For real time all pairs count: v before w iff the least end of those that left v is at most the
-   greatest index of those that met w. The edges kept reach whatever all pairs reach: from v, in the order of ends, to
-   the next version u whose last meeting is not before v's end, and to all that were met before u's end.
+   greatest index of those that met w. Not all pairs are kept, but paths over those that are kept reach the same
+   versions: from v, in the order of ends, to the next version u that was last met after v's end, and to all versions
+   that were met before u's end.
 5. A source that is *given* orders versions for every model. If it closes a cycle of versions, that is an anomaly, and
    the source is not used for that register. Source: jepsen.rw-register.
 6. An order that is only *timed* holds for models with process order or real time. Were v not before w, dependencies
    would lead from the second transaction to the first: together with the order of time a cycle with one rw. So a cycle
    with such an edge proves no more than if the edge were an rw followed by the order of time. A value without a known
-   writer has no place in a timed order: the history is incomplete there.
+   writer has no place in a timed order, as the history lacks its write.
 """
 
 from collections.abc import Iterator
@@ -31,12 +32,12 @@ from checkers.transactions.registers.rows import ABSENT
 from checkers.transactions.registers.versions import Registers
 from harness.core.columns import NEVER, OK, Bools, Int64s
 
-_HIGH: Final = 32  # A register in the high half and an index in the low one make one ascending column.
+_HIGH: Final = 32  # The register is in the high bits and an index in the low ones, so one column sorts by both.
 
 
 @dataclass(frozen=True, slots=True)
 class Before:
-    """Version `earlier[i]` comes before version `later[i]`. Columns of shape (n,), no pair twice."""
+    """Pairs of versions: `earlier[i]` comes before `later[i]`. Columns of shape (n,), no pair twice."""
 
     earlier: Int64s
     later: Int64s
@@ -44,7 +45,7 @@ class Before:
 
 @dataclass(frozen=True, slots=True)
 class VersionCycle:
-    """Versions of one register that precede each other in a cycle, and the source that closed it."""
+    """Versions of one register in a cycle, each before the next, and the source of order that closed it."""
 
     versions: Int64s
     source: str
@@ -52,7 +53,7 @@ class VersionCycle:
 
 @dataclass(frozen=True, slots=True)
 class Orders:
-    """The known order: for every model, and for those with process order, or with real time."""
+    """The known pairs for every model, those by process order, those by real time; and the cycles of versions."""
 
     given: Before
     process: Before
@@ -91,12 +92,12 @@ def _given(registers: Registers, order: Order) -> Iterator[tuple[str, Before]]:
 def _has_writer(registers: Registers) -> Bools:
     """True for the versions whose writer is known and may have happened."""
     result: Bools = registers.is_vertex[registers.writer[:-1]]
-    result[registers.count :] = False  # The initial state comes first, whatever time says.
+    result[registers.count :] = False  # The initial state comes first, whenever it was read.
     return result
 
 
 def by_commits(registers: Registers) -> Before:
-    """From each final write to the next in the order of commits; equal positions have no order."""
+    """The pairs of each final write and the next in the order of commits. Equal positions have no order."""
     touches = registers.rows.touches
     rows = np.flatnonzero((registers.write_version >= 0) & (touches.commit != NEVER) & registers.is_vertex[:-1])
     rows = rows[np.lexsort((touches.commit[rows], registers.touch_code[rows]))]
@@ -106,27 +107,30 @@ def by_commits(registers: Registers) -> Before:
 
 
 def by_reads(registers: Registers) -> Before:
-    """From what a transaction read to what it wrote."""
+    """The pairs of what a transaction read and what it wrote."""
     touches = registers.rows.touches
     rows = np.flatnonzero((touches.outcome == OK) & (touches.read != ABSENT) & (touches.write != ABSENT))
     return _pairs(registers, registers.read_version[rows], registers.write_version[rows])
 
 
 def by_process(registers: Registers, is_included: Bools) -> Before:
-    """From the version that a process left in a register to the one that it met there the next time."""
+    """The pairs of the version that a process left in a register, and the one that it met there the next time."""
     touches = registers.rows.touches
     rows = np.flatnonzero((touches.outcome == OK) & is_included[registers.last] & is_included[registers.first])
     _, process = codes(touches.process[rows])
     pair = process * max(1, len(registers.keys)) + registers.touch_code[rows]
     order, pair = ordered(pair)
     rows = rows[order]
-    # A process does one thing after the other; two operations that a history shows as concurrent have no order.
+    # A process runs one operation at a time. If a history shows two as concurrent, they have no order.
     is_next = (pair[1:] == pair[:-1]) & (touches.after[rows[:-1]] <= touches.op[rows[1:]])
     return _pairs(registers, registers.last[rows[:-1][is_next]], registers.first[rows[1:][is_next]])
 
 
 def by_real_time(registers: Registers, is_included: Bools) -> Before:
-    """Theory of operation 4, real time: the edges kept. O(n log n), plus n times the operations in flight at a time."""
+    """The pairs by real time that are kept (theory of operation 4).
+
+    O(n log n), plus n times the operations in flight at a time.
+    """
     left, met = spans_of(registers)
     source = np.flatnonzero((left != OPEN_END) & is_included)
     base = registers.code << _HIGH
@@ -134,21 +138,21 @@ def by_real_time(registers: Registers, is_included: Bools) -> Before:
     target = np.flatnonzero((met >= 0) & is_included)
     order, heights = ordered(base[target] + met[target])
     target = target[order]
-    # No dependency leads on from a version without a writer, so no other version is reached through it.
+    # No dependency leads away from a version without a writer, so paths do not go over it.
     stations = np.where(_has_writer(registers), met, -1)
     following = _next(registers.code[source], left[source], stations[source])
     stop = np.where(following >= 0, left[source[following]], OPEN_END)
     first = np.searchsorted(heights, base[source] + left[source])
     last = np.maximum(first, np.searchsorted(heights, base[source] + stop))
     near = Before(np.repeat(source, last - first), target[expand(first, last - first)])
-    # The near ones include the next version already, unless it was met again after its own end.
+    # `near` has the pair with the next version, unless that was met again after its own end.
     apart = np.flatnonzero((following >= 0) & (met[source[following]] >= stop))
     pairs = concat([near, Before(source[apart], source[following[apart]])])
     return take(pairs, pairs.earlier != pairs.later)
 
 
 def spans_of(registers: Registers) -> tuple[Int32s, Int32s]:
-    """The least end of those that left each version (or OPEN_END), and the last index of those that met it (or -1)."""
+    """For each version when it was first left and last met: the least end (or OPEN_END), the greatest index (or -1)."""
     touches = registers.rows.touches
     left = np.full(registers.size, OPEN_END, np.int32)
     ok = np.flatnonzero(touches.outcome == OK)
@@ -160,7 +164,7 @@ def spans_of(registers: Registers) -> tuple[Int32s, Int32s]:
 
 
 def _next(code: Int64s, left: Int32s, met: Int32s) -> Int64s:
-    """For each version the place of the next of its register that was met not before its end; -1 if there is none.
+    """For each version the place of the next one of its register that was last met at or after this one's end; or -1.
 
     Versions are sorted by code, then by end.
     """
@@ -179,13 +183,13 @@ def _next(code: Int64s, left: Int32s, met: Int32s) -> Int64s:
 
 
 def _pairs(registers: Registers, earlier: Int64s, later: Int64s) -> Before:
-    """Each pair of two versions once."""
+    """Those pairs of versions, each once, without pairs of a version with itself."""
     pair = distinct((earlier * registers.size + later)[earlier != later])
     return Before(pair // max(1, registers.size), pair % max(1, registers.size))
 
 
 def union(one: Before, other: Before) -> Before:
-    """All pairs of both, once, ascending."""
+    """The pairs of both, each once, ascending."""
     if not len(one.earlier) or not len(other.earlier):
         return other if not len(one.earlier) else one
     return ordered_by(distinct_by(concat([one, other])), "earlier", "later")
@@ -194,7 +198,7 @@ def union(one: Before, other: Before) -> Before:
 def _without_cycles(
     registers: Registers, known: Before, more: Before, source: str
 ) -> tuple[Before, list[VersionCycle]]:
-    """The pairs of a source in registers where they close no cycle, and the cycles of the other registers."""
+    """The pairs of a source for registers where it closes no cycle, and the cycles of the other registers."""
     first = np.arange(registers.count)
     both = union(known, more)
     earlier = np.concatenate((both.earlier, registers.count + registers.code[: registers.count]))

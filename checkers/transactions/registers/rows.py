@@ -1,11 +1,11 @@
 """The first half of the check of registers: the rows of one chunk of transactions, by register.
 
 Theory of operation.
-1. A transaction touches a register. What it saw of others is its *external read*, the read before which it did nothing
-   to that register; what others can see of it is its *final write*. One row holds both: a `Touch`.
-2. Writes before the final one must be seen by nobody else: they travel as `Passed`, to find those who saw them.
+1. A `Touch` is one row for a transaction and a register. It holds the *external read*, the read before which the
+   transaction did nothing to that register; and the *final write*, which others may see.
+2. Writes before the final one must not be seen by others: they are sent as `Passed`, to find reads that show them.
 3. A later read must show what the transaction itself read or wrote last. One that does not contradicts its transaction,
-   and travels as a `Passed` read, as somebody may have written what it shows.
+   and is sent as a `Passed` read, as another transaction may have written what it shows.
 4. Reads count only in ok transactions, as for lists. A failed transaction is kept for its writes.
 
 Arrays in, arrays out; no loop over transactions.
@@ -47,7 +47,7 @@ class Touches:
 
 @dataclass(frozen=True, slots=True)
 class Passed:
-    """Writes that are not final; or reads that are not external and show something new."""
+    """Writes that are not final; or reads that are not external, and do not show what the transaction itself left."""
 
     key: Int64s
     op: Int32s
@@ -57,7 +57,7 @@ class Passed:
 
 @dataclass(frozen=True, slots=True)
 class RegisterRows:
-    """The rows of one chunk about some registers."""
+    """The rows of one chunk about some registers: touches, writes passed over, contradicting reads, and the report."""
 
     touches: Touches
     passing: Passed
@@ -66,7 +66,7 @@ class RegisterRows:
 
 
 def without(rows: RegisterRows, keys: Int64s) -> RegisterRows:
-    """The rows that are not about these registers."""
+    """The rows about all other registers."""
     if not len(keys):
         return rows
     touches, passing, odd = (~np.isin(each.key, keys) for each in (rows.touches, rows.passing, rows.odd))
@@ -84,7 +84,7 @@ def concatenated(parts: Sequence[RegisterRows]) -> RegisterRows:
 
 
 def register_rows(transactions: Transactions) -> RegisterRows:
-    """The rows of the chunk about registers. Writing NOTHING resets a register to its initial state."""
+    """The rows of the chunk about registers. To write NOTHING resets a register to its initial state."""
     owner = np.repeat(np.arange(len(transactions.index)), np.diff(transactions.mop_start))
     is_read = (transactions.f == READ) & ~transactions.is_known & (transactions.value >= NOTHING)
     is_read &= transactions.outcome[owner] == OK
@@ -93,7 +93,7 @@ def register_rows(transactions: Transactions) -> RegisterRows:
 
 
 class _Grouped:
-    """The micro-operations on registers, grouped by transaction and register, in their order."""
+    """The micro-operations on registers, grouped by transaction and register; in a group they stay in their order."""
 
     def __init__(self, transactions: Transactions, owner: Int64s, key: Int64s, value: Int64s, is_read: Bools) -> None:
         keys, code = codes(key)
@@ -110,7 +110,7 @@ class _Grouped:
         self.last_write = np.where(last_write >= self.start, last_write, -1)  # For each group.
 
     def rows(self) -> RegisterRows:
-        """The rows, with the contradictions inside transactions."""
+        """The rows of all groups, and the report with the transactions that contradict themselves."""
         value_before = np.concatenate(([ABSENT], self.value))[:-1]
         is_later = self.is_read & ~self.is_first
         odd = np.flatnonzero(is_later & (self.value != value_before))
@@ -141,7 +141,7 @@ class _Grouped:
         return Passed(self.key[rows], index.astype(np.int32), outcome, self.value[rows])
 
     def _internal(self, odd: Int64s) -> tuple[Sighting, ...]:
-        """Transactions that contradict themselves, each once, with the first read that does."""
+        """A sighting of the transactions that contradict themselves; the example is the first read that does."""
         first = np.sort(odd)
         first = first[first_of_each(self.owner[first])]
         return seen("internal", len(first), op=self.transactions.index[self.owner[first]], key=self.key[first])

@@ -1,4 +1,4 @@
-"""Sentences of findings about registers: who saw which version, and why one version precedes another."""
+"""Sentences of findings about registers: which operation saw which version, and why one version precedes another."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
@@ -20,7 +20,7 @@ Version = tuple[int, int]  # A key and a value of it.
 
 
 class Meeting(NamedTuple):
-    """A transaction on a register, as in `rows.Touches`."""
+    """One transaction's external read and final write of a register, as in `rows.Touches`."""
 
     key: int
     op: int
@@ -50,11 +50,11 @@ def versions_of(operation: Operation) -> Iterator[Version]:
 def seen_versions(source: Source, *, key: Int64s, value: Int64s, initial: Initial) -> list[Meeting]:
     """The transactions of this chunk that met or left those versions.
 
-    Included are all writers, and each process's first and last reader.
+    That is all writers, and each process's first and last reader.
     """
     touches = register_rows(initial.applied(load(source))).touches
-    is_spoken = np.isin(touches.read, value) | np.isin(touches.write, value)
-    touches = take(touches, np.flatnonzero(np.isin(touches.key, key) & is_spoken & (touches.outcome != FAIL)))
+    is_mentioned = np.isin(touches.read, value) | np.isin(touches.write, value)
+    touches = take(touches, np.flatnonzero(np.isin(touches.key, key) & is_mentioned & (touches.outcome != FAIL)))
     touches = take(touches, _needed(touches))
     rows = zip(*(getattr(touches, name).tolist() for name in Meeting._fields), strict=True)
     wanted = set(zip(key.tolist(), value.tolist(), strict=True))
@@ -75,14 +75,14 @@ def _needed(touches: Touches) -> Int64s:
 
 
 class Reason(NamedTuple):
-    """A sentence, and the operations that it rests on besides those that it is about."""
+    """A sentence that gives a reason, and further operations that it mentions."""
 
     sentence: str
     ops: tuple[int, ...] = ()
 
 
 class Seen:
-    """The transactions that met and left each version, and the order that follows."""
+    """The transactions that met and those that left each version, and the reasons for an order that they give."""
 
     def __init__(self, meetings: Iterable[Meeting], order: Order) -> None:
         self._order = order
@@ -92,12 +92,12 @@ class Seen:
         for meeting in sorted(meetings):
             self._commit[meeting.key, meeting.write] = meeting.commit
             self._met.setdefault((meeting.key, meeting.met), []).append(meeting)
-            # It also left what it read: its write is not known to the check if two transactions wrote that value.
+            # It also left what it read: if two transactions wrote its value, the check leaves out its write.
             for version in {meeting.left, meeting.read} - {ABSENT}:
                 self._left.setdefault((meeting.key, version), []).append(meeting)
 
     def reason(self, key: int, earlier: int, later: int, name: Names) -> Reason | None:
-        """The reason why one version precedes the other; None if there is none."""
+        """A reason why version `earlier` precedes `later`; None if there is none."""
         return next(self._reasons(key, earlier, later, name), None)
 
     def _reasons(self, key: int, earlier: int, later: int, name: Names) -> Iterator[Reason]:
@@ -124,7 +124,7 @@ class Seen:
 def _apart(
     left: Sequence[Meeting], met: Sequence[Meeting], process: int | None = None
 ) -> Iterator[tuple[Meeting, Meeting]]:
-    """The first of `left` to end and the last of `met` to begin, if they do not overlap."""
+    """The first of `left` to end and the last of `met` to begin, if the one ended before the other began."""
     left = [each for each in left if each.outcome == OK and process in {None, each.process}]
     met = [each for each in met if process in {None, each.process}]
     if left and met:
@@ -146,13 +146,13 @@ def _shown(version: int, name: Names) -> str:
 
 
 class RegisterSentences:
-    """Sentences about registers: steps of cycles, and anomalies without one."""
+    """The sentences about registers: for the steps of cycles, and for anomalies without a cycle."""
 
     def __init__(self, seen: Seen, name: Names) -> None:
         self._seen, self._name = seen, name
 
     def ww(self, before: Operation, after: Operation) -> Iterator[Reason]:
-        """Reasons why the write of one precedes the write of the other."""
+        """Reasons why a write of `before` precedes a write of `after`."""
         for store in _final(after):
             for earlier in _final(before):
                 why = self._why(store, earlier)
@@ -164,7 +164,7 @@ class RegisterSentences:
                     )
 
     def wr(self, before: Operation, after: Operation) -> Iterator[Reason]:
-        """Reads by one of what the other wrote."""
+        """Reads by `after` of what `before` wrote."""
         for load_ in _external(after):
             if Store(load_.key, load_.value) in list(_final(before)):
                 yield Reason(
@@ -173,7 +173,7 @@ class RegisterSentences:
                 )
 
     def rw(self, before: Operation, after: Operation) -> Iterator[Reason]:
-        """Reads by one that miss a write of the other."""
+        """Reads by `before` that miss a write of `after`."""
         for store in _final(after):
             for load_ in _external(before):
                 why = self._why(store, load_)
@@ -190,7 +190,7 @@ class RegisterSentences:
         return self._seen.reason(store.key, earlier.value, store.value, self._name)
 
     def sighting(self, anomaly: str, example: Example, operation: Operation) -> Reason:
-        """One sentence about what happened."""
+        """The sentence about an anomaly without a cycle of transactions."""
         return (
             self._cyclic(example) if anomaly == "cyclic-versions" else Reason(self._plain(anomaly, example, operation))
         )
@@ -273,13 +273,13 @@ def _shortest_cycle(versions: Sequence[int], steps: Iterable[tuple[int, int]]) -
 
 
 def _final(operation: Operation) -> Iterator[Store]:
-    """The last write of each register."""
+    """The last write of the operation to each register."""
     last = {mop.key: mop for mop in operation.mops if isinstance(mop, Store)}
     yield from sorted(last.values())
 
 
 def _external(operation: Operation) -> Iterator[Load]:
-    """The reads of registers to which the operation had done nothing before."""
+    """The operation's external reads: it had done nothing to those registers before."""
     first: dict[int, Load | Store] = {}
     for mop in operation.mops:
         if isinstance(mop, Load | Store):

@@ -2,8 +2,8 @@
 
 A *version* is a value of a register. Versions have numbers: 0 .. count - 1 in no particular order, followed by one for
 each register's initial state. A register is left out, and reported, if a value that was read has two writers, or if the
-same key is used as a list: then the meaning of its reads is unknown. If a value with two writers was never read, only
-the writes of that value are left out.
+same key is used as a list: then its reads have no clear meaning. If a value with two writers was never read, only the
+writes of that value are left out.
 """
 
 from dataclasses import replace
@@ -23,9 +23,10 @@ NOBODY = -1
 class Registers:
     """The versions of the registers in these rows. `rows` must hold no register that is left out.
 
-    Rows of touches: `read_version` and `write_version` (NOBODY for none), `first` and `last` (the version that the
-    transaction met, and the one that it left). By version: `code` of its register, `writer` (a row of touches) and
-    `passer` (a row of passing writes), NOBODY if there is none; these two have a last entry for NOBODY.
+    Columns by row of touches: `read_version` and `write_version` (NOBODY for none), `first` and `last` (the version
+    that the transaction met, and the one that it left). Columns by version: `code` of its register, `writer` (a row of
+    touches) and `passer` (a row of passing writes), NOBODY if there is none. The last two have one more entry, for
+    NOBODY.
     """
 
     def __init__(self, rows: RegisterRows) -> None:
@@ -50,7 +51,7 @@ class Registers:
         self.read_version, self.write_version, self.passing_version, self.odd_version = numbers
         self.first = np.where(self.read_version >= 0, self.read_version, self.write_version)
         self.last = np.where(self.write_version >= 0, self.write_version, self.read_version)
-        self.is_vertex = np.append(touches.outcome != FAIL, False)  # The last entry is found at NOBODY.
+        self.is_vertex = np.append(touches.outcome != FAIL, False)  # NOBODY is the last entry.
         self.writer, self.passer = self._rows_of(self.write_version), self._rows_of(self.passing_version)
         self.code = np.zeros(self.size, np.int64)
         self.value = np.full(self.size, NOTHING)
@@ -76,7 +77,7 @@ class Registers:
 
 
 def resolved(rows: RegisterRows) -> tuple[Registers, Sighting | None]:
-    """The registers in those rows, without those left out; these are counted, with an example."""
+    """The registers in those rows, and a sighting of those that are left out; None if there are none."""
     registers = Registers(rows)
     ambiguous = _written_twice(registers)
     if not ambiguous.any():
@@ -92,7 +93,7 @@ def resolved(rows: RegisterRows) -> tuple[Registers, Sighting | None]:
 
 
 def _written_twice(registers: Registers) -> Bools:
-    """True for versions with two writers. The initial state counts as written once already."""
+    """For each version True if it has two writers. The initial state counts as one writer."""
     versions = np.concatenate((registers.write_version, registers.passing_version))
     counts = np.bincount(versions[versions >= 0], minlength=registers.size)
     counts[registers.count :] += 1
