@@ -17,6 +17,7 @@ import msgspec
 from checkers.engine.datasets import Engine, LocalEngine
 from harness.core.errors import ScenarioError
 from harness.core.verdict import Verdict, worst
+from harness.core.wording import counted
 from harness.judging.engines import EngineFailed
 from harness.record.store import create_run, write_atomically
 from harness.report.batch_page import Summary, batch_page
@@ -206,8 +207,8 @@ def _composed(orders: Orders, reports: list[Report], stopped: str | None, took_s
     verdict = worst([Verdict(report.verdict) for report in reports])
     counts = {each.value: sum(report.verdict == each.value for report in reports) for each in Verdict}
     shown = ", ".join(f"{counts[each.value]} {each.word}" for each in Verdict if counts[each.value])
-    made = f"{len(reports)}" if len(reports) == orders.count else f"{len(reports)} of {orders.count}"
-    reason, clause = f"{made} runs: {shown}", next(_clauses(reports, verdict), None)
+    made = counted(len(reports), "run") if len(reports) == orders.count else f"{len(reports)} of {orders.count} runs"
+    reason, clause = f"{made}: {shown}", next(_clauses(reports, verdict), None)
     declared = tuple(dict.fromkeys(goal for report in reports for goal in report.goals))
     unmet = unmet_goals([report.goals for report in reports], declared)
     if unmet and verdict in (Verdict.VALID, Verdict.UNKNOWN):

@@ -18,7 +18,7 @@ ROUNDS = count(3)
 def checked(run: Path) -> tuple[int, str, str]:
     """The exit code, the verdict and the history's hash of one check in a process of its own."""
     start = "from harness.cli.entry import main; main()"
-    command = [sys.executable, "-P", "-c", start, "check", str(run), "--engine", "local", "--json"]
+    command = [sys.executable, "-P", "-c", start, "check", str(run), "--engine", "local", "--json", "--quiet"]
     done = subprocess.run(command, capture_output=True, check=False)
     report = msgspec.json.decode(done.stdout) if done.stdout else {}
     return done.returncode, str(report.get("verdict")) + done.stderr.decode(), str(report.get("history_sha256"))

@@ -23,6 +23,7 @@ from harness.campaign.spark_pool import require_cluster, spark_pool
 from harness.cli.output import print_json, standard_error, watched
 from harness.core.errors import ScenarioError
 from harness.core.verdict import Verdict
+from harness.core.wording import counted
 from harness.record.store import STORE, write_atomically
 from harness.report.screen import plain
 from harness.run.live import Watcher
@@ -77,7 +78,7 @@ def calibrate(  # noqa: PLR0913, PLR0917  Each argument is an option of the comm
 def _tell(watcher: Watcher | None, cell: Cell, seed: int, verdict: str) -> None:
     """Show the progress of a cell."""
     if watcher is not None:
-        made = f"{len(cell.sample)} runs, {sum(row.is_hit for row in cell.sample)} hits"
+        made = f"{counted(len(cell.sample), 'run')}, {counted(sum(row.is_hit for row in cell.sample), 'hit')}"
         watcher.line(f"  {cell.code.name} {cell.bug or 'correct'}  seed {seed} {verdict}  {made}")
 
 

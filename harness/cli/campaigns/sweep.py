@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from checkers.words.titles import title
 from harness.campaign.config import Config, read_config
 from harness.campaign.document import Sweep
 from harness.campaign.files import reports_as_one, store_sweep
@@ -113,7 +114,8 @@ def _print(begun: Begun, sweep: Sweep, rows: Sequence[Row], *, as_json: bool) ->
     console = Console(highlight=False)
     for each in sweep.findings[:SHOWN]:
         mark = "NEW" if each.is_new else "ONGOING"
-        console.print(plain(f"  {mark:<8}{each.anomaly:<24} {each.runs} of {each.judged} runs  {each.promise or ''}"))
+        name = f"{title(each.anomaly):<26}"
+        console.print(plain(f"  {mark:<8}{name}  in {each.runs} of {each.judged} runs  {each.promise or ''}"))
     word = plain(Verdict(sweep.verdict).word, STYLES[sweep.verdict])
     console.print(word + plain(f"  {sweep.reason} (exit {sweep.exit_code})"), soft_wrap=True)
     console.print(plain(f"  open    {begun.folder / PAGE_FILE}"), soft_wrap=True)

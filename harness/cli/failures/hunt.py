@@ -149,7 +149,7 @@ def _tell(watcher: Watcher | None, limits: Limits, so_far: Result) -> None:
 def _tell_size(watcher: Watcher | None, size: Size, count: int) -> None:
     if watcher is not None:
         left = f"{counted(size.steps, 'fault step')}, {counted(size.operations, 'operation')}, {size.seconds:g} s"
-        watcher.line(f"  shrinking: {count:,} tries  left: {left}")
+        watcher.line(f"  shrinking: {counted(count, 'try')}  left: {left}")
 
 
 def _store(begun: Begun, outcome: Hunt, result: Result) -> None:
@@ -186,7 +186,7 @@ def _lines(outcome: Hunt, *, is_quiet: bool) -> list[str]:
         f"  {len(outcome.goals) - len(never)} of {len(outcome.goals)} goals and failpoints reached"
         + (f"; never: {', '.join(never)}" if never else ""),
     ]
-    lines += [f"  known   {symptom}  in {count:,} runs" for symptom, count in outcome.known.items()]
+    lines += [f"  known   {symptom}  in {counted(count, 'run')}" for symptom, count in outcome.known.items()]
     lines += [f"  failed  {reason}" for reason in outcome.trouble]
     if outcome.found is not None:
         lines.append(f"  NEW     {outcome.found.symptom}  {outcome.found.sentence}")

@@ -74,11 +74,11 @@ def _tell(watcher: Watcher | None, size: Size, count: int) -> None:
     """Show the progress."""
     if watcher is not None:
         left = f"{counted(size.steps, 'fault step')}, {counted(size.operations, 'operation')}, {size.seconds:g} s"
-        watcher.line(f"  {count:,} tries  left: {left}")
+        watcher.line(f"  {counted(count, 'try')}  left: {left}")
 
 
 def _show(console: Console, done: Shrunk, *, is_quiet: bool) -> None:
-    rows = [f"SHRUNK  {done.symptom}  in {done.tries:,} tries"]
+    rows = [f"SHRUNK  {done.symptom}  in {counted(done.tries, 'try')}"]
     rows += [] if is_quiet else lines(done)
     if done.is_exhausted:
         rows.append(f"  stopped by --tries {done.tries}: with more it may get smaller, and goes on from here")
