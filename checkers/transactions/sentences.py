@@ -310,7 +310,7 @@ class Explainer:
                 return f"{op}: {TRANSACTIONAL[anomaly]}"
 
     def _seen(self, example: Example) -> str:
-        """The read of the example's key by its operation: the first that holds the example's element, if it has one."""
+        """The list that the operation read of the example's key: the first read with the example's element counts."""
         reads = [read for read in _reads(self._operations[example.op]) if read.key == example.key]
         holding = [read for read in reads if read.elements and example.element in read.elements]
         return self._list((holding or reads)[0].elements or ())

@@ -1,4 +1,7 @@
-"""TiKV and TiCDC: resolved timestamps that large transactions do not hold back. See README.md."""
+"""TiKV and TiCDC: a key-value store with resolved timestamps that large transactions do not hold back.
+
+See README.md.
+"""
 
 from clusters.ticdc.cluster import Ticdc as Cluster
 

@@ -9,16 +9,16 @@ from harness.core.seams import CallFailed, Completion, Connection, Invocation
 
 
 class TicdcClient:
-    """A client that stays with a coordinator while that serves. Processes begin with different ones."""
+    """A client that uses one coordinator until that fails. The processes begin with different ones."""
 
     def __init__(self, process: int, connection: Connection) -> None:
         self._connection = connection
         self._turn = process % len(COORDINATORS)
 
     async def invoke(self, invocation: Invocation, timeout_ns: int) -> Completion:
-        """The outcome, after trying each coordinator at most once.
+        """The completion of the invocation. It tries each coordinator at most once.
 
-        It is `info` only if a coordinator may have begun the transaction, and its end is unknown.
+        It is `info` only if a coordinator may have begun the transaction, and the outcome is unknown.
         """
         request = _request(invocation)
         reason = ""
@@ -51,7 +51,7 @@ class TicdcClient:
 
 
 def _request(invocation: Invocation) -> Transact | StaleRead | Restore | Flashback:
-    """The request: a transaction, a stale read of [keys, age in ms], or a restore or flashback of [keys]."""
+    """The request that the coordinator gets: a transaction, or a stale read, a restore or a flashback of some keys."""
     if invocation.mops is not None:
         return Transact(invocation.mops)
     if invocation.f in ("restore", "flashback"):

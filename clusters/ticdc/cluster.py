@@ -18,7 +18,7 @@ from harness.core.seams import Client, Connection, Node, Option, Parameter
 
 
 class Ticdc:
-    """Percolator's transactions on replicated regions, and resolved timestamps that large ones do not hold back."""
+    """The TiKV and TiCDC model: Percolator's transactions on replicated regions, and resolved timestamps."""
 
     name = "ticdc"
     summary = "TiKV's resolved timestamps with large transactions: an oracle, stores, coordinators, TiCDC captures"
@@ -152,5 +152,5 @@ class Ticdc:
         )
 
     def promised(self, settings: Settings) -> tuple[Promise, ...]:
-        """All promises, always."""
+        """The promises of a run: all, whatever its settings."""
         return self.promises

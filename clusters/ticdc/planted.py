@@ -1,7 +1,7 @@
-"""Deliberate bugs, by name: those of the catalogue (specs: TIK-B01 to B39) that are built. Each is read in one place or
-two.
+"""The names of deliberate bugs: those of the catalogue (specs: TIK-B01 to B39) that are implemented.
 
-The names are those of the catalogue's switches. The descriptions are for people; no checker reads them.
+They are those of the catalogue's switches. The code reads each in one or two places. The descriptions are for people:
+no checker reads them.
 """
 
 from collections.abc import Mapping

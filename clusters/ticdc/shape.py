@@ -1,7 +1,7 @@
-"""The fixed shape of the cluster: its nodes, its regions, where a key lives, and how timestamps are made.
+"""The fixed shape of the cluster: its nodes, its regions, the region of each key, and the form of timestamps.
 
-Keys are spread over a circle of slots before ranges of slots become regions: so a workload that counts its keys up
-writes to all regions at once.
+Keys are hashed to slots, and ranges of slots are regions: so a workload that uses ascending keys writes to all regions
+at once.
 """
 
 from typing import Final
@@ -20,7 +20,7 @@ REGIONS: Final = (0, 1, 2)
 MS: Final = 1_000_000
 LOGICAL_BITS: Final = 18  # A timestamp is milliseconds, shifted, and a counter.
 SLOT_BITS: Final = 16
-_SPREAD: Final = 40_503  # Odd, and about the golden section of the slots: neighbours come far apart.
+_SPREAD: Final = 40_503  # Odd, and about the golden section of the slots: neighbouring keys get distant slots.
 
 Key = int | str
 

@@ -1,4 +1,4 @@
-"""What the parts of one node share: the context of the current event, and functions that wait for the disk."""
+"""What the parts of one node share: the context of the current event, and callbacks that wait for the disk."""
 
 from collections.abc import Callable
 
@@ -25,7 +25,7 @@ class Site:
         return self.context.now_ns()
 
     def is_far(self, physical_ms: int) -> bool:
-        """True if this node's wall clock differs much from that time. It is for people: nothing is decided by it."""
+        """True if this node's wall clock differs much from that time. It is for people: no decision rests on it."""
         return abs(self.context.local_clock_ns() // MS - physical_ms) > FAR_MS
 
     def send(self, to: NodeId, message: Message) -> None:
@@ -39,5 +39,5 @@ class Site:
         self.context.sync(self._last_token)
 
     def synced(self, token: int) -> None:
-        """Call the function that waits for that sync."""
+        """Call the function that waited for that sync."""
         self._when_synced.pop(token)()

@@ -1,1 +1,1 @@
-"""Log backup (PiTR): what a region's leader uploads, and up to where a restore may count on it."""
+"""Log backup (PiTR): what a region's leader uploads, and the timestamp up to which a restore is complete."""

@@ -2,12 +2,12 @@
 
 Theory of operation. The leader keeps what commits in a buffer; at times it writes the buffer to storage.
 1. The checkpoint that goes with a piece is fixed before the piece is written, and moves when the piece is durable.
-2. It is the highest timestamp at or below which every *row* was applied: a row of which only the transaction's fate is
-   known would reach storage later than the checkpoint, and a restore in between would lack it
+2. It is the highest timestamp at or below which every *row* was applied: a row of which only the transaction's outcome
+   is known would reach storage later than the checkpoint, and a restore in between would lack it
    (`Advancer.whole`, README.md, decision 2).
-3. Whoever comes to lead begins with all versions above its own checkpoint. So what one store has uploaded is complete
-   up to its checkpoint, whoever led in between, and a restore needs one store for each region.
-4. A backup begins with the first question how far it reaches.
+3. A new leader begins with all versions above its own checkpoint. So what one store has uploaded is complete up to its
+   checkpoint, whichever stores led in between, and a restore needs one store for each region.
+4. A backup begins with the first `AskBackup`.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ from clusters.ticdc.site import Site
 
 
 class Uploads:
-    """What this store has uploaded of one region."""
+    """The pieces of one region's log backup that this store has uploaded, and those that it gathers."""
 
     def __init__(self, site: Site, region: int, uploaded: Sequence[Upload]) -> None:
         self.is_on = bool(uploaded)  # Invariant 4.
@@ -33,7 +33,7 @@ class Uploads:
             self._keep(piece)
 
     def begin(self, rows: Versions) -> None:
-        """Begin in a new term, if the backup is on (invariant 3)."""
+        """Begin to gather rows in a new term, if the backup is on (invariant 3)."""
         if self.is_on and self._buffer is None:
             self._whole = 0
             self._buffer = [
@@ -43,11 +43,11 @@ class Uploads:
             ]
 
     def end(self) -> None:
-        """End with the term."""
+        """Stop gathering rows: the term has ended."""
         self._buffer = None
 
     def observe(self, changes: list[Change]) -> None:
-        """Keep what was committed."""
+        """Add the rows that these changes commit to the buffer."""
         if self._buffer is not None:
             self._buffer += [
                 (change.key, change.commit_ts, change.lock.elements)

@@ -7,7 +7,7 @@ from harness.core.machine import NodeId
 
 
 class Entry(Struct, frozen=True, tag=True):
-    """A place of the log, from 1 up. Without a command: the first entry of a leader's term."""
+    """An entry of the log. Its places count from 1. The first entry of a leader's term has no command."""
 
     term: int
     command: Command | None = None
@@ -21,7 +21,10 @@ class Vote(Struct, frozen=True, tag=True):
 
 
 class AppendEntries(Struct, frozen=True, tag=True):
-    """From a leader: the entries after `index`, which is of term `index_term`; everything up to `commit` is decided."""
+    """From a leader: the entries after `index`, whose entry has term `index_term`.
+
+    All entries up to `commit` are decided.
+    """
 
     region: int
     term: int
@@ -33,9 +36,9 @@ class AppendEntries(Struct, frozen=True, tag=True):
 
 
 class Appended(Struct, frozen=True, tag=True):
-    """The follower's log equals the leader's up to `match`, durably; if not `is_ok`, it is no longer than that.
+    """From a follower: its log on disk equals the leader's up to `match`; if not `is_ok`, it ends there or before.
 
-    `sent_ns` is that of the message which is answered.
+    `sent_ns` is that of the message which it answers.
     """
 
     region: int
@@ -46,7 +49,10 @@ class Appended(Struct, frozen=True, tag=True):
 
 
 class RequestVote(Struct, frozen=True, tag=True):
-    """A candidate's request, with its last entry. `is_transfer`: the leader has given up for it."""
+    """From a candidate: a request for a vote, with its last entry.
+
+    `is_transfer`: the leader has given up in its favour.
+    """
 
     region: int
     term: int
@@ -56,7 +62,7 @@ class RequestVote(Struct, frozen=True, tag=True):
 
 
 class Voted(Struct, frozen=True, tag=True):
-    """The answer to a candidate."""
+    """The answer to a candidate: whether it gets the vote."""
 
     region: int
     term: int
@@ -64,7 +70,7 @@ class Voted(Struct, frozen=True, tag=True):
 
 
 class TimeoutNow(Struct, frozen=True, tag=True):
-    """From a leader that gives up: stand for election at once."""
+    """From a leader that gives up, to its successor: stand for election at once."""
 
     region: int
     term: int

@@ -1,4 +1,4 @@
-"""The replicated log of one region: what a quorum has on disk is decided, and applied in order everywhere.
+"""The replicated log of one region: what a quorum has on disk is decided, and all replicas apply it in order.
 
 Theory of operation. The Raft protocol, without snapshots and changes of members.
 1. A term has one leader at most: a vote is on disk before it is sent. A leader's log has all decided entries, since a
@@ -7,7 +7,7 @@ Theory of operation. The Raft protocol, without snapshots and changes of members
    a leader without a quorum decides nothing.
 3. A new leader applies an entry of its own term before it serves anything: by then it has applied every decided entry
    of older terms.
-4. A follower that has heard from a leader gives nobody its vote for `election_ms`, and neither does a restarted one. So
+4. A follower that has heard from a leader votes for no one for `election_ms`, and neither does a restarted one. So
    a leader that a quorum has acknowledged within less than that has no successor: its lease.
 5. Entries of one place and one term are equal everywhere. A follower cuts its log only where the leader's differs, and
    never below what is decided.
@@ -38,9 +38,9 @@ QUORUM = len(STORES) // 2 + 1
 
 
 class QuorumLog:
-    """One replica of the log. `applied(index, entry)` is called for decided entries, `deposed()` when it stops leading.
+    """One replica of the log.
 
-    `first_election_ns`: how long it waits for a leader after the start.
+    It calls `applied(index, entry)` for decided entries, and `deposed()` when it stops leading.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class QuorumLog:
         self._acknowledged_ns: dict[NodeId, int] = {}
         self._left_ns: int | None = None  # When it gave up leading in this term.
 
-    # What others ask.
+    # The state, and what other parts may do.
 
     @property
     def is_leader(self) -> bool:
@@ -98,7 +98,10 @@ class QuorumLog:
         return self._site.now_ns() < newest[QUORUM - 2] + self._election_ns * 3 // 4
 
     def propose(self, command: Command | None) -> int:
-        """The place of a new entry; only for a leader. It is lost if the leader is deposed before it is decided."""
+        """Append an entry and return its place; only for a leader.
+
+        The entry is lost if the leader is deposed before it decides.
+        """
         self._write(Entry(self.term, command))
         index = len(self._entries)
         term = self.term
@@ -109,7 +112,10 @@ class QuorumLog:
         return index
 
     def transfer(self, to: NodeId) -> None:
-        """Give up leading in this term, in favour of that node. The lease ends here: the other may win at any time."""
+        """Give up leadership in this term in favour of that node.
+
+        The lease ends at once: the other may win at any time.
+        """
         if self.has_caught_up and self._left_ns is None:
             self._left_ns = self._site.now_ns()
             self._site.send(to, TimeoutNow(self.region, self.term))
@@ -120,7 +126,7 @@ class QuorumLog:
         """Send heartbeats, or stand for election if there were none for too long."""
         now_ns = self._site.now_ns()
         if self._left_ns is not None and now_ns > self._left_ns + 2 * self._election_ns:
-            self._stand()  # Nobody took over.
+            self._stand()  # The successor did not win.
         elif self.is_leader:
             for peer in self._peers:
                 since_ns = self._in_flight_ns[peer]
@@ -129,11 +135,11 @@ class QuorumLog:
             self._stand()
 
     def closed(self, peer: NodeId) -> None:
-        """Send again what may be lost: a connection ended."""
+        """The connection to that peer ended: send again what may be lost."""
         self._in_flight_ns[peer] = None
 
     def handle(self, sender: NodeId, message: LogMessage) -> None:
-        """React to another replica."""
+        """React to a message from another replica."""
         match message:
             case AppendEntries():
                 self._append(sender, message)
@@ -221,7 +227,7 @@ class QuorumLog:
         self.propose(None)
 
     def _replicate(self, peer: NodeId, *, is_heartbeat: bool = False) -> None:
-        """Send what the follower lacks, as far as is known; nothing but the lease with a heartbeat."""
+        """Send the entries that the follower is not known to have. A heartbeat carries none, and renews the lease."""
         index = self._next[peer] - 1
         entries = () if is_heartbeat else tuple(self._entries[index : index + BATCH])
         if entries:
@@ -255,7 +261,7 @@ class QuorumLog:
             self._matched(self._site.node, index)
 
     def _matched(self, node: NodeId, index: int) -> None:
-        """Decide what a quorum has (invariant 2)."""
+        """Note how far that node's log is equal, and decide what a quorum now has (invariant 2)."""
         self._match[node] = max(self._match[node], index)
         held = sorted(self._match.values(), reverse=True)[QUORUM - 1]
         if held > self.commit and self._entries[held - 1].term == self.term:
@@ -270,7 +276,7 @@ class QuorumLog:
             self._when_applied(self.applied, self._entries[self.applied - 1])
 
     def _adopt(self, term: int) -> None:
-        """Follow in that term, if it is a later one or if this node leads in none."""
+        """Become a follower in that term, if it is later, or if this node does not lead."""
         if term > self.term:
             was_leader = self.is_leader
             self.term, self._vote, self.leader = term, None, None
@@ -305,7 +311,7 @@ class QuorumLog:
         self._written += 1
 
     def _reply(self, to: NodeId, message: Message) -> None:
-        """Send a message when all that it says is durable (invariants 1 and 2)."""
+        """Send the message once all earlier writes are durable, as it may rest on them (invariants 1 and 2)."""
         self._when_durable(lambda: self._site.send(to, message))
 
     def _when_durable(self, then: Callable[[], None]) -> None:

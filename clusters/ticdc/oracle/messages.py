@@ -10,13 +10,13 @@ class Tso(Struct, frozen=True, tag=True):
 
 
 class Timestamp(Struct, frozen=True, tag=True):
-    """The answer: a timestamp above all that were given before."""
+    """The answer: a timestamp above all that the oracle gave before."""
 
     number: int
     timestamp: int
 
 
 class Bound(Struct, frozen=True, tag=True):
-    """On disk: no timestamp of this millisecond or a later one was ever given."""
+    """On disk: the oracle has given no timestamp of this millisecond, or of a later one."""
 
     physical_ms: int

@@ -1,8 +1,8 @@
-"""The timestamp oracle (PD): unique timestamps that only rise.
+"""The timestamp oracle (PD): it gives unique, ascending timestamps.
 
 Theory of operation. A timestamp is a millisecond and a counter. The millisecond follows the node's wall clock.
-1. A bound is on disk before any timestamp at or above the one before it is given; a restarted oracle begins at the
-   bound. So no timestamp is given twice, and none below one that was given.
+1. Before the oracle gives a timestamp at or above its bound, a higher bound is on disk. A restarted oracle begins at
+   the bound. So no timestamp is given twice, and none below one that was given.
 2. The wall clock may step back or stand still. The millisecond never falls, and rises at least as fast as time passes
    without the clock: the lifetimes of locks are measured with it, and must end.
 """
@@ -63,7 +63,7 @@ class Oracle:
         self._serve()
 
     def _advance(self) -> None:
-        """Let the millisecond follow the clock, and time itself (invariant 2)."""
+        """Advance the millisecond to the wall clock's, but at least by the time that has passed (invariant 2)."""
         context = self._site.context
         now_ns, clock_ms = context.now_ns(), context.local_clock_ns() // MS
         elapsed_ms = (now_ns - self._seen_ns) // MS
@@ -75,7 +75,7 @@ class Oracle:
             self._physical_ms, self._logical = after, 0
 
     def _save(self) -> None:
-        """Move the bound (invariant 1). Requests that need it wait."""
+        """Write a higher bound to disk (invariant 1). Requests that need it wait."""
         if self._is_saving:
             return
         self._is_saving = True
@@ -89,7 +89,7 @@ class Oracle:
         self._serve()
 
     def _serve(self) -> None:
-        """Answer all requests that the bound allows."""
+        """Answer all requests for which the bound on disk is high enough."""
         self._advance()
         if not self._waiting:
             return

@@ -1,4 +1,4 @@
-"""What a request does to the rows of a region: an answer, and perhaps a command for the log before it.
+"""What a request does to the rows of a region: its answer, and the command that the log must apply before, if any.
 
 Pure functions: the caller holds the latches of the request's keys, so that nothing changes between the decision here
 and the command's effect. Numbers refer to clusters/ticdc/README.md.
@@ -41,19 +41,19 @@ from clusters.ticdc.shape import Key, physical_ms
 
 
 class Decision(NamedTuple):
-    """The answer to a request, and the command that must be applied before it is sent; None: at once."""
+    """The answer to a request. If there is a `command`, it must be applied before the answer is sent."""
 
     answer: Reply
     command: Command | None = None
 
 
 def is_expired(lock: Lock, now_ts: int) -> bool:
-    """True if the lifetime of a lock is over: of a primary lock, the transaction's."""
+    """True if the lock's lifetime is over by `now_ts`. If it is a primary lock, so is its transaction's."""
     return physical_ms(lock.start_ts) + lock.ttl_ms < physical_ms(now_ts)
 
 
 def get(rows: Versions, request: Get) -> Locked | Values:
-    """The values at the request's timestamp, or the locks of those who may commit at or below it."""
+    """The values at the request's timestamp, or the locks of transactions that may commit at or below it."""
     blocking = tuple(
         lock
         for key in request.keys
@@ -69,7 +69,7 @@ def get(rows: Versions, request: Get) -> Locked | Values:
 
 
 def copy_of(rows: Versions, request: CopyOf) -> Copied:
-    """The keys' versions at the request's timestamp, and the locks of transactions that had begun by then."""
+    """The keys' versions at the request's timestamp, and the locks of transactions that began at or before it."""
     locks = tuple(
         lock
         for key in request.keys
@@ -79,7 +79,7 @@ def copy_of(rows: Versions, request: CopyOf) -> Copied:
 
 
 def prewrite(rows: Versions, request: Prewrite) -> Decision:
-    """Lock the keys, if nothing was committed there since the transaction began."""
+    """The decision to lock the keys, unless a version was committed there since the transaction began."""
     start_ts = request.start_ts
     foreign = tuple(
         lock
@@ -98,7 +98,7 @@ def prewrite(rows: Versions, request: Prewrite) -> Decision:
 
 
 def _new_lock(rows: Versions, request: Prewrite, mutation: Mutation) -> Lock | None:
-    """The lock to set; None if the key has what the request asks for, or something newer."""
+    """The lock to set; None if the key already has it, or a newer one of the same transaction."""
     held = rows.locks.get(mutation.key)
     ttl_ms, min_commit_ts = request.ttl_ms, max(request.min_commit_ts, request.start_ts + 1)
     if held is not None:
@@ -119,7 +119,7 @@ def _new_lock(rows: Versions, request: Prewrite, mutation: Mutation) -> Lock | N
 
 
 def commit(rows: Versions, request: Commit, bugs: frozenset[str]) -> Decision:
-    """Commit the keys, all of which are locked, or committed already."""
+    """The decision to commit the keys, if each is locked by the transaction or was committed by it."""
     for key in request.keys:
         lock = rows.locks.get(key)
         if lock is None or lock.start_ts != request.start_ts:
@@ -133,7 +133,7 @@ def commit(rows: Versions, request: Commit, bugs: frozenset[str]) -> Decision:
 
 
 def heartbeat(rows: Versions, request: Heartbeat, bugs: frozenset[str]) -> Decision:
-    """Extend the lifetime of a primary lock, and raise its bound."""
+    """The decision to extend the lifetime of a primary lock, and to raise its bound."""
     lock = rows.locks.get(request.primary)
     if lock is None or lock.start_ts != request.start_ts:
         return Decision(LockNotFound())
@@ -143,7 +143,7 @@ def heartbeat(rows: Versions, request: Heartbeat, bugs: frozenset[str]) -> Decis
 
 
 def check_status(rows: Versions, request: CheckStatus, bugs: frozenset[str]) -> Decision:
-    """What became of a transaction, by its primary key; a dead one is rolled back, a live one pushed."""
+    """The decision on a transaction's state, by its primary key: an expired one is rolled back, a live one pushed."""
     primary, start_ts = request.primary, request.start_ts
     lock = rows.locks.get(primary)
     if lock is not None and lock.start_ts == start_ts:
@@ -170,7 +170,7 @@ def final_status(rows: Versions, primary: Key, start_ts: int) -> Status:
 
 
 def resolve(rows: Versions, request: Resolve) -> Decision:
-    """Settle what the transaction still holds. A rollback leaves a record on keys that it had not locked yet."""
+    """The decision to commit or roll back the transaction's keys. A rollback leaves a record on keys without a lock."""
     start_ts = request.start_ts
     if request.commit_ts:
         held = tuple(key for key in request.keys if _holds(rows, key, start_ts))

@@ -1,6 +1,6 @@
-"""Locks and versions, the commands of a region's log, and the requests of transactions to a region with their answers.
+"""Locks and versions, the commands of a region's log, and the requests to a region with their answers.
 
-Requests travel in a `ToRegion`, answers in a `FromRegion`. Every request may come twice, or late.
+A request is sent in a `ToRegion`, and its answer in a `FromRegion`. Every request may come twice, or late.
 """
 
 from typing import Literal
@@ -12,7 +12,7 @@ from harness.core.machine import NodeId
 from harness.core.record import Json
 
 Elements = tuple[Json, ...]  # The value of a row: a list. Empty: the row does not exist.
-Kind = Literal["put", "lock"]  # A lock mutation changes nothing: it conflicts with what would.
+Kind = Literal["put", "lock"]  # A lock mutation changes nothing, but conflicts with writes.
 
 
 class Lock(Struct, frozen=True, tag=True):
@@ -43,7 +43,7 @@ class Write(Struct, frozen=True, tag=True):
 
 
 class PutLocks(Struct, frozen=True, tag=True):
-    """In the log: set these locks. `is_rewrite`: they are there already, and only their lifetime or bound rises."""
+    """In the log: set these locks. `is_rewrite`: they exist already, and only their lifetime or bound rises."""
 
     locks: tuple[Lock, ...]
     is_rewrite: bool = False
@@ -58,7 +58,10 @@ class CommitKeys(Struct, frozen=True, tag=True):
 
 
 class RollBackKeys(Struct, frozen=True, tag=True):
-    """In the log: the transaction's locks on these keys go. `is_recorded`: it can never lock them again."""
+    """In the log: remove the transaction's locks on these keys.
+
+    `is_recorded`: a record keeps it from locking them again.
+    """
 
     start_ts: int
     keys: tuple[Key, ...]
@@ -69,7 +72,7 @@ Command = PutLocks | CommitKeys | RollBackKeys
 
 
 class Mutation(Struct, frozen=True, tag=True):
-    """What a transaction would do to a key."""
+    """A transaction's change of a key."""
 
     key: Key
     kind: Kind
@@ -77,7 +80,7 @@ class Mutation(Struct, frozen=True, tag=True):
 
 
 class Prewrite(Struct, frozen=True, tag=True):
-    """Lock these keys, with their new values."""
+    """A request to lock these keys, with their new values."""
 
     start_ts: int
     primary: Key
@@ -89,23 +92,23 @@ class Prewrite(Struct, frozen=True, tag=True):
 
 
 class Prewritten(Struct, frozen=True, tag=True):
-    """All keys are locked."""
+    """The answer to a prewrite: all keys are locked."""
 
 
 class Locked(Struct, frozen=True, tag=True):
-    """Other transactions' locks are in the way."""
+    """The answer to a request that other transactions' locks prevent."""
 
     locks: tuple[Lock, ...]
 
 
 class Conflict(Struct, frozen=True, tag=True):
-    """A version was committed after the transaction had begun, or the transaction was rolled back here."""
+    """The answer if a version was committed after the transaction began, or the transaction was rolled back here."""
 
     is_rolled_back: bool
 
 
 class Commit(Struct, frozen=True, tag=True):
-    """Make the transaction's locks on these keys versions of that timestamp."""
+    """A request to make the transaction's locks on these keys versions of that timestamp."""
 
     start_ts: int
     commit_ts: int
@@ -113,23 +116,23 @@ class Commit(Struct, frozen=True, tag=True):
 
 
 class CommittedAt(Struct, frozen=True, tag=True):
-    """The keys are committed, at that timestamp."""
+    """The answer to a commit: the keys are committed, at that timestamp."""
 
     commit_ts: int
 
 
 class CommitTsExpired(Struct, frozen=True, tag=True):
-    """The timestamp is too low: readers, or watermarks, have passed it."""
+    """The answer to a commit whose timestamp is too low: readers or watermarks have passed it."""
 
     min_commit_ts: int
 
 
 class LockNotFound(Struct, frozen=True, tag=True):
-    """The transaction has no lock there, and no version: it was rolled back, or has never been there."""
+    """The answer if the transaction has neither a lock nor a version there: it was rolled back, or has not come yet."""
 
 
 class Heartbeat(Struct, frozen=True, tag=True):
-    """The large transaction lives: extend its primary lock's lifetime, and raise its bound."""
+    """A request of a large transaction to extend its primary lock's lifetime, and to raise its bound."""
 
     primary: Key
     start_ts: int
@@ -138,17 +141,17 @@ class Heartbeat(Struct, frozen=True, tag=True):
 
 
 class Alive(Struct, frozen=True, tag=True):
-    """The primary lock's lifetime and bound after a heartbeat, replicated."""
+    """The answer to a heartbeat: the primary lock's lifetime and bound, which are replicated."""
 
     ttl_ms: int
     min_commit_ts: int
 
 
 class CheckStatus(Struct, frozen=True, tag=True):
-    """What became of the transaction with that primary key?
+    """A request for the state of the transaction with that primary key.
 
     If its lifetime is over by `now_ts`, it is rolled back. If not, and it may not have locked its primary key yet,
-    `may_roll_back` says whether to prevent that. Else its bound is raised above `reader_ts`; 0: leave it.
+    `may_roll_back` says whether to prevent that. Else its bound is raised above `reader_ts`, unless that is 0.
     """
 
     primary: Key
@@ -159,9 +162,11 @@ class CheckStatus(Struct, frozen=True, tag=True):
 
 
 class Status(Struct, frozen=True, tag=True):
-    """The state of a transaction, with `timestamp` its bound or its commit timestamp.
+    """The state of a transaction.
 
-    `missing`: its primary key shows no trace of it yet.
+    `timestamp` is its bound if it is ongoing, and its commit timestamp if it is committed.
+
+    `missing`: its primary key has neither a lock nor a version nor a record of it.
     """
 
     state: Literal["ongoing", "committed", "rolled-back", "missing"]
@@ -169,7 +174,7 @@ class Status(Struct, frozen=True, tag=True):
 
 
 class Resolve(Struct, frozen=True, tag=True):
-    """Settle the transaction's locks on these keys as its primary key says: commit them, or roll them back if 0."""
+    """A request to commit the transaction's locks on these keys at `commit_ts`, or to roll them back if that is 0."""
 
     start_ts: int
     commit_ts: int
@@ -177,11 +182,14 @@ class Resolve(Struct, frozen=True, tag=True):
 
 
 class Resolved(Struct, frozen=True, tag=True):
-    """The locks are settled."""
+    """The answer to a `Resolve`: the transaction has no locks on these keys any more."""
 
 
 class Get(Struct, frozen=True, tag=True):
-    """Read these keys at a timestamp. Locks of `ignored` transactions are known to commit above it, if at all."""
+    """A request for the values of these keys at a timestamp.
+
+    Locks of `ignored` transactions are no obstacle: these are known to commit above the timestamp, if at all.
+    """
 
     keys: tuple[Key, ...]
     read_ts: int
@@ -189,7 +197,10 @@ class Get(Struct, frozen=True, tag=True):
 
 
 class StaleGet(Struct, frozen=True, tag=True):
-    """Read these keys at a timestamp from any replica. `known`: large transactions of which the reader has learnt."""
+    """A request to any replica for the values of these keys at a past timestamp.
+
+    `known`: states of large transactions.
+    """
 
     keys: tuple[Key, ...]
     read_ts: int
@@ -197,7 +208,7 @@ class StaleGet(Struct, frozen=True, tag=True):
 
 
 class DataIsNotReady(Struct, frozen=True, tag=True):
-    """The replica has not everything up to that timestamp yet, as far as it knows."""
+    """The answer of a replica that may lack rows at or below that timestamp. It can serve up to `safe_ts`."""
 
     safe_ts: int
 
@@ -209,66 +220,69 @@ class Values(Struct, frozen=True, tag=True):
 
 
 class ScanLocks(Struct, frozen=True, tag=True):
-    """List the locks of transactions that began before that timestamp."""
+    """A request for the locks of transactions that began before that timestamp."""
 
     before_ts: int
 
 
 class Locks(Struct, frozen=True, tag=True):
-    """The locks found."""
+    """The answer to a `ScanLocks`."""
 
     locks: tuple[Lock, ...]
 
 
 class NotLeader(Struct, frozen=True, tag=True):
-    """This replica does not lead the region; that store may."""
+    """The answer of a replica that does not lead the region; `leader` may."""
 
     leader: NodeId | None
 
 
 class AskBackup(Struct, frozen=True, tag=True):
-    """How far can the region be restored from what the receiver has uploaded? The first such question begins it."""
+    """A request for the timestamp up to which the region can be restored from the receiver's uploads.
+
+    The first one turns the backup on.
+    """
 
 
 class AskResolved(Struct, frozen=True, tag=True):
-    """How far has the region's watermark come at its leader?"""
+    """A request to the leader for the region's watermark."""
 
 
 class Reaches(Struct, frozen=True, tag=True):
-    """Up to that timestamp; 0: nothing yet."""
+    """The answer to the last two: a timestamp; 0 if there is none yet."""
 
     timestamp: int
 
 
 class BackupGet(Struct, frozen=True, tag=True):
-    """Read these keys from what the receiver has uploaded."""
+    """A request for the values of these keys at a timestamp in the receiver's uploads."""
 
     keys: tuple[Key, ...]
     read_ts: int
 
 
 class CopyOf(Struct, frozen=True, tag=True):
-    """Show these keys as a flashback to that timestamp finds them."""
+    """A request for the versions and locks of these keys that a flashback to that timestamp would find."""
 
     keys: tuple[Key, ...]
     read_ts: int
 
 
 class Copied(Struct, frozen=True, tag=True):
-    """The versions of that time, by key, and those locks of the keys whose transactions had begun by then."""
+    """The answer to a `CopyOf`: the values at that time, by key, and the locks of transactions begun by then."""
 
     elements: tuple[Elements, ...]
     locks: tuple[Lock, ...]
 
 
 class Upload(Struct, frozen=True, tag=True):
-    """In storage: a piece of a log backup, as (key, commit timestamp, value), and how far all pieces reach with it."""
+    """In storage: a piece of a log backup, as (key, commit timestamp, value), and the checkpoint that it reaches."""
 
     rows: tuple[tuple[Key, int, Elements], ...]
     checkpoint: int
 
 
-# What changes rows, what the leader shows, and what any replica shows.
+# Requests that change rows, those that only the leader answers, and those that any replica answers.
 Changing = Prewrite | Commit | Heartbeat | CheckStatus | Resolve
 Shown = Get | ScanLocks | AskResolved | CopyOf
 Local = StaleGet | AskBackup | BackupGet

@@ -1,8 +1,8 @@
-"""The locks and versions of one region replica, and what a command of the log does to them.
+"""The locks and versions of one region replica, and the effects on them of the log's commands.
 
 1. The state is a function of the commands alone, in their order: it is rebuilt from the log after a restart.
 2. A key holds one lock at most. A version's commit timestamp is above those of all versions of its key before it.
-3. A transaction has one end on each key: a version, or a rollback record.
+3. On each key a transaction leaves either a version or a rollback record.
 """
 
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ class Change(NamedTuple):
 
 
 class Versions:
-    """The rows of a region."""
+    """The locks, versions and rollback records of a region."""
 
     def __init__(self) -> None:
         self.locks: dict[Key, Lock] = {}
@@ -53,14 +53,14 @@ class Versions:
         return (key, start_ts) in self._rolled_back
 
     def read(self, key: Key, read_ts: int) -> Elements:
-        """The value of the key at that timestamp, whatever locks say."""
+        """The value of the key at that timestamp. Locks are ignored."""
         for write in reversed(self._writes.get(key, ())):
             if write.commit_ts <= read_ts and write.kind == "put":
                 return write.elements
         return ()
 
     def writes_after(self, timestamp: int) -> Iterator[tuple[Key, Write]]:
-        """The versions above that timestamp, those of a key from the newest down."""
+        """Each key with each of its versions above that timestamp, from the newest down."""
         for key, writes in self._writes.items():
             for write in reversed(writes):
                 if write.commit_ts <= timestamp:
@@ -68,7 +68,7 @@ class Versions:
                 yield key, write
 
     def newest_values(self) -> Iterator[tuple[Key, Elements, int]]:
-        """Each key that has a value, with the timestamp of its last change; numbers before text."""
+        """Each key that has a value, with that and the timestamp of its last change. Numbers come before text."""
         for key in sorted(self._writes, key=lambda key: (isinstance(key, str), key)):
             for write in reversed(self._writes[key]):
                 if write.kind == "put":
@@ -76,7 +76,7 @@ class Versions:
                     break
 
     def apply(self, command: Command) -> list[Change]:
-        """The effects of a command, carried out, in the order of its keys."""
+        """Carry out a command, and return its effects in the order of its keys."""
         match command:
             case PutLocks(locks, is_rewrite):
                 return [self._set(lock, is_rewrite=is_rewrite) for lock in locks]

@@ -1,1 +1,1 @@
-"""A store: its region replicas, and how they answer requests."""
+"""A store: its region replicas, how they answer requests, and the rounds that advance watermarks."""

@@ -1,12 +1,12 @@
-"""One region's replica on a store: its log, its rows, and at the leader latches, watermark and feed.
+"""One region's replica on a store: its log and its rows; at the leader also its latches, watermark and feed.
 
 Theory of operation. A request that would change something is decided under the latches of its keys, proposed to the
 log, and answered when its command has been applied here.
-1. Requests are served under the leader's lease only, so that no deposed leader answers from the past.
+1. Requests are served under the leader's lease only, so that no deposed leader answers with old rows.
 2. The latches of a request are held until its command is applied: decisions about a key are made one after the other,
-   each knowing what the one before did.
+   and each sees the effects of those before it.
 3. Everything that depends on leading, such as latches, the advancer and sessions, belongs to one term and ends with it.
-   Requests without an answer are answered "not leader"; whoever repeats them finds out what became of them.
+   Requests without an answer are answered "not leader"; a sender that repeats them learns what became of them.
 4. Each applied change goes to the advancer and to the feed in the order of the log, before any later watermark.
 """
 
@@ -59,7 +59,7 @@ from harness.core.machine import NodeId
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """A request that changes something, and where its answer goes."""
+    """A request that changes something, its sender, and the keys whose latches it needs."""
 
     sender: NodeId
     number: int
@@ -81,7 +81,7 @@ class Replica:
         self.progress = ReadProgress(site)
         self.uploads = Uploads(site, region, uploaded)
         self._site = site
-        self._earlier: Advancer | None = None  # Used by a bug alone: the first one, which knows nothing of its absence.
+        self._earlier: Advancer | None = None  # For a planted bug only: the first advancer.
         self._latched: dict[Key, None] = {}
         self._waiting: list[Work] = []
         self._proposed: dict[int, tuple[Work, Reply]] = {}  # By the place in the log.
@@ -100,7 +100,7 @@ class Replica:
             self._admit(Work(sender, number, body, _keys(body)))
 
     def _local(self, body: Local) -> Reply:
-        """What any replica can show: the past, or what it has uploaded."""
+        """The answer of any replica: values of the past, or of its uploads."""
         match body:
             case StaleGet():
                 return self.progress.read(self.rows, body)
@@ -115,7 +115,7 @@ class Replica:
                 assert_never(body)
 
     def _shown(self, body: Shown) -> Reply:
-        """What the leader shows without changing anything."""
+        """The leader's answer to a request that changes nothing."""
         match body:
             case Get():
                 return commands.get(self.rows, body)
@@ -138,7 +138,7 @@ class Replica:
         return commands.final_status(self.rows, primary, start_ts)
 
     def begin(self) -> None:
-        """Begin to track locks, once the log has caught up in its term (log, invariant 3)."""
+        """Begin to track locks, once the log has applied an entry of its term (invariant 3 of the log)."""
         self.advancer = Advancer(self._site, tuple(self.rows.locks.values()))
         if planted.ABA_OBSERVE in self._site.bugs:
             self.advancer = self._earlier = self._earlier or self.advancer
@@ -187,7 +187,7 @@ class Replica:
                 assert_never(body)
 
     def _release(self, keys: tuple[Key, ...]) -> None:
-        """Free latches, and decide those requests that waited for nothing else, in order."""
+        """Release the latches of these keys, and decide the requests that now hold all of theirs, in order."""
         for key in keys:
             self._latched.pop(key, None)
         waiting, self._waiting = self._waiting, []

@@ -1,12 +1,12 @@
-"""The rounds of a store: fetch a timestamp, confirm that it leads, ask for large transactions, then advance.
+"""The rounds of a store: it fetches a timestamp, confirms that it leads, asks for large transactions, then advances.
 
 Theory of operation. The order of the steps is a part of the protocol.
 1. The timestamp is fetched first: of whatever is applied here afterwards, nothing can have committed at or below it
    without a lock that was applied before.
 2. A region goes on only if a quorum, this store included, follows this leader in its term, and said so after 1. So all
    that another leader could commit gets a later timestamp.
-3. Of large transactions the stores that lead their primary keys are asked, once per store and round. Without an answer
-   the old bound stays in force.
+3. For the states of large transactions, the stores that lead their primary keys are asked, once per store and round.
+   Without an answer the old bound stays in force.
 4. A region advances when all have answered, or at the next tick with those that have. But a round lasts until a quorum
    has confirmed every region, for `AGAIN_NS` at most: where messages take longer than ticks, none would ever succeed.
    Everything applied until then has gone to its advancer, and to captures, before.
@@ -31,7 +31,7 @@ AGAIN_NS = 200 * MS  # After so much silence the oracle, or the other stores, ar
 
 @dataclass(slots=True)
 class Round:
-    """A round under way. `terms` are those in which this store leads, by region."""
+    """A round that has not ended. `terms` are those in which this store leads, by region."""
 
     number: int
     begun_ns: int
@@ -40,23 +40,23 @@ class Round:
     followers: dict[int, int] = field(default_factory=dict)  # By region, how many stores follow this one.
     awaited: int = 0
     is_asking: bool = False  # For the states of large transactions at another store.
-    least: dict[int, int | None] = field(default_factory=dict)  # Read by a bug alone: what locks allowed at the start.
+    least: dict[int, int | None] = field(default_factory=dict)  # For a planted bug: what locks allowed at first.
 
 
 class Rounds:
-    """The rounds of one store, one at a time."""
+    """The rounds of one store, one after the other."""
 
     def __init__(self, site: Site, replicas: dict[int, Replica]) -> None:
         self._site = site
         self._replicas = replicas
         self._number = 0
         self._round: Round | None = None
-        self._is_stuck = False  # By a bug alone: two stores that ask each other wait for each other.
+        self._is_stuck = False  # By a planted bug only: two stores that ask each other wait for each other.
         self._states_to_read: dict[int, ReadState] = {}  # Of the regions that advanced in the last round.
         self._peers = tuple(node for node in STORES if node != site.node)
 
     def tick(self) -> None:
-        """End a round that has lasted until now, and begin the next one (invariant 4)."""
+        """End the round that has not ended by itself, and begin the next one (invariant 4)."""
         if self._is_stuck:
             return
         current = self._round
@@ -83,12 +83,12 @@ class Rounds:
         return all(current.followers.get(region, 1) >= QUORUM for region in current.terms)
 
     def closed(self, peer: NodeId) -> None:
-        """Give up a round whose request to the oracle may be lost."""
+        """Give up the round if its request to the oracle may be lost: the connection to that peer ended."""
         if peer == ORACLE and self._round is not None and not self._round.ts0:
             self._round = None
 
     def handle(self, sender: NodeId, message: Message) -> None:
-        """React to the oracle and to other stores."""
+        """React to a message from the oracle or another store."""
         if self._is_stuck:
             return
         current = self._round
@@ -114,7 +114,7 @@ class Rounds:
                     self._answered(current)
 
     def _publish(self, state: ReadState) -> None:
-        """Let this store's replica know how far it can be read."""
+        """Tell this store's replica how far it can be read."""
         if self._site.is_far(physical_ms(state.safe_ts)):
             self._site.context.sometimes("a store's clock was far from its watermarks")
         replica = self._replicas[state.region]
@@ -130,7 +130,7 @@ class Rounds:
         return log.leader == leader and log.term == term
 
     def _fetched(self, current: Round, ts0: int) -> None:
-        """Ask the other stores, now that the timestamp is here (invariants 1 to 3)."""
+        """Ask the other stores, after the timestamp has come (invariants 1 to 3)."""
         self._site.context.point("tick-timestamp")
         current.ts0 = ts0
         regions = tuple(current.terms.items())
@@ -146,7 +146,7 @@ class Rounds:
                 self._site.send(store, AskLarge(current.number, transactions))
 
     def _open_large(self) -> dict[NodeId, tuple[tuple[int, Key], ...]]:
-        """The large transactions that hold watermarks back here, by the store that leads their primary keys."""
+        """The large transactions that hold watermarks back here, by the store that leads their primary key's region."""
         found: dict[NodeId, dict[tuple[int, Key], None]] = {}
         for replica in self._replicas.values():
             for start_ts, primary in replica.advancer.open_large() if replica.advancer is not None else ():
@@ -156,7 +156,7 @@ class Rounds:
         return {store: tuple(transactions) for store, transactions in found.items()}
 
     def _states(self, transactions: tuple[tuple[int, Key], ...]) -> tuple[tuple[int, Status], ...]:
-        """The states of those whose primary keys this store leads."""
+        """The states of those transactions whose primary keys this store leads."""
         found = []
         for start_ts, key in transactions:
             status = self._replicas[region_of(key)].status(start_ts, key)

@@ -3,9 +3,9 @@
 Theory of operation. A leader publishes, with its watermark, how far its log was applied then.
 1. A replica's safe timestamp rises to a published one when it has applied as much: every row committed at or below is
    here then, or is a lock of a large transaction that has committed elsewhere.
-2. Normal locks are passed by: their transactions commit above the safe timestamp. A large transaction's lock is looked
-   into: by what the reader knows, by the leader's hint, or else by the reader, at the primary key. Of a transaction
-   that committed at or below the timestamp the lock itself holds the value.
+2. Normal locks are ignored: their transactions commit above the safe timestamp. The state of a large transaction with a
+   lock comes from what the reader knows, from the leader's hint, or else from the primary key, which the reader asks.
+   If it committed at or below the timestamp, the lock itself holds the value.
 """
 
 from collections import deque
@@ -27,12 +27,12 @@ class ReadProgress:
         self._pending: deque[ReadState] = deque()
 
     def learn(self, state: ReadState, applied: int) -> None:
-        """Take what the leader published; `applied` is how far this replica has come."""
+        """Take over what the leader published. `applied` is how far this replica has applied the log."""
         self._pending.append(state)
         self.applied(applied)
 
     def applied(self, applied: int) -> None:
-        """Raise the safe timestamp as far as what is applied allows (invariant 1)."""
+        """Raise the safe timestamp, if this replica has now applied enough (invariant 1)."""
         while self._pending and (
             self._pending[0].applied <= applied or planted.NO_APPLIED_CHECK in self._site.bugs
         ):
@@ -41,7 +41,7 @@ class ReadProgress:
                 self._safe_ts, self._hints = state.safe_ts, dict(state.hints)
 
     def read(self, rows: Versions, request: StaleGet) -> DataIsNotReady | Locked | Values:
-        """The values at the request's timestamp; or locks whose transactions the reader has to ask for."""
+        """The values at the request's timestamp, or the locks of transactions whose state the reader must find out."""
         if request.read_ts > self._safe_ts:
             return DataIsNotReady(self._safe_ts)
         known = dict(request.known)

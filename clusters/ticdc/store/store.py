@@ -1,6 +1,6 @@
 """A store (TiKV): the replicas of all regions, and the rounds that advance their watermarks.
 
-Theory of operation. An event goes to the replica that it concerns. A clock that ticks drives logs and scans.
+Theory of operation. An event goes to the replica that it concerns. A timer drives logs and scans.
 1. A replica that has come to lead begins to track locks at the first tick after its log has caught up; the scan of its
    locks takes until a later tick. Captures are refused until then.
 """
@@ -103,14 +103,14 @@ class Store:
                 context.set_timer("scan", SCAN_NS)
 
     def _upload(self) -> None:
-        """Write to storage what log backups have gathered."""
+        """Write to storage what log backups have in their buffers."""
         if self._site.now_ns() >= self._upload_ns + UPLOAD_NS:
             self._upload_ns = self._site.now_ns()
             for replica in self._replicas.values():
                 replica.uploads.flush()
 
     def _track(self, replica: Replica) -> None:
-        """Begin to track locks, and to advance, at a tick each (invariant 1)."""
+        """Begin to track locks, and at a later tick to advance (invariant 1)."""
         if replica.advancer is None:
             is_hasty = replica.log.is_leader and planted.SCAN_WITHOUT_READ_INDEX in self._site.bugs
             if replica.log.has_caught_up or is_hasty:

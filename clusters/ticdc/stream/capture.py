@@ -1,13 +1,13 @@
 """A capture (TiCDC): a session with each region, matchers, one sorter, and a sink that writes downstream.
 
 Theory of operation.
-1. The number of a life's session is on disk before it is used. Within a life regions may be subscribed many times: a
-   region begins again at its own watermark, above which the sorter keeps what it has.
+1. Each start of a capture has a session number, which is on disk before it is used. Between two starts it may subscribe
+   a region many times: the region begins again at its own watermark, above which the sorter keeps what it has.
 2. Rows that a region sends again, at or below the start of its session, are left out.
 3. The sink writes rows and watermark downstream; the checkpoint moves when they are durable there. After a crash a
    capture begins at the last watermark that the downstream has, which is not below the checkpoint.
-4. A watermark that rests is looked into: locks that hold it back and whose transactions have ended, or are dead, are
-   settled.
+4. If a watermark makes no progress, its region's locks are fetched: those whose transactions have ended, or have
+   outlived their lifetime, are resolved.
 """
 
 from dataclasses import dataclass
@@ -47,9 +47,9 @@ from harness.core.machine import (
 TICK_NS = 20 * MS
 SILENCE_NS = 300 * MS  # After so long without a watermark a region is subscribed again.
 AGAIN_NS = 40 * MS
-STUCK_NS = 200 * MS  # After so long without progress a region's locks are looked into.
+STUCK_NS = 200 * MS  # After so long without progress a region's locks are fetched.
 LOOK_NS = 100 * MS
-DELETED = "deleted"  # The value of a row that has none: no workload deletes.
+DELETED = "deleted"  # Stands for the value of a deleted row; no workload deletes.
 
 
 @dataclass(slots=True)
@@ -82,7 +82,7 @@ class Capture:
         self._subscriptions: dict[int, Subscription] = {}
         self._by_request: dict[int, Subscription] = {}
         self._last_request = self._session << 20
-        self._moved_ns = dict.fromkeys(REGIONS, context.now_ns())
+        self._progress_ns = dict.fromkeys(REGIONS, context.now_ns())
         self._looked_ns = 0
         self._flush_ns = site.parameters["sink_ms"] * MS
         if self._checkpoint:
@@ -150,7 +150,7 @@ class Capture:
     # Sessions with regions.
 
     def _open(self) -> None:
-        """Begin this life's session (invariant 1)."""
+        """Begin the session of this start (invariant 1)."""
         self._site.context.deliver(Delivery(session=self._session, kind="open", position=self._checkpoint))
         for region in REGIONS:
             self._subscribe(region)
@@ -171,14 +171,14 @@ class Capture:
         self._site.send(store, Subscribe(self._last_request, region, after))
 
     def _end(self, subscription: Subscription) -> None:
-        """End a session; the next tick but one begins another, with the next store."""
+        """End a session with a region. Two ticks later another begins, with the next store."""
         self._by_request.pop(subscription.request, None)
         self._tasks.refuted(subscription.region, subscription.store)
         subscription.is_over = True
         subscription.heard_ns = self._site.now_ns()
 
     def _watch(self) -> None:
-        """Subscribe again where a session ended or is silent; look into what rests (invariant 4)."""
+        """Subscribe again where a session ended or is silent; resolve locks that delay a watermark (invariant 4)."""
         now_ns = self._site.now_ns()
         for region in REGIONS:
             subscription = self._subscriptions[region]
@@ -187,7 +187,7 @@ class Capture:
                 self._subscribe(region)
             elif silence_ns >= SILENCE_NS:
                 self._end(subscription)
-        stuck = [region for region in REGIONS if now_ns - self._moved_ns[region] >= STUCK_NS]
+        stuck = [region for region in REGIONS if now_ns - self._progress_ns[region] >= STUCK_NS]
         if stuck and now_ns - self._looked_ns >= LOOK_NS and planted.ORPHAN_NEVER_RESOLVED not in self._site.bugs:
             self._looked_ns = now_ns
             for region in stuck:
@@ -215,14 +215,14 @@ class Capture:
         subscription.heard_ns = self._site.now_ns()
         region = subscription.region
         if timestamp > self._sorter.frontier[region]:
-            self._moved_ns[region] = self._site.now_ns()
+            self._progress_ns[region] = self._site.now_ns()
         if timestamp < subscription.resolved:
             self._fell(subscription, timestamp)
         subscription.resolved = timestamp
         self._sorter.advance(region, timestamp)
 
     def _fell(self, subscription: Subscription, timestamp: int) -> None:
-        """Show that a region's watermark fell in its session: what is published would hide it."""
+        """Record that a region's watermark fell within its session. The published watermark does not show that."""
         span = f"region {subscription.region}, request {subscription.request}"
         for position in (subscription.resolved, timestamp):
             self._site.context.deliver(Delivery(session=self._session, kind="watermark", span=span, position=position))
@@ -230,7 +230,7 @@ class Capture:
     # The sink.
 
     def _publish(self) -> None:
-        """Show what may be published, and write it downstream (invariant 3)."""
+        """Deliver the rows up to the new watermark, and write them downstream (invariant 3)."""
         before = self._sorter.published
         rows = self._sorter.publish(self._awaited())
         if not rows and self._sorter.published == before:
@@ -265,7 +265,7 @@ class Capture:
         self._site.context.deliver(delivery)
 
     def _acknowledge(self, checkpoint: int) -> None:
-        """Move the checkpoint: the source need not keep anything at or below it for this capture."""
+        """Move the checkpoint: the source need not keep what is at or below it for this capture."""
         if checkpoint > self._checkpoint:
             self._checkpoint = checkpoint
             self._site.context.deliver(Delivery(session=self._session, kind="checkpoint", position=checkpoint))

@@ -3,9 +3,9 @@
 Theory of operation. A session begins with a scan of a snapshot: versions above its start, and live locks. It is sent
 in pieces, and changes that are applied meanwhile are sent at once, between them.
 1. Watermarks follow the end of the scan, by the same queue as rows: so they never overtake a row.
-2. Nobody is waited for. A capture whose queue is full loses its session, and learns so when there is room: its rows are
-   then sent again, by a scan. Watermarks may be left out, rows never.
-3. A session that begins after the first commit of a large transaction here learns of that transaction's timestamp, as
+2. The store waits for no capture. One whose queue is full loses its session, and is informed when there is room: its
+   rows are then sent again, by a scan. Watermarks may be left out, rows never.
+3. A session that begins after the first commit of a large transaction here is informed of its commit timestamp, as
    the watermark may have passed it (advancer.py, invariant 5).
 """
 
@@ -24,7 +24,7 @@ PIECE = 16  # Events of a scan that are sent at a time.
 
 @dataclass(slots=True)
 class Session:
-    """One capture's session. `scan` is what is still to be sent of the snapshot; None: the scan is over."""
+    """One capture's session. `scan` is the part of the snapshot that is not yet sent; None after the scan."""
 
     request: int
     scan: list[RowEvent] | None
@@ -32,14 +32,14 @@ class Session:
 
 
 class Feed:
-    """The sessions of one term of a region's leader."""
+    """All captures' sessions with a region's leader, during one term."""
 
     def __init__(self, site: Site, region: int) -> None:
         self._site = site
         self._region = region
         self._sessions: dict[NodeId, Session] = {}
-        self._congested: dict[NodeId, int] = {}  # The requests of those who have yet to learn it.
-        self._aside: list[tuple[NodeId, Entries]] = []  # Used by a bug alone: rows in a queue of their own.
+        self._congested: dict[NodeId, int] = {}  # Requests whose captures have not been informed yet.
+        self._aside: list[tuple[NodeId, Entries]] = []  # For a planted bug only: rows in a queue of their own.
 
     def subscribe(self, capture: NodeId, request: int, after: int, rows: Versions, advancer: Advancer) -> None:
         """Begin a session; an older one of that capture ends."""
@@ -68,13 +68,13 @@ class Feed:
         self._sessions.clear()
 
     def has_scans(self) -> bool:
-        """True while a scan is under way, or a capture has yet to learn that its session ended."""
+        """True while a scan is not finished, or a capture has not been informed that its session ended."""
         return bool(self._congested or self._aside) or any(
             session.scan is not None for session in self._sessions.values()
         )
 
     def scan(self) -> None:
-        """Send the next piece of each scan, and what congested captures have to learn."""
+        """Send the next piece of each scan, and inform the captures whose sessions ended and that have room again."""
         aside, self._aside = self._aside, []
         for capture, entries in aside:
             self._site.send(capture, entries)
@@ -94,7 +94,7 @@ class Feed:
                 self._site.send(capture, SessionError(request, CONGESTED))
 
     def observe(self, changes: list[Change]) -> None:
-        """Send applied changes."""
+        """Send these applied changes to all sessions."""
         events = tuple(event for change in changes if (event := _event(change)) is not None)
         if not events:
             return
@@ -110,7 +110,7 @@ class Feed:
                 self._site.send(capture, entries)
 
     def listeners(self) -> list[tuple[NodeId, int]]:
-        """The captures that may get a watermark now, with their requests."""
+        """The captures to which a watermark can be sent now, with their requests."""
         return [
             (capture, session.request)
             for capture, session in self._sessions.items()
@@ -132,7 +132,10 @@ class Feed:
 
 
 def _event(change: Change) -> RowEvent | None:
-    """The event that a change becomes. A commit is sent of every lock: the first one frees the watermark."""
+    """The event that is sent for a change; None for none.
+
+    The commit of each lock is sent, as the first frees the watermark.
+    """
     lock = change.lock
     match change.kind:
         case "prewrite" if lock is not None and lock.kind == "put":

@@ -1,10 +1,10 @@
-"""The matcher of one session: rows that were locked wait here for the end of their transaction.
+"""The matcher of one session: rows that were locked wait here for the commit of their transaction.
 
 Theory of operation. A prewrite brings a row; the first commit of its transaction in this region releases all rows of
 the transaction here, since all of them were locked before any was committed. Later commits find nothing to release.
-1. Until the scan is over, a commit may come before the row that it commits: ends are kept, and matched then.
+1. Until the scan is over, a commit may come before the row that it commits: commits are kept, and matched then.
 2. A prewrite without a value is a heartbeat's: it never replaces a row.
-3. Of two flushes of a key the later one counts, whichever comes last.
+3. Of two flushes of a key the one with the higher generation counts, in whatever order they come.
 4. Transactions that were committed in part before the session began are released when the scan is over, as the
    watermark may have passed them already.
 """

@@ -1,6 +1,6 @@
 """Messages between stores and captures, and a capture's records on disk.
 
-A capture's request is a session with one region: messages of another request are dropped.
+Each subscription of a region is a request with a number of its own; messages of an earlier request are dropped.
 """
 
 from typing import Literal
@@ -12,7 +12,7 @@ from clusters.ticdc.shape import Key
 
 
 class Subscribe(Struct, frozen=True, tag=True):
-    """Send this region's changes above `after`, as that request."""
+    """From a capture: send this region's changes above `after`, under that request number."""
 
     request: int
     region: int
@@ -20,9 +20,9 @@ class Subscribe(Struct, frozen=True, tag=True):
 
 
 class RowEvent(Struct, frozen=True, tag=True):
-    """A change of a key, as it was applied; `committed` is a version found by the scan, with its value.
+    """A change of a key. `committed` is a version that the scan found, with its value.
 
-    `elements` None: the lock was written again without its value, by a heartbeat.
+    `elements` is None if a heartbeat wrote the lock again, without its value.
     """
 
     kind: Literal["prewrite", "commit", "rollback", "committed"]
@@ -41,7 +41,7 @@ class Entries(Struct, frozen=True, tag=True):
 
 
 class Initialized(Struct, frozen=True, tag=True):
-    """The scan is over: watermarks may follow.
+    """From a store: the scan is over, and watermarks may follow.
 
     `determined`: large transactions whose first commit was applied before this session, and which have locks left.
     """
@@ -51,13 +51,13 @@ class Initialized(Struct, frozen=True, tag=True):
 
 
 class ResolvedTs(Struct, frozen=True, tag=True):
-    """For each request: everything at or below that timestamp has been sent. (request, timestamp)"""
+    """From a store: for each request (request, timestamp), everything at or below that timestamp has been sent."""
 
     resolved: tuple[tuple[int, int], ...]
 
 
 class SessionError(Struct, frozen=True, tag=True):
-    """The session of that request is over."""
+    """From a store: the session of that request is over."""
 
     request: int
     reason: str

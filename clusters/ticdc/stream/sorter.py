@@ -1,9 +1,9 @@
-"""The sorter and frontier of one capture: rows of all regions in the order of their commits, up to one watermark.
+"""The sorter of one capture: it publishes rows of all regions in the order of their commits, up to one watermark.
 
-1. The frontier is the least of the regions' watermarks. What was published never falls, though a region that begins
+1. That watermark is the least of the regions' watermarks. The published one never falls, though a region that begins
    anew may start lower.
-2. Rows at or below what is published go out in the order of commit, start and key; each once, however many sessions
-   sent it.
+2. Rows at or below the published watermark are delivered in the order of commit, start and key; each once, however many
+   sessions sent it.
 """
 
 from clusters.ticdc.shape import REGIONS
@@ -11,7 +11,7 @@ from clusters.ticdc.stream.matcher import Row
 
 
 class Sorter:
-    """The rows of one life of a capture that wait to be published, after a checkpoint."""
+    """The rows that a capture has received since its start, above its checkpoint, and not yet published."""
 
     def __init__(self, checkpoint: int) -> None:
         self.published = checkpoint
@@ -19,7 +19,7 @@ class Sorter:
         self._rows: dict[tuple[int, int, object], Row] = {}
 
     def add(self, row: Row) -> None:
-        """Keep a row; one that is here already is the same."""
+        """Keep a row, unless it is here already."""
         self._rows.setdefault((row.commit_ts, row.start_ts, row.key), row)
 
     def advance(self, region: int, resolved: int) -> None:

@@ -1,6 +1,6 @@
 """A coordinator (TiDB): carries out clients' transactions, and keeps nothing on disk.
 
-A transaction that conflicts begins anew, with a new start, a few times: nothing of it was shown to anybody.
+A transaction that conflicts is tried again a few times, each with a new start: the client has seen nothing of it.
 """
 
 from clusters.ticdc.oracle.messages import Timestamp

@@ -8,39 +8,39 @@ ROLLED_BACK_ALIVE = "rolled back by others while its heartbeats were answered"
 
 
 class Transact(Struct, frozen=True, tag=True):
-    """A transaction: reads see one snapshot, appends take effect together."""
+    """A request to carry out a transaction: reads see one snapshot, appends take effect together."""
 
     mops: tuple[MicroOp, ...]
 
 
 class StaleRead(Struct, frozen=True, tag=True):
-    """A read of these keys as they were so many milliseconds ago, from any replica."""
+    """A request for the values of these keys so many milliseconds ago, from any replica."""
 
     keys: tuple[Json, ...]
     age_ms: int
 
 
 class Restore(Struct, frozen=True, tag=True):
-    """What a restore of these keys from the log backup brings back, at the latest timestamp that it allows."""
+    """A request for the values of these keys in the log backup, at the latest timestamp to which it can be restored."""
 
     keys: tuple[Json, ...]
 
 
 class Flashback(Struct, frozen=True, tag=True):
-    """What a flashback of these keys leaves, to the latest timestamp that watermarks allow."""
+    """A request for the values that a flashback gives these keys, at the latest timestamp that watermarks allow."""
 
     keys: tuple[Json, ...]
 
 
 class Seen(Struct, frozen=True, tag=True):
-    """The values of the keys at that timestamp, in the order of the request."""
+    """The answer to these reads: the values at that timestamp, in the order of the request's keys."""
 
     read_ts: int
     elements: tuple[tuple[Json, ...], ...]
 
 
 class Done(Struct, frozen=True, tag=True):
-    """It is committed; reads have their results. Without a commit timestamp it changed nothing."""
+    """The transaction is committed; its reads have their results. Without a commit timestamp it changed nothing."""
 
     start_ts: int
     commit_ts: int | None
@@ -48,12 +48,12 @@ class Done(Struct, frozen=True, tag=True):
 
 
 class Refused(Struct, frozen=True, tag=True):
-    """It certainly did not happen, and will not."""
+    """The request certainly had no effect, and will have none."""
 
     reason: str
 
 
 class Unclear(Struct, frozen=True, tag=True):
-    """Nobody knows: its commit was sent, and not answered."""
+    """The outcome is unknown: the commit was sent, and not answered."""
 
     reason: str

@@ -1,4 +1,4 @@
-"""Locks that are in the way: find out at the primary key what became of their transaction, and settle them.
+"""Resolving locks that are in the way: the primary key shows the state of their transaction.
 
 1. The primary key decides: a lock is never committed or rolled back by anything else.
 2. A transaction that may not have locked its primary key yet is rolled back there only if the lock that was met has
@@ -16,7 +16,7 @@ from clusters.ticdc.transactions.tasks import Ask, Procedure, To, call, timestam
 def resolve(locks: Sequence[Lock], reader_ts: int) -> Procedure[dict[int, str]]:
     """For each transaction that holds these locks: "settled", "pushed" above `reader_ts`, or "open".
 
-    `reader_ts` 0: nobody is pushed.
+    With `reader_ts` 0 no transaction is pushed.
     """
     found: dict[int, str] = {}
     now_ts = yield from timestamp()

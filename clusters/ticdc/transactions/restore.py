@@ -1,11 +1,11 @@
-"""Restores from the log backup, and flashbacks: each shows what it would bring back, and changes nothing.
+"""Restores from the log backup, and flashbacks: each shows the values that it would bring back, and changes nothing.
 
 Theory of operation.
-1. A restore goes to the cluster's checkpoint: the least of all regions' checkpoints, each that of the store which has
-   uploaded most of the region.
+1. A restore goes to the cluster's checkpoint: the least of all regions' checkpoints. That of a region is the highest of
+   its stores' checkpoints, and that store's uploads are read.
 2. A flashback goes below the least watermark of all regions. The leaders then show, of every key, the version of that
-   time, and the lock. As a large transaction frees the watermark with its first commit, a lock may be a committed
-   row's: what became of it is found at its primary key before locks are taken away.
+   time, and the lock. As a large transaction frees the watermark with its first commit, a lock may be of a committed
+   row: its primary key shows whether it is.
 """
 
 from clusters.ticdc import planted

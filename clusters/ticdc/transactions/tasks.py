@@ -1,4 +1,4 @@
-"""Procedures over several messages, each written in one piece as a generator: it yields what it waits for.
+"""Procedures that exchange several messages, each written as one generator that yields its requests.
 
 Theory of operation. A procedure yields `Ask` and gets the answers, in the order of the requests; or `Sleep`. A request
 to a region goes to the store that led it last; "not leader", a broken connection or silence sends it on to another one,
@@ -45,14 +45,14 @@ class At(NamedTuple):
 
 
 class Ask(NamedTuple):
-    """Wait for the answers to these requests."""
+    """Yielded by a procedure: it waits for the answers to these requests."""
 
     requests: tuple[Now | To | At, ...]
     patience_ns: int = PATIENCE_NS
 
 
 class Sleep(NamedTuple):
-    """Wait for that time."""
+    """Yielded by a procedure: it waits for that time."""
 
     duration_ns: int
 
@@ -74,7 +74,7 @@ class _Waiting:
 
 
 class _Open:
-    """A request under way: who waits for it, at which place; when it is sent again, and when it is given up."""
+    """A request without an answer: its procedure and place there, and when it is sent again and given up."""
 
     __slots__ = ("again_ns", "end_ns", "hops", "place", "request", "target", "waiting")
 
@@ -86,7 +86,7 @@ class _Open:
 
 
 class Tasks:
-    """The procedures of one node."""
+    """The procedures that run on one node."""
 
     def __init__(self, site: Site) -> None:
         self._site = site
@@ -97,11 +97,11 @@ class Tasks:
         self._is_ticking = False
 
     def leader(self, region: int) -> NodeId:
-        """The store that is thought to lead a region."""
+        """The store that probably leads a region."""
         return self._leaders.get(region, STORES[region % len(STORES)])
 
     def refuted(self, region: int, store: NodeId, leader: NodeId | None = None) -> None:
-        """Note that a store does not lead a region, or does not answer; that another one does, if it is known."""
+        """Note that a store does not lead a region, or does not answer; `leader` is the one that does, if known."""
         if self.leader(region) == store:
             self._leaders[region] = leader or STORES[(STORES.index(store) + 1) % len(STORES)]
 
@@ -110,7 +110,7 @@ class Tasks:
         self._resume(procedure, None)
 
     def answered(self, number: int, answer: Timestamp | Reply) -> None:
-        """Take an answer; one that nobody waits for any more is dropped."""
+        """Hand an answer to the procedure that waits for it; drop it if none does."""
         opened = self._open.get(number)
         if opened is None:
             return
@@ -124,7 +124,7 @@ class Tasks:
         self._finish(number, answer)
 
     def closed(self, peer: NodeId) -> None:
-        """Send again what a broken connection may have lost."""
+        """Send again the requests that a broken connection may have lost."""
         for opened in self._open.values():
             if opened.target == peer:
                 if isinstance(opened.request, To):
@@ -132,7 +132,7 @@ class Tasks:
                 opened.again_ns = self._site.now_ns()
 
     def tick(self) -> None:
-        """Wake who slept long enough; send again, or give up, what was not answered."""
+        """Resume procedures that have slept enough; send again, or give up, requests without an answer."""
         now_ns = self._site.now_ns()
         for number, opened in tuple(self._open.items()):
             if number not in self._open:

@@ -1,10 +1,10 @@
 """One transaction: a snapshot, then two-phase commit with a primary key.
 
 Theory of operation.
-1. Reads see the snapshot at the start timestamp. A lock of a transaction that may commit at or below it is settled, or
+1. Reads see the snapshot at the start timestamp. A lock of a transaction that may commit at or below it is resolved, or
    its bound is pushed above the snapshot: then it may be ignored, for this snapshot only.
 2. The commit timestamp is fetched when all keys are locked. The transaction is committed when its primary key is; until
-   that request was sent it certainly is not, and a failure is one for certain. Other keys follow on their own time.
+   that request was sent it certainly is not, and a failure is certain. The other keys are committed later.
 3. A large transaction locks its primary key first, then flushes the others in pieces, while heartbeats extend its
    lifetime and raise the bound below which it will not commit. A flush carries no bound but one that a heartbeat has
    replicated.
@@ -41,13 +41,13 @@ from clusters.ticdc.transactions.tasks import Ask, Procedure, Sleep, Tasks, To, 
 from harness.core.record import MicroOp
 
 LOCK_WAIT_NS = 5 * MS
-LOCK_WAITS = 80  # How often a reader looks again at a lock in the way;
+LOCK_WAITS = 80  # How often a reader tries again to resolve a lock;
 HELD_WAITS = 20  # a writer less often, as it holds locks of its own, and with them the watermark.
 COMMIT_TRIES = 10  # Timestamps that are tried against a bound that rises.
 
 
 class Failed(NamedTuple):
-    """Why an attempt ended before its commit; whether a new start may help."""
+    """The reason why an attempt ended before its commit, and whether an attempt with a new start may succeed."""
 
     reason: str
     may_retry: bool = False
@@ -55,7 +55,7 @@ class Failed(NamedTuple):
 
 @dataclass(slots=True)
 class Transaction:
-    """An attempt with one start timestamp."""
+    """One attempt at a transaction, with its start timestamp."""
 
     start_ts: int
     mutations: tuple[Mutation, ...]
@@ -68,7 +68,7 @@ class Transaction:
 
 
 class TwoPhase:
-    """The transactions of one coordinator."""
+    """The two-phase commits of one coordinator."""
 
     def __init__(self, site: Site, tasks: Tasks) -> None:
         self._site = site
@@ -77,10 +77,10 @@ class TwoPhase:
         self._ttl_ms = site.parameters["ttl_ms"]
         self._heartbeat_ns = site.parameters["heartbeat_ms"] * MS
         self._flush_ns = site.parameters["flush_ms"] * MS
-        self._ignored: dict[int, None] = {}  # What a snapshot before this one ignored: read by a bug alone.
+        self._ignored: dict[int, None] = {}  # For a planted bug only: what a snapshot before this one ignored.
 
     def attempt(self, mops: tuple[MicroOp, ...]) -> Procedure[Done | Unclear | Failed]:
-        """One attempt at a transaction."""
+        """One attempt at a transaction: it is committed, its outcome is unclear, or it failed."""
         start_ts = yield from timestamp()
         if not start_ts:
             return Failed("no timestamp")
@@ -145,7 +145,7 @@ class TwoPhase:
     # Prewrite.
 
     def _prewrite_all(self, txn: Transaction) -> Procedure[Failed | None]:
-        """Lock all keys, the regions at once."""
+        """Lock all keys, in all regions at once; the failure, or None."""
         by_key = {mutation.key: mutation for mutation in txn.mutations}
         left = by_region(tuple(by_key))
         txn.flushed = list(by_key)
@@ -184,7 +184,7 @@ class TwoPhase:
         )
 
     def _flush_all(self, txn: Transaction) -> Procedure[Failed | None]:
-        """Lock the primary key, then the others in pieces, with heartbeats on the side (invariant 3)."""
+        """Lock the primary key, then the others in pieces, while heartbeats run (invariant 3); the failure, or None."""
         self._site.context.sometimes("a large transaction began")
         failure = yield from self._flush(txn, txn.mutations[:1], 1)
         if failure is not None:
@@ -217,7 +217,7 @@ class TwoPhase:
         return Failed("a lock stayed in the way")
 
     def _beat(self, txn: Transaction) -> Procedure[None]:
-        """Heartbeats of a large transaction, until it is over."""
+        """Send heartbeats for a large transaction until it is over."""
         while not txn.is_over:
             yield Sleep(self._heartbeat_ns)
             asked_ns = self._site.now_ns()
@@ -238,7 +238,7 @@ class TwoPhase:
     # Commit.
 
     def _commit(self, txn: Transaction) -> Procedure[int | Unclear | Failed]:
-        """The commit timestamp, once the primary key is committed (invariant 2)."""
+        """Commit the primary key, and return the commit timestamp (invariant 2)."""
         for _ in range(COMMIT_TRIES):
             commit_ts = yield from timestamp()
             if not commit_ts:
@@ -258,7 +258,7 @@ class TwoPhase:
         return Failed("the bound rose too fast")
 
     def _commit_rest(self, txn: Transaction, commit_ts: int) -> Procedure[None]:
-        """Commit the other keys: of a large transaction one after the other, else region by region at once."""
+        """Commit the other keys: those of a large transaction one after the other, else all regions at once."""
         self._site.context.point("between-primary-and-rest")
         keys = tuple(mutation.key for mutation in txn.mutations if mutation.key != txn.primary)
         if not txn.is_large:
@@ -274,13 +274,16 @@ class TwoPhase:
             self._site.context.point("between-secondaries")
 
     def _rolled_back(self, txn: Transaction) -> Failed:
-        """The end of a transaction that others rolled back: they may, unless it has just been kept alive."""
+        """The failure of a transaction that others rolled back.
+
+        They must not if a heartbeat has just extended its lifetime.
+        """
         if self._site.now_ns() < txn.alive_until_ns:
             return Failed(ROLLED_BACK_ALIVE)
         return Failed("rolled back by others", may_retry=True)
 
     def _roll_back(self, txn: Transaction) -> Procedure[None]:
-        """Take back what was locked, or may yet be."""
+        """Roll back what is locked, and what may still become locked."""
         parts = by_region(tuple(txn.flushed))
         if parts:
             yield Ask(tuple(To(region, Resolve(txn.start_ts, 0, part)) for region, part in parts.items()))
@@ -305,7 +308,7 @@ def _executed(
 def _mutations(
     mops: tuple[MicroOp, ...], snapshot: dict[Key, Elements], after: dict[Key, Elements]
 ) -> tuple[Mutation, ...]:
-    """What the transaction changes, in the order of its keys; then what it only read under lock (invariant 4)."""
+    """The mutations of changed keys, in their order, then those of keys only read under lock (invariant 4)."""
     puts = tuple(Mutation(key, "put", after[key]) for key in snapshot if key in after)
     locked = dict.fromkeys(
         key_of(mop.key) for mop in mops if mop.f == "r" and mop.lock in ("locked", "shared", "exclusive")

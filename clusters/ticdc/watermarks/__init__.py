@@ -1,1 +1,1 @@
-"""Resolved timestamps: what a region tracks, and the rounds in which a store advances it."""
+"""Resolved timestamps: the locks that a region tracks, and the messages of the rounds that advance it."""

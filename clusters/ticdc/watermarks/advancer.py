@@ -1,4 +1,4 @@
-"""The watermark advancer of one region at its leader (the old name is resolver): up to where everything is decided.
+"""The watermark advancer of one region at its leader (formerly resolver): the timestamp up to which all is decided.
 
 Theory of operation. It sees every change of the region's locks in the order in which they are applied. At a tick with
 timestamp ts0, which was fetched before the leader was confirmed, the region's resolved timestamp rises to the least of
@@ -7,8 +7,8 @@ timestamp ts0, which was fetched before the leader was confirmed, the region's r
 (c) m - 1 for every large one, m being a replicated bound of its primary lock: it commits at m or above.
 1. It never falls: a lock that comes late cannot commit at or below what was announced before.
 2. Of a large transaction it keeps one entry, however many rows it has here: start, bound, primary key, live locks.
-3. The first commit of a large transaction here frees the watermark: whoever receives the stream releases all of the
-   transaction's rows with it. That it is committed *elsewhere* frees nothing: the bound is c - 1 until that commit
+3. The first commit of a large transaction here frees the watermark: with it, each receiver of the stream releases all
+   rows of the transaction. That it is committed *elsewhere* frees nothing: the bound is c - 1 until that commit
    has been applied here. That it is rolled back frees it at once.
 4. An advancer of a new leader, or of a new term, begins with the locks of an applied snapshot, and keeps what is
    applied meanwhile in a buffer. Only then is it ready.
@@ -26,7 +26,7 @@ from clusters.ticdc.site import Site
 
 @dataclass(slots=True)
 class Large:
-    """A large transaction. `bound`: it commits at that timestamp or above; None: it no longer holds anything back."""
+    """A large transaction. It commits at `bound` or above; None: it no longer holds the watermark back."""
 
     primary: Key
     bound: int | None
@@ -35,7 +35,7 @@ class Large:
 
 
 class Advancer:
-    """The advancer of one term of one leader."""
+    """The advancer of a region's leader in one term."""
 
     def __init__(self, site: Site, locks: tuple[Lock, ...]) -> None:
         self.is_ready = False
@@ -58,7 +58,7 @@ class Advancer:
         self.is_ready = True
 
     def observe(self, change: Change) -> None:
-        """Follow an applied change."""
+        """Take an applied change into account."""
         if self.is_ready:
             self._track(change)
         else:
@@ -69,13 +69,13 @@ class Advancer:
         return [(start_ts, large.primary) for start_ts, large in self._large.items() if large.bound is not None]
 
     def determined(self) -> tuple[tuple[int, int], ...]:
-        """The large transactions that have committed here in part: start, commit (invariant 5)."""
+        """The start and commit timestamps of large transactions that have committed here in part (invariant 5)."""
         if planted.RESCAN_FORGETS_DETERMINED in self._bugs:
             return ()
         return tuple((start_ts, large.commit_ts) for start_ts, large in self._large.items() if large.commit_ts)
 
     def hints(self) -> tuple[tuple[int, Status], ...]:
-        """What is known of the large transactions with locks here."""
+        """The known states of large transactions with locks here."""
         found = []
         for start_ts, large in self._large.items():
             if large.commit_ts:
@@ -107,21 +107,24 @@ class Advancer:
         return min((*self._starts.values(), *self._large_bounds()), default=None)
 
     def tick(self, ts0: int, least: int | None) -> int:
-        """The resolved timestamp after a tick that was confirmed by a quorum; `least` is what locks allow."""
+        """Raise the resolved timestamp after a round that a quorum confirmed, and return it.
+
+        `least` is what the locks allow.
+        """
         bound = ts0 if least is None else min(ts0, least)
         if bound > self.resolved or planted.WM_NOT_MAX in self._bugs:
             self.resolved = bound
         return self.resolved
 
     def whole(self) -> int:
-        """The timestamp at or below which every row has been applied here: below leftover locks of what committed."""
+        """The timestamp at or below which every row has been applied here: it stays below locks of committed rows."""
         if planted.PITR_STATUS_BASED in self._bugs:
             return self.resolved
         left = (large.bound or large.commit_ts for large in self._large.values() if large.live)
         return min((self.resolved, *(bound - 1 for bound in left if bound)))
 
     def _large_bounds(self) -> list[int]:
-        """The highest timestamps that large transactions allow."""
+        """The highest resolved timestamp that each large transaction allows."""
         if planted.WM_IGNORES_LARGE in self._bugs:
             return []
         if planted.START_TS_RULE in self._bugs:
@@ -136,7 +139,7 @@ class Advancer:
                 assert lock is not None
                 self._locked(lock, is_new=change.is_new)
             case "rewrite":
-                pass  # The state of a primary lock comes by `learn`: other regions cannot see it either.
+                pass  # Also for a primary lock here, `learn` brings the state: other regions have no other source.
             case "commit" | "rollback":
                 if lock is not None and lock.is_large:
                     self._large_unlocked(change)

@@ -7,9 +7,9 @@ from clusters.ticdc.shape import Key
 
 
 class ReadState(Struct, frozen=True, tag=True):
-    """Who has applied the region's log up to `applied` can read it at `safe_ts` and below.
+    """From a leader: a replica that has applied the region's log up to `applied` can be read at `safe_ts` and below.
 
-    `hints`: large transactions with locks there at that time, and what is known of them.
+    `hints`: the known states of large transactions that had locks there at that time.
     """
 
     region: int
@@ -19,7 +19,10 @@ class ReadState(Struct, frozen=True, tag=True):
 
 
 class CheckLeader(Struct, frozen=True, tag=True):
-    """Does the receiver still follow the sender in these regions, each in that term? `states` are for its readers."""
+    """A request: the receiver says in which of these regions it still follows the sender, in that term.
+
+    `states` are for readers at the receiver.
+    """
 
     round: int
     regions: tuple[tuple[int, int], ...]
@@ -27,21 +30,21 @@ class CheckLeader(Struct, frozen=True, tag=True):
 
 
 class LeaderChecked(Struct, frozen=True, tag=True):
-    """It follows in these regions."""
+    """The answer: the regions in which it follows."""
 
     round: int
     regions: tuple[int, ...]
 
 
 class AskLarge(Struct, frozen=True, tag=True):
-    """What became of these large transactions? One request for all regions of the sender: (start_ts, primary)."""
+    """A request for the states of these large transactions, as (start_ts, primary), for all regions of the sender."""
 
     round: int
     transactions: tuple[tuple[int, Key], ...]
 
 
 class LargeStatus(Struct, frozen=True, tag=True):
-    """Their states, replicated; those whose primary key the sender does not lead are left out."""
+    """The answer: their replicated states, without those whose primary key the sender does not lead."""
 
     round: int
     states: tuple[tuple[int, Status], ...]
