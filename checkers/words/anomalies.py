@@ -65,6 +65,8 @@ SYSTEM: Final[Mapping[str, str]] = MappingProxyType(
         "double-epoch": "One transaction appears in two epochs.",
         "epoch-fork": "Two owners act in one epoch.",
         "timestamp-order": "Dependent transactions have timestamps in the wrong order.",
+        "double-timestamp": "A transaction has two commit timestamps, or another one's, or one not above its start.",
+        "watermark-above-start": "A transaction started at or below a watermark that had been announced before.",
         "snapshot-mismatch": "A transaction read something else than the state at its timestamp.",
         "stale-mismatch": "A read of the past shows something else than the state at its timestamp.",
         "backup-mismatch": "A restore from a backup shows something else than the state at its timestamp.",

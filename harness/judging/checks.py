@@ -34,6 +34,7 @@ MODULES: Final = (
     "streams.epoch_fork",
     "state.freshness",
     "state.replay",
+    "state.timestamps",
     "state.cuts",
     "state.epochs",
     "state.durability",
