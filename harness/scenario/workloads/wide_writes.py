@@ -2,8 +2,8 @@
 
 A wide transaction that takes long is open while others come and go. Whether it delays them, or they overtake it, shows
 in their results and in change streams. `large-vs-tick` mixes wide transactions with short writers, `stale-reads` with
-reads of the past as well, `restores` with restores and flashbacks; in `pusher` readers follow each other so closely
-that some meet it at every moment of its life.
+reads of the past as well, `restores` with restores and flashbacks, `region-churn` with changes of the regions that hold
+keys; in `pusher` readers follow each other so closely that some meet it at every moment of its life.
 """
 
 import msgspec
@@ -23,8 +23,11 @@ OVERLAP_PERCENT, READ_PERCENT = 20, 30  # The share of short transactions on a w
 PUSHED = 5
 STALE_PERCENT = 40
 AGE_MS = (20, 400)  # The least and greatest age of the states that stale reads request.
+FUTURE_MS = 300  # A few request a state that far ahead, which no system can know.
 PUSHED_LIFE = 12
 RESTORES = ("restore", "flashback")  # Both go to the latest time that the system allows.
+CHANGES = ("split", "merge", "transfer")  # The region of a key is split there, joined with a neighbour, led elsewhere.
+CHANGE_PERCENT = 3
 
 
 def large_vs_tick(turn: Turn) -> tuple[MicroOp, ...]:
@@ -59,12 +62,14 @@ def wide_writes(name: str, design: Design, options: WorkloadOptions) -> Workload
 class WithStaleReads(msgspec.Struct, frozen=True):
     """The operations of `source`, mixed with stale reads: of two keys of a wide transaction, with an age in ms.
 
-    With `kinds` these kinds of operations are mixed in instead, without an age.
+    With `kinds` these kinds of operations are mixed in instead, without an age. With `changes` a few of these are mixed
+    in as well, each with one key.
     """
 
     source: Groups
     dice: Dice
     kinds: tuple[str, ...] = ()
+    changes: tuple[str, ...] = ()
 
     def op(self, context: Context) -> Answer:
         if not context.free:
@@ -74,23 +79,25 @@ class WithStaleReads(msgspec.Struct, frozen=True):
             answer = self.source.op(context)
             assert answer is not None  # `source` never ends.
             assert isinstance(answer[1], Groups)
-            return answer[0], WithStaleReads(answer[1], dice, self.kinds)
+            return answer[0], msgspec.structs.replace(self, source=answer[1], dice=dice)
         group = max(0, self.source.number // LIFE - place % 2)  # The present group, or the one before.
         first = group * LARGE_VS_TICK.span
         keys: list[Json] = [first + place, first + (place + 3) % WIDE]
-        invocation = Invocation(f="stale-read", value=[keys, AGE_MS[0] + age_ms])
+        invocation = Invocation(f="stale-read", value=[keys, AGE_MS[0] + age_ms if percent else -FUTURE_MS])
         if self.kinds:
             invocation = Invocation(f=self.kinds[percent % len(self.kinds)], value=[keys])
-        return planned(context, invocation), WithStaleReads(self.source, dice, self.kinds)
+        elif self.changes and percent < CHANGE_PERCENT:
+            invocation = Invocation(f=self.changes[percent % len(self.changes)], value=[first + place])
+        return planned(context, invocation), msgspec.structs.replace(self, dice=dice)
 
     def update(self, context: Context, event: Event) -> Generator:
         return self
 
 
-def stale_reads(name: str, kinds: tuple[str, ...], options: WorkloadOptions) -> Workload:
-    """The load of large-vs-tick with stale reads, or with operations of those kinds."""
+def stale_reads(name: str, kinds: tuple[str, ...], changes: tuple[str, ...], options: WorkloadOptions) -> Workload:
+    """The load of large-vs-tick with stale reads, or with operations of those kinds; and with some of these changes."""
     groups = Groups(LARGE_VS_TICK, "none", Dice.named(options.seed, "workload-large-vs-tick"))
-    source = WithStaleReads(groups, Dice.named(options.seed, "workload-stale-reads"), kinds)
+    source = WithStaleReads(groups, Dice.named(options.seed, "workload-stale-reads"), kinds, changes)
     paced = Stagger(source, options.mean_gap_ns, Dice.named(options.seed, "workload-times"))
     load = TimeLimit(paced, options.duration_ns)
     return Workload(

@@ -8,7 +8,7 @@ from harness.core.generators.generator import Context, Planned
 from harness.core.record import MicroOp
 from harness.core.seams import Invocation
 from harness.scenario.workloads import WORKLOADS
-from harness.scenario.workloads.wide_writes import AGE_MS, PUSHED, WIDE
+from harness.scenario.workloads.wide_writes import AGE_MS, CHANGES, FUTURE_MS, PUSHED, WIDE
 from tests.worlds.workloads import options, transactions
 
 WIDTHS = {"large-vs-tick": WIDE, "pusher": PUSHED}
@@ -25,7 +25,7 @@ def planned(name: str, **changed: int) -> list[Invocation]:
     return found
 
 
-@pytest.mark.parametrize("name", [*WIDTHS, "stale-reads", "restores"])
+@pytest.mark.parametrize("name", [*WIDTHS, "stale-reads", "restores", "region-churn"])
 def test_the_same_seed_plans_the_same_and_another_does_not(name: str) -> None:
     assert planned(name, seed=3) == planned(name, seed=3)
     assert planned(name, seed=3) != planned(name, seed=4)
@@ -66,6 +66,15 @@ def test_stale_reads_ask_for_the_past_of_keys_that_are_written() -> None:
         keys, age_ms = value
         assert isinstance(keys, list)
         assert isinstance(age_ms, int)
-        assert AGE_MS[0] <= age_ms < AGE_MS[1]
+        assert AGE_MS[0] <= age_ms < AGE_MS[1] or age_ms == -FUTURE_MS
         found += set(keys) <= written
     assert found > len(stale) * 3 // 4  # In some groups a pair is written in the wide transaction's place.
+
+
+def test_region_churn_changes_regions_of_keys_that_are_in_use() -> None:
+    load = planned("region-churn")
+    written = {mop.key for each in load for mop in each.mops or () if mop.f == "append"}
+    changes = [(each.f, each.value) for each in load if each.f in CHANGES]
+    assert {f for f, _ in changes} == set(CHANGES)
+    assert sum(isinstance(value, list) and value[0] in written for _, value in changes) > len(changes) // 2
+    assert len(changes) < len(load) // 20
