@@ -3,7 +3,18 @@
 from typing import cast
 
 from clusters.ticdc.shape import COORDINATORS
-from clusters.ticdc.transactions.messages import Done, Flashback, Refused, Restore, Seen, StaleRead, Transact, Unclear
+from clusters.ticdc.transactions.messages import (
+    Begun,
+    Done,
+    Flashback,
+    Refused,
+    Reshape,
+    Restore,
+    Seen,
+    StaleRead,
+    Transact,
+    Unclear,
+)
 from harness.core.record import Json
 from harness.core.seams import CallFailed, Completion, Connection, Invocation
 
@@ -37,7 +48,9 @@ class TicdcClient:
                             outcome="ok", mops=mops, node=node, txn=start_ts, start_ts=start_ts, read_ts=start_ts,
                             commit_ts=commit_ts,
                         )  # fmt: skip
-                    case Seen(read_ts, elements) if not isinstance(request, Transact):
+                    case Begun():
+                        return Completion(outcome="ok", node=node)
+                    case Seen(read_ts, elements) if not isinstance(request, Transact | Reshape):
                         value: Json = [[key, [*held]] for key, held in zip(request.keys, elements, strict=True)]
                         return Completion(outcome="ok", value=value, node=node, read_ts=read_ts)
                     case Refused(reason=why):
@@ -50,12 +63,19 @@ class TicdcClient:
         return Completion(outcome="fail", error=reason)
 
 
-def _request(invocation: Invocation) -> Transact | StaleRead | Restore | Flashback:
-    """The request that the coordinator gets: a transaction, or a stale read, a restore or a flashback of some keys."""
+def _request(invocation: Invocation) -> Transact | StaleRead | Restore | Flashback | Reshape:
+    """The request: a transaction, a stale read of [keys, age in ms], a restore or flashback of [keys], or a change of
+    the region of [key].
+    """
     if invocation.mops is not None:
         return Transact(invocation.mops)
-    if invocation.f in ("restore", "flashback"):
-        (held,) = cast("tuple[list[Json]]", invocation.value)
-        return Restore(tuple(held)) if invocation.f == "restore" else Flashback(tuple(held))
-    keys, age_ms = cast("tuple[list[Json], int]", invocation.value)
-    return StaleRead(tuple(keys), age_ms)
+    match invocation.f:
+        case "restore" | "flashback":
+            (held,) = cast("tuple[list[Json]]", invocation.value)
+            return Restore(tuple(held)) if invocation.f == "restore" else Flashback(tuple(held))
+        case "split" | "merge" | "transfer":
+            (key,) = cast("tuple[Json]", invocation.value)
+            return Reshape(invocation.f, key)
+        case _:
+            keys, age_ms = cast("tuple[list[Json], int]", invocation.value)
+            return StaleRead(tuple(keys), age_ms)

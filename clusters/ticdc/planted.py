@@ -20,13 +20,16 @@ WM_OVERTAKES_ROWS: Final = "wm-overtakes-rows"
 PENDING_LOST_IN_SCAN: Final = "pending-lost-in-scan"
 SCAN_WITHOUT_READ_INDEX: Final = "scan-without-read-index"
 ABA_OBSERVE: Final = "aba-observe"
+MERGE_MAX_SAFE_TS: Final = "merge-max-safe-ts"
 TTL_NOT_EXTENDED: Final = "ttl-not-extended"
 NO_APPLIED_CHECK: Final = "no-applied-check"
 STALE_SKIP_LOCKS: Final = "stale-skip-locks"
 HINT_IS_ONGOING: Final = "hint-is-ongoing"
 NO_ROLLBACK_RECORD: Final = "no-rollback-record"
+NO_GENERATION: Final = "no-generation"
 HEARTBEAT_CLOBBERS_ROW: Final = "heartbeat-clobbers-row"
 MATCH_BEFORE_INIT: Final = "match-before-init"
+FRONTIER_ON_MERGE_SPLIT: Final = "frontier-on-merge-split"
 CKPT_BEFORE_FLUSH: Final = "ckpt-before-flush"
 WM_NOT_MAX: Final = "wm-not-max"
 PD_NO_RANGE: Final = "pd-no-range"
@@ -39,6 +42,7 @@ CACHE_DEADLOCK: Final = "cache-deadlock"
 MISS_MEANS_DONE: Final = "miss-means-done"
 MIN_SKIPS_UNINIT: Final = "min-skips-uninit"
 HB_BEFORE_REPLICATE: Final = "hb-before-replicate"
+FUTURE_STALE_READ: Final = "future-stale-read-max-ts"
 SCAN_VS_OBSERVE: Final = "follower-hole-scan-vs-observe"
 FLASHBACK_BLIND_ROLLBACK: Final = "flashback-blind-rollback"
 PITR_STATUS_BASED: Final = "pitr-status-based"
@@ -60,10 +64,13 @@ BUGS: Mapping[str, str] = MappingProxyType(
         NO_APPLIED_CHECK: "B13: a replica can be read at a timestamp before it has applied what that takes",
         STALE_SKIP_LOCKS: "B14: stale reads look at no locks, as they did before",
         HINT_IS_ONGOING: "B15: a stale read takes any hint for a transaction that is still open",
+        MERGE_MAX_SAFE_TS: "B16: merged regions can be read up to the higher one of their safe timestamps",
         TTL_NOT_EXTENDED: "B17: heartbeats do not extend the lifetime of a large transaction",
         NO_ROLLBACK_RECORD: "B18: rolling back a transaction without a primary lock leaves no record",
+        NO_GENERATION: "B19: a late flush replaces a newer one of the same key",
         HEARTBEAT_CLOBBERS_ROW: "B20: a heartbeat's empty prewrite replaces the row that a capture keeps",
         MATCH_BEFORE_INIT: "B21: commits are matched before the scan has brought their rows",
+        FRONTIER_ON_MERGE_SPLIT: "B22: of merged regions a capture takes the higher watermark for the whole",
         CKPT_BEFORE_FLUSH: "B23: a checkpoint moves before the downstream has the rows",
         WM_NOT_MAX: "B24: a region's watermark follows its bound down",
         PD_NO_RANGE: "B25: a restarted oracle begins at its clock, not at the bound that it had saved",
@@ -78,6 +85,7 @@ BUGS: Mapping[str, str] = MappingProxyType(
         CACHE_DEADLOCK: "B34: stores that ask each other for large transactions at one time wait for ever",
         MISS_MEANS_DONE: "B35: a large transaction whose state nobody knows counts as finished",
         MIN_SKIPS_UNINIT: "B36: the least watermark of all regions leaves out those whose scan is not over",
+        FUTURE_STALE_READ: "B37: a stale read of the future is refused only after it has pushed whom it met",
         SCAN_VS_OBSERVE: "B38: what is applied between the snapshot of a scan and its end does not go to that session",
     }
 )

@@ -54,6 +54,11 @@ PROMISES = (
         "stale-acknowledged",
     ),
     _promise(
+        3,
+        "A transaction commits above its start, at one timestamp on every key, which no other transaction has.",
+        "double-timestamp",
+    ),
+    _promise(
         4,
         "After a resolved timestamp no row at or below it comes.",
         "late-event",
@@ -79,6 +84,7 @@ PROMISES = (
     _promise(
         8, "No resolved timestamp falls in its session: neither a region's, nor the published one.", "watermark-regress"
     ),
+    _promise(9, "No resolved timestamp is above what the oracle has given by then.", "watermark-above-start"),
     _promise(
         10,
         "Resolved timestamps follow commits closely, also while large transactions run.",
@@ -104,6 +110,14 @@ PROMISES = (
         check="liveness",
     ),
     _promise(
+        15,
+        "A transaction ends in one of two states, everywhere: nothing of one that failed is read or sent.",
+        "G1a",
+        "phantom-event",
+        "phantom-write",
+        "double-timestamp",
+    ),
+    _promise(
         16,
         "Rows go out in the order of their commits, and in a session none comes twice.",
         "order-inversion",
@@ -120,6 +134,14 @@ PROMISES = (
         19,
         "A flashback below the least resolved timestamp of all regions leaves the state at its timestamp.",
         "flashback-mismatch",
+    ),
+    _promise(
+        20,
+        "While nodes are upgraded one after the other, captures first, streams and stale reads keep what they promise.",
+        "late-event",
+        "missing-event",
+        "torn-unit",
+        "stale-mismatch",
     ),
     _promise(22, "A slow subscriber delays nobody else.", "lag"),
 )

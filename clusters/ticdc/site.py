@@ -9,9 +9,15 @@ FAR_MS = 1000  # Well-kept clocks, and watermarks that move, differ by less.
 
 
 class Site:
-    """One node as its parts see it. `context` is that of the current event."""
+    """One node as its parts see it. `context` is that of the current event.
+
+    `is_new`: it runs the new version. `has_new_rule`: so do all stores, and large transactions hold watermarks back by
+    their bounds only (oracle/upgrade.py).
+    """
 
     context: Context
+    is_new = True
+    has_new_rule = True
 
     def __init__(self, node: NodeId, bugs: frozenset[str], parameters: dict[str, int]) -> None:
         self.node = node

@@ -5,9 +5,10 @@ Theory of operation. The leader keeps what commits in a buffer; at times it writ
 2. It is the highest timestamp at or below which every *row* was applied: a row of which only the transaction's outcome
    is known would reach storage later than the checkpoint, and a restore in between would lack it
    (`Advancer.whole`, README.md, decision 2).
-3. A new leader begins with all versions above its own checkpoint. So what one store has uploaded is complete up to its
-   checkpoint, whichever stores led in between, and a restore needs one store for each region.
-4. A backup begins with the first `AskBackup`.
+3. Whoever comes to lead begins with all versions above its own checkpoint. So what one store has uploaded is complete
+   up to its checkpoint, whoever led in between, and a restore needs one store for each region.
+4. A backup begins with the first question how far it reaches.
+5. A region that is split or merged is uploaded anew: pieces belong to one version of it.
 """
 
 from collections.abc import Sequence
@@ -26,10 +27,17 @@ class Uploads:
         self.checkpoint = 0
         self._site = site
         self._name = f"backup-{region}"
+        self._uploaded = uploaded
         self._stored: dict[Key, dict[int, Elements]] = {}
         self._buffer: list[tuple[Key, int, Elements]] | None = None  # None: this store does not lead, or has not begun.
         self._whole = 0
-        for piece in uploaded:
+        self.begin_version(0)
+
+    def begin_version(self, version: int) -> None:
+        """Begin anew, with the pieces of that version of the region alone (invariant 5)."""
+        self._version = version
+        self._buffer, self._stored, self.checkpoint = None, {}, 0
+        for piece in self._uploaded:
             self._keep(piece)
 
     def begin(self, rows: Versions) -> None:
@@ -64,7 +72,7 @@ class Uploads:
         """Write the buffer to storage, and then move the checkpoint (invariant 1)."""
         if self._buffer is None or self._whole <= self.checkpoint:
             return
-        piece = Upload(tuple(self._buffer), self._whole)
+        piece = Upload(tuple(self._buffer), self._whole, self._version)
         self._buffer = []
         self._site.context.append(self._name, piece)
         self._site.sync(lambda: self._keep(piece))
@@ -76,6 +84,8 @@ class Uploads:
         return Values(tuple(self._value(key, read_ts) for key in keys))
 
     def _keep(self, piece: Upload) -> None:
+        if piece.version != self._version:
+            return
         for key, commit_ts, elements in piece.rows:
             self._stored.setdefault(key, {})[commit_ts] = elements
         self.checkpoint = max(self.checkpoint, piece.checkpoint)

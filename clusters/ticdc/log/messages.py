@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from clusters.ticdc.rows.messages import Command
+from clusters.ticdc.regions.messages import Command
 from harness.core.machine import NodeId
 
 

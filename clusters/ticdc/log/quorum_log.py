@@ -27,7 +27,7 @@ from clusters.ticdc.log.messages import (
     Vote,
     Voted,
 )
-from clusters.ticdc.rows.messages import Command
+from clusters.ticdc.regions.messages import Command
 from clusters.ticdc.shape import MS, STORES
 from clusters.ticdc.site import Site
 from harness.core.machine import Message, NodeId
@@ -40,7 +40,8 @@ QUORUM = len(STORES) // 2 + 1
 class QuorumLog:
     """One replica of the log.
 
-    It calls `applied(index, entry)` for decided entries, and `deposed()` when it stops leading.
+    `is_original`: the log is there from the beginning, and empty; any other begins with an entry that is decided.
+    `is_eager`: it stands for election at once.
     """
 
     def __init__(
@@ -50,6 +51,8 @@ class QuorumLog:
         vote: Vote,
         entries: Sequence[Entry],
         *,
+        is_original: bool,
+        is_eager: bool,
         applied: Callable[[int, Entry], None],
         deposed: Callable[[], None],
     ) -> None:
@@ -68,15 +71,17 @@ class QuorumLog:
         self._heard_ns = site.now_ns()
         self._promised_ns = site.now_ns() if vote.term else -self._election_ns
         self._patience_ns = self._drawn_patience()
-        if not entries and site.node == STORES[region % len(STORES)]:
-            self._patience_ns = 0  # So that leaders are spread at the beginning.
+        if is_eager:
+            self._patience_ns = 0
+        self._is_original = is_original
         self._votes: dict[NodeId, bool] = {}
         self._first = 0  # The leader's first entry of its term.
         self._next: dict[NodeId, int] = {}
         self._match: dict[NodeId, int] = {}
         self._in_flight_ns: dict[NodeId, int | None] = {}  # Since when the follower has entries to acknowledge.
         self._acknowledged_ns: dict[NodeId, int] = {}
-        self._left_ns: int | None = None  # When it gave up leading in this term.
+        self._left_ns: int | None = None  # When it gave up leading in this term,
+        self._heir: NodeId | None = None  # and for whom, as long as that node has not the whole log.
 
     # The state, and what other parts may do.
 
@@ -89,6 +94,11 @@ class QuorumLog:
     def has_caught_up(self) -> bool:
         """True if it leads, and has applied an entry of its own term (invariant 3)."""
         return self.is_leader and self.applied >= self._first
+
+    @property
+    def has_left(self) -> bool:
+        """True if it leads, and has given up for another node: what it proposes now delays its successor."""
+        return self._left_ns is not None
 
     def has_lease(self) -> bool:
         """True if it leads, is caught up, and certainly has no successor yet (invariant 4)."""
@@ -112,13 +122,18 @@ class QuorumLog:
         return index
 
     def transfer(self, to: NodeId) -> None:
-        """Give up leadership in this term in favour of that node.
-
-        The lease ends at once: the other may win at any time.
-        """
-        if self.has_caught_up and self._left_ns is None:
+        """Give up leading in this term, in favour of that node. The lease ends here: the other may win at any time."""
+        if self.has_caught_up and self._left_ns is None and to in self._peers:
             self._left_ns = self._site.now_ns()
-            self._site.send(to, TimeoutNow(self.region, self.term))
+            self._heir = to
+            self._hand_over()
+
+    def found(self, first: Entry | None = None) -> None:
+        """Apply the first entry, which is decided as the region exists; write it, unless it came from a leader."""
+        if first is not None and not self._entries:
+            self._write(first)
+        if self._entries:
+            self._decide(1)
 
     # Events.
 
@@ -131,7 +146,7 @@ class QuorumLog:
             for peer in self._peers:
                 since_ns = self._in_flight_ns[peer]
                 self._replicate(peer, is_heartbeat=since_ns is not None and now_ns < since_ns + AGAIN_NS)
-        elif now_ns >= self._heard_ns + self._patience_ns:
+        elif now_ns >= self._heard_ns + self._patience_ns and (self._entries or self._is_original):
             self._stand()
 
     def closed(self, peer: NodeId) -> None:
@@ -255,6 +270,13 @@ class QuorumLog:
                 self._replicate(peer)
         else:
             self._matched(peer, message.match)
+        self._hand_over()
+
+    def _hand_over(self) -> None:
+        """Let the heir stand for election once it has the whole log: before, nobody would vote for it."""
+        if self._heir is not None and self._match[self._heir] == len(self._entries):
+            self._site.send(self._heir, TimeoutNow(self.region, self.term))
+            self._heir = None
 
     def _own(self, term: int, index: int) -> None:
         if term == self.term and self.is_leader:
@@ -280,9 +302,10 @@ class QuorumLog:
         if term > self.term:
             was_leader = self.is_leader
             self.term, self._vote, self.leader = term, None, None
-            self._votes, self._left_ns = {}, None
+            self._votes, self._left_ns, self._heir = {}, None, None
             self._save_vote()
             if was_leader:
+                self._heard_ns = self._site.now_ns()  # Of its successor.
                 self._site.context.sometimes("a leader was deposed")
                 self._when_deposed()
 

@@ -1,4 +1,4 @@
-"""Messages with the timestamp oracle, and its record on disk."""
+"""Messages with the timestamp oracle, of upgrades too, and records on disk."""
 
 from msgspec import Struct
 
@@ -10,13 +10,30 @@ class Tso(Struct, frozen=True, tag=True):
 
 
 class Timestamp(Struct, frozen=True, tag=True):
-    """The answer: a timestamp above all that the oracle gave before."""
+    """The answer: a timestamp above all that were given before. `is_new`: all stores run the new version."""
 
     number: int
     timestamp: int
+    is_new: bool
 
 
 class Bound(Struct, frozen=True, tag=True):
     """On disk: the oracle has given no timestamp of this millisecond, or of a later one."""
 
     physical_ms: int
+
+
+class Upgrade(Struct, frozen=True, tag=True):
+    """From the oracle: run the new version."""
+
+
+class Upgraded(Struct, frozen=True, tag=True):
+    """The sender runs the new version."""
+
+
+class Version(Struct, frozen=True, tag=True):
+    """On a node's disk: it runs the new version."""
+
+
+class AllNew(Struct, frozen=True, tag=True):
+    """On the oracle's disk: all stores run the new version."""

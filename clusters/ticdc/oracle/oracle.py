@@ -8,7 +8,8 @@ Theory of operation. A timestamp is a millisecond and a counter. The millisecond
 """
 
 from clusters.ticdc import planted
-from clusters.ticdc.oracle.messages import Bound, Timestamp, Tso
+from clusters.ticdc.oracle.messages import Bound, Timestamp, Tso, Upgraded
+from clusters.ticdc.oracle.upgrade import Upgrades
 from clusters.ticdc.shape import MS, timestamp
 from clusters.ticdc.site import FAR_MS, Site
 from harness.core.machine import Context, Durable, Event, NodeId, Received, Settings, Synced, TimerFired
@@ -32,6 +33,7 @@ class Oracle:
         self._bound_ms = 0  # Nothing is given until a bound is durable.
         self._is_saving = False
         self._waiting: list[tuple[NodeId, int]] = []
+        self._upgrades = Upgrades(self._site, durable, settings)
         if bound is not None:
             context.sometimes("the oracle was restarted")
         self._tick()
@@ -43,6 +45,8 @@ class Oracle:
                 context.point("oracle-before-answer")
                 self._waiting.append((sender, number))
                 self._serve()
+            case Received(sender, Upgraded()):
+                self._upgrades.upgraded(sender)
             case TimerFired():
                 self._tick()
             case Synced(token):
@@ -61,6 +65,7 @@ class Oracle:
         if self._physical_ms + SAVE_MS // 2 >= self._bound_ms:
             self._save()
         self._serve()
+        self._upgrades.tick()
 
     def _advance(self) -> None:
         """Advance the millisecond to the wall clock's, but at least by the time that has passed (invariant 2)."""
@@ -98,5 +103,7 @@ class Oracle:
             return
         for sender, number in self._waiting:
             self._logical += 1
-            self._site.send(sender, Timestamp(number, timestamp(self._physical_ms, self._logical)))
+            self._site.send(
+                sender, Timestamp(number, timestamp(self._physical_ms, self._logical), self._upgrades.is_done)
+            )
         self._waiting.clear()

@@ -12,7 +12,6 @@ from clusters.ticdc import planted
 from clusters.ticdc.rows.messages import (
     Alive,
     CheckStatus,
-    Command,
     Commit,
     CommitKeys,
     CommittedAt,
@@ -29,10 +28,11 @@ from clusters.ticdc.rows.messages import (
     Prewrite,
     Prewritten,
     PutLocks,
-    Reply,
     Resolve,
     Resolved,
     RollBackKeys,
+    RowCommand,
+    RowReply,
     Status,
     Values,
 )
@@ -43,8 +43,8 @@ from clusters.ticdc.shape import Key, physical_ms
 class Decision(NamedTuple):
     """The answer to a request. If there is a `command`, it must be applied before the answer is sent."""
 
-    answer: Reply
-    command: Command | None = None
+    answer: RowReply
+    command: RowCommand | None = None
 
 
 def is_expired(lock: Lock, now_ts: int) -> bool:
@@ -78,8 +78,8 @@ def copy_of(rows: Versions, request: CopyOf) -> Copied:
     return Copied(tuple(rows.read(key, request.read_ts) for key in request.keys), locks)
 
 
-def prewrite(rows: Versions, request: Prewrite) -> Decision:
-    """The decision to lock the keys, unless a version was committed there since the transaction began."""
+def prewrite(rows: Versions, request: Prewrite, bugs: frozenset[str]) -> Decision:
+    """Lock the keys, if nothing was committed there since the transaction began."""
     start_ts = request.start_ts
     foreign = tuple(
         lock
@@ -93,16 +93,18 @@ def prewrite(rows: Versions, request: Prewrite) -> Decision:
             return Decision(Conflict(is_rolled_back=True))
         if rows.newest(mutation.key) >= start_ts:
             return Decision(Conflict(is_rolled_back=False))
-    locks = tuple(lock for mutation in request.mutations if (lock := _new_lock(rows, request, mutation)) is not None)
+    locks = tuple(
+        lock for mutation in request.mutations if (lock := _new_lock(rows, request, mutation, bugs)) is not None
+    )
     return Decision(Prewritten(), PutLocks(locks) if locks else None)
 
 
-def _new_lock(rows: Versions, request: Prewrite, mutation: Mutation) -> Lock | None:
-    """The lock to set; None if the key already has it, or a newer one of the same transaction."""
+def _new_lock(rows: Versions, request: Prewrite, mutation: Mutation, bugs: frozenset[str]) -> Lock | None:
+    """The lock to set; None if the key has what the request asks for, or something newer."""
     held = rows.locks.get(mutation.key)
     ttl_ms, min_commit_ts = request.ttl_ms, max(request.min_commit_ts, request.start_ts + 1)
     if held is not None:
-        if request.generation <= held.generation:
+        if request.generation <= held.generation and planted.NO_GENERATION not in bugs:
             return None
         ttl_ms, min_commit_ts = max(held.ttl_ms, ttl_ms), max(held.min_commit_ts, min_commit_ts)
     return Lock(

@@ -1,14 +1,10 @@
-"""Locks and versions, the commands of a region's log, and the requests to a region with their answers.
-
-A request is sent in a `ToRegion`, and its answer in a `FromRegion`. Every request may come twice, or late.
-"""
+"""Locks and versions, the commands that change them, and the requests of transactions with their answers."""
 
 from typing import Literal
 
 from msgspec import Struct
 
 from clusters.ticdc.shape import Key
-from harness.core.machine import NodeId
 from harness.core.record import Json
 
 Elements = tuple[Json, ...]  # The value of a row: a list. Empty: the row does not exist.
@@ -68,7 +64,7 @@ class RollBackKeys(Struct, frozen=True, tag=True):
     is_recorded: bool = True
 
 
-Command = PutLocks | CommitKeys | RollBackKeys
+RowCommand = PutLocks | CommitKeys | RollBackKeys
 
 
 class Mutation(Struct, frozen=True, tag=True):
@@ -231,12 +227,6 @@ class Locks(Struct, frozen=True, tag=True):
     locks: tuple[Lock, ...]
 
 
-class NotLeader(Struct, frozen=True, tag=True):
-    """The answer of a replica that does not lead the region; `leader` may."""
-
-    leader: NodeId | None
-
-
 class AskBackup(Struct, frozen=True, tag=True):
     """A request for the timestamp up to which the region can be restored from the receiver's uploads.
 
@@ -276,18 +266,21 @@ class Copied(Struct, frozen=True, tag=True):
 
 
 class Upload(Struct, frozen=True, tag=True):
-    """In storage: a piece of a log backup, as (key, commit timestamp, value), and the checkpoint that it reaches."""
+    """In storage: a piece of a log backup, as (key, commit timestamp, value), and how far all pieces reach with it.
+
+    All pieces of that version of the region.
+    """
 
     rows: tuple[tuple[Key, int, Elements], ...]
     checkpoint: int
+    version: int
 
 
 # Requests that change rows, those that only the leader answers, and those that any replica answers.
 Changing = Prewrite | Commit | Heartbeat | CheckStatus | Resolve
 Shown = Get | ScanLocks | AskResolved | CopyOf
 Local = StaleGet | AskBackup | BackupGet
-Request = Changing | Shown | Local
-Reply = (
+RowReply = (
     Prewritten
     | Locked
     | Conflict
@@ -302,20 +295,4 @@ Reply = (
     | Locks
     | Reaches
     | Copied
-    | NotLeader
 )
-
-
-class ToRegion(Struct, frozen=True, tag=True):
-    """A request to the leader of a region."""
-
-    number: int
-    region: int
-    body: Request
-
-
-class FromRegion(Struct, frozen=True, tag=True):
-    """The answer to the request of that number."""
-
-    number: int
-    body: Reply

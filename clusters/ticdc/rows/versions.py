@@ -8,8 +8,9 @@
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
-from clusters.ticdc.rows.messages import Command, CommitKeys, Elements, Lock, PutLocks, RollBackKeys, Write
-from clusters.ticdc.shape import Key
+from clusters.ticdc.regions.messages import Contents
+from clusters.ticdc.rows.messages import CommitKeys, Elements, Lock, PutLocks, RollBackKeys, RowCommand, Write
+from clusters.ticdc.shape import Key, slot_of
 
 
 class Change(NamedTuple):
@@ -75,8 +76,33 @@ class Versions:
                     yield key, write.elements, write.commit_ts
                     break
 
-    def apply(self, command: Command) -> list[Change]:
-        """Carry out a command, and return its effects in the order of its keys."""
+    def contents(self, absorbed: tuple[int, ...]) -> Contents:
+        """All rows."""
+        writes = tuple((key, tuple(held)) for key, held in self._writes.items())
+        return Contents(tuple(self.locks.values()), writes, tuple(self._rolled_back), absorbed)
+
+    def take(self, contents: Contents) -> None:
+        """Add the rows of another region, of which there are none here."""
+        self.locks.update((lock.key, lock) for lock in contents.locks)
+        self._writes.update((key, list(held)) for key, held in contents.writes)
+        self._rolled_back.update((record, None) for record in contents.rolled_back)
+
+    def cut(self, slot: int) -> "Versions":
+        """The rows from that slot up, which are no longer here."""
+        part = Versions()
+        part.locks = {key: lock for key, lock in self.locks.items() if slot_of(key) >= slot}
+        part._writes = {key: held for key, held in self._writes.items() if slot_of(key) >= slot}
+        part._rolled_back = {record: None for record in self._rolled_back if slot_of(record[0]) >= slot}
+        for key in part.locks:
+            del self.locks[key]
+        for key in part._writes:
+            del self._writes[key]
+        for record in part._rolled_back:
+            del self._rolled_back[record]
+        return part
+
+    def apply(self, command: RowCommand) -> list[Change]:
+        """The effects of a command, carried out, in the order of its keys."""
         match command:
             case PutLocks(locks, is_rewrite):
                 return [self._set(lock, is_rewrite=is_rewrite) for lock in locks]

@@ -8,17 +8,40 @@ log, and answered when its command has been applied here.
 3. Everything that depends on leading, such as latches, the advancer and sessions, belongs to one term and ends with it.
    Requests without an answer are answered "not leader"; a sender that repeats them learns what became of them.
 4. Each applied change goes to the advancer and to the feed in the order of the log, before any later watermark.
+5. What changes the region itself (regions/__init__.py) is decided while no other command is under way. So all commands
+   after it in the log were decided by what it left; requests for an older version of the region are refused.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-
-from typing import assert_never
+from typing import Protocol, assert_never
 
 from clusters.ticdc import planted
 from clusters.ticdc.backup.uploads import Uploads
 from clusters.ticdc.log.messages import Entry, Vote
 from clusters.ticdc.log.quorum_log import QuorumLog
+from clusters.ticdc.regions.messages import (
+    Absorb,
+    Command,
+    Found,
+    Freeze,
+    FromRegion,
+    MergeInto,
+    MergeLeft,
+    Moved,
+    NotLeader,
+    Ordered,
+    Region,
+    RegionCommand,
+    Reply,
+    Request,
+    Reshaped,
+    Reshaping,
+    Split,
+    SplitAt,
+    TransferLeader,
+    keys_of,
+)
 from clusters.ticdc.rows import commands
 from clusters.ticdc.rows.messages import (
     AskBackup,
@@ -26,20 +49,15 @@ from clusters.ticdc.rows.messages import (
     BackupGet,
     Changing,
     CheckStatus,
-    Command,
     Commit,
     CopyOf,
-    FromRegion,
     Get,
     Heartbeat,
     Local,
     Locks,
-    NotLeader,
     Prewrite,
     PutLocks,
     Reaches,
-    Reply,
-    Request,
     Resolve,
     ScanLocks,
     Shown,
@@ -48,56 +66,100 @@ from clusters.ticdc.rows.messages import (
     Upload,
 )
 from clusters.ticdc.rows.versions import Versions
-from clusters.ticdc.shape import Key
+from clusters.ticdc.shape import Key, slot_of
 from clusters.ticdc.site import Site
 from clusters.ticdc.store.stale import ReadProgress
 from clusters.ticdc.stream.feed import Feed
-from clusters.ticdc.stream.messages import NOT_LEADER
+from clusters.ticdc.stream.messages import NOT_LEADER, RESHAPED
 from clusters.ticdc.watermarks.advancer import Advancer
 from harness.core.machine import NodeId
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """A request that changes something, its sender, and the keys whose latches it needs."""
+    """A request that changes something in the region of that version, and where its answer goes; 0: nowhere."""
 
     sender: NodeId
     number: int
-    body: Changing
+    body: Ordered
     keys: tuple[Key, ...]
+    version: int
+
+
+class Host(Protocol):
+    """The store, as its replicas see it."""
+
+    def regions(self) -> tuple[Region, ...]:
+        """The regions as far as this store knows them."""
+
+    def found(self, region: Region, first: Entry, *, is_eager: bool) -> None:
+        """Make a replica of a region that a split has made."""
+
+    def absorbed(self, regions: tuple[int, ...]) -> None:
+        """Drop the replicas of regions that have become parts of others."""
+
+    def progress_of(self, region: int) -> ReadProgress | None:
+        """How far this store's replica of a region can be read; None without one."""
 
 
 class Replica:
     """A replica of one region."""
 
     def __init__(
-        self, site: Site, region: int, vote: Vote, entries: Sequence[Entry], uploaded: Sequence[Upload]
-    ) -> None:
+        self, site: Site, host: Host, region: Region, vote: Vote, entries: Sequence[Entry], uploaded: Sequence[Upload],
+        *, is_eager: bool,
+    ) -> None:  # fmt: skip
         self.region = region
+        self.is_frozen = False
         self.rows = Versions()
-        self.log = QuorumLog(site, region, vote, entries, applied=self._applied, deposed=self._deposed)
+        self.log = QuorumLog(
+            site, region.id, vote, entries, is_original=region.version == 0, is_eager=is_eager, applied=self._applied,
+            deposed=self._deposed,
+        )  # fmt: skip
         self.advancer: Advancer | None = None  # Of this term, if it leads.
-        self.feed = Feed(site, region)
+        self.feed = Feed(site)
         self.progress = ReadProgress(site)
-        self.uploads = Uploads(site, region, uploaded)
+        self.uploads = Uploads(site, region.id, uploaded)
         self._site = site
-        self._earlier: Advancer | None = None  # For a planted bug only: the first advancer.
+        self._host = host
+        self._absorbed: tuple[int, ...] = ()
+        self._earlier: Advancer | None = None  # Used by a bug alone: the first one, which knows nothing of its absence.
         self._latched: dict[Key, None] = {}
+        self._is_reshaping = False  # A change of the region itself is under way (invariant 5).
         self._waiting: list[Work] = []
         self._proposed: dict[int, tuple[Work, Reply]] = {}  # By the place in the log.
 
-    def request(self, sender: NodeId, number: int, body: Request) -> None:
-        """Serve a request, if this replica leads (invariant 1)."""
-        if isinstance(body, Local):
+    @property
+    def serves(self) -> bool:
+        """True if this replica leads and may answer for the region (invariant 1)."""
+        return not self.is_frozen and self.log.has_lease()
+
+    def request(self, sender: NodeId, number: int, version: int, body: Request) -> None:
+        """Serve a request, if this replica leads."""
+        if version != self.region.version:
+            self._answer(sender, number, Moved(self._host.regions()))
+        elif isinstance(body, Local):
             self._answer(sender, number, self._local(body))
-            return
-        if not self.log.has_lease():
+        elif not self.serves:
             self._answer(sender, number, NotLeader(self.log.leader if not self.log.is_leader else None))
-            return
-        if isinstance(body, Shown):
+        elif isinstance(body, TransferLeader):
+            self.log.transfer(body.to)
+            self._answer(sender, number, Reshaped("done"))
+        elif isinstance(body, Shown):
             self._answer(sender, number, self._shown(body))
         else:
-            self._admit(Work(sender, number, body, _keys(body)))
+            self._admit(Work(sender, number, body, keys_of(body), version))
+
+    def merge(self, sender: NodeId, request: MergeInto) -> None:
+        """Take in the frozen region to the right; a request that comes again is dropped."""
+        if self.serves and request.source.id not in self._absorbed:
+            self._admit(Work(sender, 0, request, (), self.region.version))
+
+    def leaves(self) -> MergeInto | None:
+        """The request to the region to the left, for which this one is frozen; None if this replica need not send it."""
+        if not (self.is_frozen and self.log.has_caught_up):
+            return None
+        return MergeInto(self.region, self.rows.contents(self._absorbed))
 
     def _local(self, body: Local) -> Reply:
         """The answer of any replica: values of the past, or of its uploads."""
@@ -130,7 +192,7 @@ class Replica:
 
     def status(self, start_ts: int, primary: Key) -> Status | None:
         """The replicated state of a large transaction; None if this replica does not lead."""
-        if not self.log.has_lease():
+        if not self.serves:
             return None
         lock = self.rows.locks.get(primary)
         if lock is not None and lock.start_ts == start_ts:
@@ -147,22 +209,54 @@ class Replica:
     # Latches.
 
     def _admit(self, work: Work) -> None:
-        if any(key in self._latched for key in work.keys) or any(
-            key in earlier.keys for earlier in self._waiting for key in work.keys
-        ):
+        if work.version != self.region.version:
+            self._answer(work.sender, work.number, Moved(self._host.regions()))
+        elif self.is_frozen or self.log.has_left:
+            self._answer(work.sender, work.number, NotLeader(None))
+        elif self._must_wait(work):
             self._waiting.append(work)
+        elif isinstance(work.body, Reshaping):
+            self._reshape(work, work.body)
         else:
-            self._decide(work)
+            self._decide(work, work.body)
 
-    def _decide(self, work: Work) -> None:
+    def _must_wait(self, work: Work) -> bool:
+        """True if an earlier request has to be applied first (invariants 2 and 5)."""
+        if self._is_reshaping:
+            return True
+        if isinstance(work.body, Reshaping):
+            return bool(self._proposed or self._waiting)
+        return any(key in self._latched for key in work.keys) or any(
+            isinstance(earlier.body, Reshaping) or any(key in earlier.keys for key in work.keys)
+            for earlier in self._waiting
+        )
+
+    def _decide(self, work: Work, body: Changing) -> None:
         """Decide a request whose keys are free: answer, or propose its command (invariant 2)."""
-        decision = self._decision(work.body)
+        decision = self._decision(body)
         if decision.command is None:
             self._answer(work.sender, work.number, decision.answer)
             return
         for key in work.keys:
             self._latched[key] = None
         self._propose(work, decision.answer, decision.command)
+
+    def _reshape(self, work: Work, body: Reshaping) -> None:
+        """Decide a change of the region, which nothing else is changing (invariant 5)."""
+        region = self.region
+        command: RegionCommand | None = None
+        match body:
+            case SplitAt(key, child) if region.start < slot_of(key):
+                command = Split(slot_of(key), child)
+            case MergeLeft() if region.start > 0:  # So regions never wait for each other in a ring.
+                command = Freeze()
+            case MergeInto(source, contents) if source.start == region.end and source.id not in self._absorbed:
+                command = Absorb(source, contents)
+        if command is None:
+            self._answer(work.sender, work.number, Reshaped("refused"))
+            return
+        self._is_reshaping = True
+        self._propose(work, Reshaped("done"), command)
 
     def _propose(self, work: Work, answer: Reply, command: Command) -> None:
         is_raised = isinstance(command, PutLocks) and command.is_rewrite
@@ -174,7 +268,7 @@ class Replica:
         bugs = self._site.bugs
         match body:
             case Prewrite():
-                return commands.prewrite(self.rows, body)
+                return commands.prewrite(self.rows, body, bugs)
             case Commit():
                 return commands.commit(self.rows, body, bugs)
             case Heartbeat():
@@ -198,7 +292,9 @@ class Replica:
 
     def _applied(self, index: int, entry: Entry) -> None:
         """Apply a decided entry (invariant 4)."""
-        if entry.command is not None:
+        if isinstance(entry.command, RegionCommand):
+            self._reshaped(index, entry.command)
+        elif entry.command is not None:
             changes = self.rows.apply(entry.command)
             is_old = entry.term < self.log.term and planted.SCAN_WITHOUT_READ_INDEX in self._site.bugs
             if self.advancer is not None and not is_old:
@@ -214,7 +310,37 @@ class Replica:
             self._answer(work.sender, work.number, answer)
             self._release(work.keys)
 
-    def _point_of(self, body: Changing) -> None:
+    def _reshaped(self, index: int, command: RegionCommand) -> None:
+        """Change the region itself. Sessions, tracked locks and backups begin anew."""
+        before = self.region
+        self._is_reshaping = False
+        match command:
+            case Found(region, contents):
+                self.region, self._absorbed = region, contents.absorbed
+                self.rows.take(contents)
+            case Split(slot, child):
+                self.region = Region(before.id, before.version + 1, before.start, slot)
+                contents = self.rows.cut(slot).contents(self._absorbed)
+                part = Region(child, before.version + 1, slot, before.end)
+                self._host.found(part, Entry(0, Found(part, contents)), is_eager=self.log.is_leader)
+                self._site.context.sometimes("a region was split")
+            case Freeze():
+                self.is_frozen = True
+            case Absorb(source, contents):
+                version = max(before.version, source.version) + 1
+                self.region = Region(before.id, version, before.start, source.end)
+                self.rows.take(contents)
+                self.progress.merged(index, self._host.progress_of(source.id))
+                self._absorbed = (*self._absorbed, source.id, *contents.absorbed)
+                self._host.absorbed(self._absorbed)
+                self._site.context.sometimes("regions were merged")
+            case _:
+                assert_never(command)
+        self.advancer = None
+        self.feed.end(RESHAPED, self._host.regions(), self.log.leader)
+        self.uploads.begin_version(self.region.version)
+
+    def _point_of(self, body: Ordered) -> None:
         match body:
             case Commit():
                 self._site.context.point("commit-applied")
@@ -227,24 +353,13 @@ class Replica:
         """End what belonged to the term (invariant 3)."""
         left = [work for work, _ in self._proposed.values()] + self._waiting
         self._proposed, self._waiting, self._latched = {}, [], {}
+        self._is_reshaping = False
         self.advancer = None
-        self.feed.end(NOT_LEADER)
+        self.feed.end(NOT_LEADER, self._host.regions(), None)
         self.uploads.end()
         for work in left:
             self._answer(work.sender, work.number, NotLeader(None))
 
     def _answer(self, sender: NodeId, number: int, body: Reply) -> None:
-        self._site.send(sender, FromRegion(number, body))
-
-
-def _keys(body: Changing) -> tuple[Key, ...]:
-    """The keys whose latches a request needs."""
-    match body:
-        case Prewrite():
-            return tuple(mutation.key for mutation in body.mutations)
-        case Commit() | Resolve():
-            return body.keys
-        case Heartbeat() | CheckStatus():
-            return (body.primary,)
-        case _:
-            assert_never(body)
+        if number:
+            self._site.send(sender, FromRegion(number, body))

@@ -12,13 +12,14 @@ Theory of operation. The order of the steps is a part of the protocol.
    Everything applied until then has gone to its advancer, and to captures, before.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from clusters.ticdc import planted
 from clusters.ticdc.log.quorum_log import QUORUM
 from clusters.ticdc.oracle.messages import Timestamp, Tso
 from clusters.ticdc.rows.messages import Status
-from clusters.ticdc.shape import MS, ORACLE, STORES, Key, physical_ms, region_of
+from clusters.ticdc.shape import MS, ORACLE, STORES, Key, physical_ms, slot_of
 from clusters.ticdc.site import Site
 from clusters.ticdc.store.replica import Replica
 from clusters.ticdc.stream.messages import ResolvedTs
@@ -46,9 +47,10 @@ class Round:
 class Rounds:
     """The rounds of one store, one after the other."""
 
-    def __init__(self, site: Site, replicas: dict[int, Replica]) -> None:
+    def __init__(self, site: Site, replicas: dict[int, Replica], replica_at: Callable[[int], Replica | None]) -> None:
         self._site = site
         self._replicas = replicas
+        self._replica_at = replica_at
         self._number = 0
         self._round: Round | None = None
         self._is_stuck = False  # By a planted bug only: two stores that ask each other wait for each other.
@@ -102,8 +104,10 @@ class Rounds:
                 if planted.CACHE_DEADLOCK in self._site.bugs and current is not None and current.is_asking:
                     self._is_stuck = True
                 self._site.send(sender, LargeStatus(number, self._states(transactions)))
-            case Timestamp(number, ts0) if current is not None and number == current.number:
-                self._fetched(current, ts0)
+            case Timestamp(number, ts0, is_new):
+                self._site.has_new_rule = is_new or self._site.has_new_rule
+                if current is not None and number == current.number:
+                    self._fetched(current, ts0)
             case LeaderChecked(number, regions) if current is not None and number == current.number:
                 for region in regions:
                     current.followers[region] = current.followers.get(region, 1) + 1
@@ -117,8 +121,9 @@ class Rounds:
         """Tell this store's replica how far it can be read."""
         if self._site.is_far(physical_ms(state.safe_ts)):
             self._site.context.sometimes("a store's clock was far from its watermarks")
-        replica = self._replicas[state.region]
-        replica.progress.learn(state, replica.log.applied)
+        replica = self._replicas.get(state.region)
+        if replica is not None:
+            replica.progress.learn(state, replica.log.applied)
 
     def _advancer(self, region: int) -> Advancer:
         advancer = self._replicas[region].advancer
@@ -126,8 +131,8 @@ class Rounds:
         return advancer
 
     def _follows(self, leader: NodeId, region: int, term: int) -> bool:
-        log = self._replicas[region].log
-        return log.leader == leader and log.term == term
+        replica = self._replicas.get(region)
+        return replica is not None and replica.log.leader == leader and replica.log.term == term
 
     def _fetched(self, current: Round, ts0: int) -> None:
         """Ask the other stores, after the timestamp has come (invariants 1 to 3)."""
@@ -137,7 +142,7 @@ class Rounds:
         for peer in self._peers:
             self._site.send(peer, CheckLeader(current.number, regions, tuple(self._states_to_read.values())))
         current.awaited = len(self._peers)
-        for store, transactions in self._open_large().items():
+        for store, transactions in self._open_large().items() if self._site.has_new_rule else ():
             if store == self._site.node:
                 self._learn(self._states(transactions))
             else:
@@ -150,7 +155,8 @@ class Rounds:
         found: dict[NodeId, dict[tuple[int, Key], None]] = {}
         for replica in self._replicas.values():
             for start_ts, primary in replica.advancer.open_large() if replica.advancer is not None else ():
-                leader = self._replicas[region_of(primary)].log.leader
+                home = self._replica_at(slot_of(primary))
+                leader = home.log.leader if home is not None else None
                 if leader is not None:
                     found.setdefault(leader, {})[start_ts, primary] = None
         return {store: tuple(transactions) for store, transactions in found.items()}
@@ -159,7 +165,8 @@ class Rounds:
         """The states of those transactions whose primary keys this store leads."""
         found = []
         for start_ts, key in transactions:
-            status = self._replicas[region_of(key)].status(start_ts, key)
+            home = self._replica_at(slot_of(key))
+            status = home.status(start_ts, key) if home is not None else None
             if status is None and planted.MISS_MEANS_DONE in self._site.bugs:
                 status = Status("rolled-back")
             if status is not None:
@@ -188,9 +195,9 @@ class Rounds:
         ):
             return
         for region, term in current.terms.items():
-            replica = self._replicas[region]
-            advancer = replica.advancer
-            if advancer is None or not advancer.is_ready or replica.log.term != term:
+            replica = self._replicas.get(region)
+            advancer = replica.advancer if replica is not None else None
+            if replica is None or advancer is None or not advancer.is_ready or replica.log.term != term:
                 continue
             if current.followers.get(region, 1) < QUORUM and planted.NO_LEADER_QUORUM not in self._site.bugs:
                 self._site.context.sometimes("a leader without a quorum advanced no watermark")

@@ -3,9 +3,10 @@
 Theory of operation. A leader publishes, with its watermark, how far its log was applied then.
 1. A replica's safe timestamp rises to a published one when it has applied as much: every row committed at or below is
    here then, or is a lock of a large transaction that has committed elsewhere.
-2. Normal locks are ignored: their transactions commit above the safe timestamp. The state of a large transaction with a
-   lock comes from what the reader knows, from the leader's hint, or else from the primary key, which the reader asks.
-   If it committed at or below the timestamp, the lock itself holds the value.
+2. Normal locks are passed by: their transactions commit above the safe timestamp. A large transaction's lock is looked
+   into: by what the reader knows, by the leader's hint, or else by the reader, at the primary key. Of a transaction
+   that committed at or below the timestamp the lock itself holds the value.
+3. Where regions are merged, both must be readable at the timestamp. What was published before the merge speaks of one.
 """
 
 from collections import deque
@@ -18,18 +19,28 @@ from clusters.ticdc.watermarks.messages import ReadState
 
 
 class ReadProgress:
-    """The safe timestamp of one replica. It is in memory only, and never falls."""
+    """The safe timestamp of one replica. It is in memory only, and falls when the region takes in another, at most."""
 
     def __init__(self, site: Site) -> None:
         self._site = site
         self._safe_ts = 0
         self._hints: dict[int, Status] = {}
         self._pending: deque[ReadState] = deque()
+        self._since = 0  # The place in the log of the last merge.
 
     def learn(self, state: ReadState, applied: int) -> None:
-        """Take over what the leader published. `applied` is how far this replica has applied the log."""
-        self._pending.append(state)
+        """Take what the leader published; `applied` is how far this replica has come."""
+        if state.applied >= self._since:
+            self._pending.append(state)
         self.applied(applied)
+
+    def merged(self, index: int, other: "ReadProgress | None") -> None:
+        """Count for what another region's replica here had, too; what was published before does not (invariant 3)."""
+        least = max if planted.MERGE_MAX_SAFE_TS in self._site.bugs else min
+        self._safe_ts = least(self._safe_ts, other._safe_ts if other is not None else 0)
+        self._hints |= other._hints if other is not None else {}
+        self._since = index
+        self._pending = deque(state for state in self._pending if state.applied >= index)
 
     def applied(self, applied: int) -> None:
         """Raise the safe timestamp, if this replica has now applied enough (invariant 1)."""
@@ -61,7 +72,7 @@ class ReadProgress:
 
     def _concerns(self, lock: Lock, read_ts: int) -> bool:
         """True if a lock may hide what was committed at or below the timestamp (invariant 2)."""
-        if planted.STALE_SKIP_LOCKS in self._site.bugs:
+        if planted.STALE_SKIP_LOCKS in self._site.bugs or not self._site.is_new:
             return False
         return lock.is_large and lock.kind == "put" and lock.start_ts <= read_ts
 

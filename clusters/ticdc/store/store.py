@@ -5,14 +5,19 @@ Theory of operation. An event goes to the replica that it concerns. A timer driv
    locks takes until a later tick. Captures are refused until then.
 """
 
+from collections.abc import Sequence
+
 from clusters.ticdc import planted
-from clusters.ticdc.log.messages import LOG_MESSAGES, Entry, Vote
-from clusters.ticdc.oracle.messages import Timestamp
-from clusters.ticdc.rows.messages import ToRegion, Upload
-from clusters.ticdc.shape import MS, REGIONS, STORES
+from clusters.ticdc.log.messages import LOG_MESSAGES, Entry, LogMessage, Vote
+from clusters.ticdc.oracle.messages import Timestamp, Upgrade
+from clusters.ticdc.oracle.upgrade import is_new, is_rolling, upgrade
+from clusters.ticdc.regions.messages import FIRST, FromRegion, KnownRegions, MergeInto, Moved, Region, ToRegion
+from clusters.ticdc.rows.messages import Upload
+from clusters.ticdc.shape import MS, STORES
 from clusters.ticdc.site import Site
 from clusters.ticdc.store.replica import Replica
-from clusters.ticdc.stream.messages import NOT_LEADER, SessionError, Subscribe
+from clusters.ticdc.store.stale import ReadProgress
+from clusters.ticdc.stream.messages import NOT_LEADER, RESHAPED, SessionError, Subscribe
 from clusters.ticdc.watermarks.messages import ROUND_MESSAGES
 from clusters.ticdc.store.rounds import Rounds
 from harness.core.machine import (
@@ -40,14 +45,19 @@ class Store:
     def recover(self, durable: Durable, settings: Settings, context: Context) -> None:
         site = self._site = Site(context.node, settings.bugs, settings.parameters)
         site.context = context
+        site.is_new, site.has_new_rule = is_new(durable, settings), not is_rolling(settings)
         self._replicas: dict[int, Replica] = {}
-        for region in REGIONS:
+        known = durable.value("regions")
+        known = known if isinstance(known, KnownRegions) else KnownRegions(tuple(region.id for region in FIRST), ())
+        self._absorbed: dict[int, None] = dict.fromkeys(known.absorbed)
+        for region in known.present:
             vote = durable.value(f"vote-{region}")
             entries = [entry for entry in durable.log(f"log-{region}") if isinstance(entry, Entry)]
             uploaded = [piece for piece in durable.log(f"backup-{region}") if isinstance(piece, Upload)]
             vote = vote if isinstance(vote, Vote) else Vote()
-            self._replicas[region] = Replica(site, region, vote, entries, uploaded)
-        self._rounds = Rounds(site, self._replicas)
+            is_eager = not entries and site.node == STORES[region % len(STORES)]  # Spread at the beginning.
+            self._make(region, vote, entries, uploaded, is_eager=is_eager)
+        self._rounds = Rounds(site, self._replicas, self._replica_at)
         self._is_scanning = False
         self._upload_ns = context.now_ns()
         context.set_timer("tick", TICK_NS)
@@ -69,28 +79,100 @@ class Store:
 
     def dump(self, context: Context) -> None:
         for replica in self._replicas.values():
+            if replica.is_frozen:
+                continue  # The region to the left has its rows.
             for key, elements, commit_ts in replica.rows.newest_values():
                 context.dump(Dump(object="row", key=key, value=list(elements), position=commit_ts))
 
+    # The regions, as replicas see them.
+
+    def regions(self) -> tuple[Region, ...]:
+        return tuple(replica.region for replica in self._replicas.values() if replica.region.version >= 0)
+
+    def found(self, region: Region, first: Entry, *, is_eager: bool) -> None:
+        if region.id in self._absorbed:
+            return
+        replica = self._replicas.get(region.id)
+        if replica is None:
+            replica = self._make(region.id, Vote(), (), (), is_eager=is_eager)
+            self._save_regions()
+        replica.log.found(first)
+
+    def absorbed(self, regions: tuple[int, ...]) -> None:
+        for region in regions:
+            self._absorbed[region] = None
+            replica = self._replicas.pop(region, None)
+            if replica is not None:
+                replica.feed.end(RESHAPED, self.regions(), None)
+        self._save_regions()
+
+    def progress_of(self, region: int) -> ReadProgress | None:
+        replica = self._replicas.get(region)
+        return replica.progress if replica is not None else None
+
+    def _make(
+        self, region: int, vote: Vote, entries: Sequence[Entry], uploaded: Sequence[Upload], *, is_eager: bool
+    ) -> Replica:
+        """A replica of a region: one of the first, or one whose log has, or gets, its range (regions, invariant 2)."""
+        known = FIRST[region] if region < len(FIRST) else Region(region, -1, 0, 0)
+        replica = Replica(self._site, self, known, vote, entries, uploaded, is_eager=is_eager)
+        self._replicas[region] = replica
+        if region >= len(FIRST):
+            replica.log.found()
+        return replica
+
+    def _save_regions(self) -> None:
+        self._site.context.put("regions", KnownRegions(tuple(self._replicas), tuple(self._absorbed)))
+
+    def _replica_at(self, slot: int) -> Replica | None:
+        """The replica of the region that holds a slot, as far as this store knows.
+
+        None until a restarted store has applied again that a region became a part of another.
+        """
+        holding = [each for each in self._replicas.values() if each.region.start <= slot < each.region.end]
+        return max(holding, key=lambda each: each.region.version, default=None)
+
+    # Events.
+
     def _receive(self, sender: NodeId, message: Message) -> None:
         if isinstance(message, ToRegion):
-            self._replicas[message.region].request(sender, message.number, message.body)
+            replica = self._replicas.get(message.region)
+            if replica is None:
+                self._site.send(sender, FromRegion(message.number, Moved(self.regions())))
+            else:
+                replica.request(sender, message.number, message.version, message.body)
         elif isinstance(message, LOG_MESSAGES):
-            self._replicas[message.region].log.handle(sender, message)
+            self._log_of(message.region, sender, message)
         elif isinstance(message, Subscribe):
             self._subscribe(sender, message)
         elif isinstance(message, (Timestamp, *ROUND_MESSAGES)):
             self._rounds.handle(sender, message)
+        elif isinstance(message, Upgrade):
+            upgrade(self._site, sender)
+        elif isinstance(message, MergeInto):
+            neighbour = self._replica_at(message.source.start - 1)
+            if neighbour is not None:
+                neighbour.merge(sender, message)
         else:
             self._site.context.unexpected(message)
+
+    def _log_of(self, region: int, sender: NodeId, message: LogMessage) -> None:
+        if region in self._absorbed:
+            return
+        replica = self._replicas.get(region)
+        if replica is None:
+            replica = self._make(region, Vote(), (), (), is_eager=False)
+            self._save_regions()
+        replica.log.handle(sender, message)
 
     def _timer(self, name: str) -> None:
         context = self._site.context
         if name == "tick":
             context.set_timer("tick", TICK_NS)
-            for replica in self._replicas.values():
+            for replica in tuple(self._replicas.values()):
                 replica.log.tick()
                 self._track(replica)
+                self._merge(replica)
             self._upload()
         elif name == "round":
             context.set_timer("round", self._site.parameters["advance_ms"] * MS)
@@ -102,6 +184,17 @@ class Store:
             if self._is_scanning:
                 context.set_timer("scan", SCAN_NS)
 
+    def _merge(self, replica: Replica) -> None:
+        """Send a frozen region to its left neighbour (regions, invariant 3)."""
+        request = replica.leaves()
+        neighbour = self._replica_at(request.source.start - 1) if request is not None else None
+        if request is None or neighbour is None:
+            return
+        if neighbour.log.is_leader:
+            neighbour.merge(self._site.node, request)
+        elif neighbour.log.leader is not None:
+            self._site.send(neighbour.log.leader, request)
+
     def _upload(self) -> None:
         """Write to storage what log backups have in their buffers."""
         if self._site.now_ns() >= self._upload_ns + UPLOAD_NS:
@@ -110,7 +203,9 @@ class Store:
                 replica.uploads.flush()
 
     def _track(self, replica: Replica) -> None:
-        """Begin to track locks, and at a later tick to advance (invariant 1)."""
+        """Begin to track locks, and to advance, at a tick each (invariant 1)."""
+        if replica.is_frozen:
+            return
         if replica.advancer is None:
             is_hasty = replica.log.is_leader and planted.SCAN_WITHOUT_READ_INDEX in self._site.bugs
             if replica.log.has_caught_up or is_hasty:
@@ -121,10 +216,13 @@ class Store:
             self._scan_soon()
 
     def _subscribe(self, capture: NodeId, message: Subscribe) -> None:
-        replica = self._replicas[message.region]
+        replica = self._replicas.get(message.region)
+        if replica is None or replica.region.version != message.version:
+            self._site.send(capture, SessionError(message.request, RESHAPED, self.regions()))
+            return
         advancer = replica.advancer
-        if advancer is None or not advancer.is_ready or not replica.log.has_lease():
-            self._site.send(capture, SessionError(message.request, NOT_LEADER))
+        if advancer is None or not advancer.is_ready or not replica.serves:
+            self._site.send(capture, SessionError(message.request, NOT_LEADER, self.regions(), replica.log.leader))
             return
         replica.feed.subscribe(capture, message.request, message.after, replica.rows, advancer)
         self._scan_soon()

@@ -6,16 +6,21 @@ Theory of operation.
 2. Rows that a region sends again, at or below the start of its session, are left out.
 3. The sink writes rows and watermark downstream; the checkpoint moves when they are durable there. After a crash a
    capture begins at the last watermark that the downstream has, which is not below the checkpoint.
-4. If a watermark makes no progress, its region's locks are fetched: those whose transactions have ended, or have
-   outlived their lifetime, are resolved.
+4. A watermark that rests is looked into: locks that hold it back and whose transactions have ended, or are dead, are
+   settled.
+5. Errors bring the regions as stores know them. Whichever is new is subscribed where the sorter has it (sorter.py,
+   invariant 3).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from clusters.ticdc import planted
-from clusters.ticdc.oracle.messages import Timestamp
-from clusters.ticdc.rows.messages import FromRegion, Locks, ScanLocks
-from clusters.ticdc.shape import MS, REGIONS, physical_ms
+from clusters.ticdc.oracle.messages import Timestamp, Upgrade
+from clusters.ticdc.oracle.upgrade import is_new, upgrade
+from clusters.ticdc.regions.messages import FromRegion, Region
+from clusters.ticdc.rows.messages import Locks, ScanLocks
+from clusters.ticdc.shape import MS, physical_ms
 from clusters.ticdc.site import Site
 from clusters.ticdc.stream.matcher import Matcher, Row
 from clusters.ticdc.stream.messages import (
@@ -56,7 +61,7 @@ DELETED = "deleted"  # Stands for the value of a deleted row; no workload delete
 class Subscription:
     """The session with one region."""
 
-    region: int
+    region: Region
     request: int
     store: NodeId
     after: int
@@ -72,17 +77,18 @@ class Capture:
     def recover(self, durable: Durable, settings: Settings, context: Context) -> None:
         site = self._site = Site(context.node, settings.bugs, settings.parameters)
         site.context = context
+        site.is_new = is_new(durable, settings)
         saved = durable.value("session")
         self._session = 1 + (saved.number if isinstance(saved, SessionNumber) else 0)
         flushes = durable.log("downstream")
         last = flushes[-1] if flushes else None
         self._checkpoint = last.watermark if isinstance(last, Flush) else 0
         self._tasks = Tasks(site)
-        self._sorter = Sorter(self._checkpoint)
-        self._subscriptions: dict[int, Subscription] = {}
+        self._sorter = Sorter(self._checkpoint, self._tasks.table.regions, settings.bugs)
+        self._subscriptions: dict[Region, Subscription] = {}
         self._by_request: dict[int, Subscription] = {}
         self._last_request = self._session << 20
-        self._progress_ns = dict.fromkeys(REGIONS, context.now_ns())
+        self._moved_ns = dict.fromkeys(self._tasks.table.regions, context.now_ns())
         self._looked_ns = 0
         self._flush_ns = site.parameters["sink_ms"] * MS
         if self._checkpoint:
@@ -120,14 +126,17 @@ class Capture:
             case ResolvedTs(resolved):
                 for request, timestamp in resolved:
                     self._resolved(request, timestamp)
-            case SessionError(request):
+            case SessionError(request, _, regions, leader):
+                self._tasks.table.learn(regions)
                 subscription = self._by_request.get(request)
                 if subscription is not None:
-                    self._end(subscription)
+                    self._end(subscription, leader)
             case Timestamp(number):
                 self._tasks.answered(number, message)
             case FromRegion(number, body):
                 self._tasks.answered(number, body)
+            case Upgrade():
+                upgrade(self._site, sender)
             case _:
                 self._site.context.unexpected(message)
 
@@ -152,12 +161,12 @@ class Capture:
     def _open(self) -> None:
         """Begin the session of this start (invariant 1)."""
         self._site.context.deliver(Delivery(session=self._session, kind="open", position=self._checkpoint))
-        for region in REGIONS:
+        for region in self._sorter.frontier:
             self._subscribe(region)
         self._site.context.set_timer("tick", TICK_NS)
         self._site.context.set_timer("sink", self._flush_ns)
 
-    def _subscribe(self, region: int) -> None:
+    def _subscribe(self, region: Region) -> None:
         before = self._subscriptions.get(region)
         if before is not None:
             self._by_request.pop(before.request, None)
@@ -165,40 +174,56 @@ class Capture:
         after = self._sorter.frontier[region]
         store = self._tasks.leader(region)
         now_ns = self._site.now_ns()
-        matcher = Matcher(self._site.bugs)
+        matcher = Matcher(self._site.bugs, is_by_row=not self._site.is_new)
         subscription = Subscription(region, self._last_request, store, after, matcher, now_ns)
         self._subscriptions[region] = self._by_request[self._last_request] = subscription
-        self._site.send(store, Subscribe(self._last_request, region, after))
+        self._site.send(store, Subscribe(self._last_request, region.id, region.version, after))
 
-    def _end(self, subscription: Subscription) -> None:
-        """End a session with a region. Two ticks later another begins, with the next store."""
+    def _cover(self, regions: Sequence[Region]) -> None:
+        """Subscribe these regions, and no others (invariant 5)."""
+        self._site.context.sometimes("a capture found other regions than before")
+        self._sorter.cover(regions)
+        now_ns = self._site.now_ns()
+        self._moved_ns = {region: self._moved_ns.get(region, now_ns) for region in regions}
+        for region in tuple(self._subscriptions):
+            if region not in self._sorter.frontier:
+                self._by_request.pop(self._subscriptions.pop(region).request, None)
+        for region in regions:
+            if region not in self._subscriptions:
+                self._subscribe(region)
+
+    def _end(self, subscription: Subscription, leader: NodeId | None = None) -> None:
+        """End a session; the next tick but one begins another, with that store or the next one."""
         self._by_request.pop(subscription.request, None)
-        self._tasks.refuted(subscription.region, subscription.store)
+        self._tasks.refuted(subscription.region, subscription.store, leader)
         subscription.is_over = True
         subscription.heard_ns = self._site.now_ns()
 
     def _watch(self) -> None:
         """Subscribe again where a session ended or is silent; resolve locks that delay a watermark (invariant 4)."""
         now_ns = self._site.now_ns()
-        for region in REGIONS:
+        regions = self._tasks.table.regions
+        if regions != tuple(self._sorter.frontier):
+            self._cover(regions)
+        for region in regions:
             subscription = self._subscriptions[region]
             silence_ns = now_ns - subscription.heard_ns
             if subscription.is_over and silence_ns >= AGAIN_NS:
                 self._subscribe(region)
             elif silence_ns >= SILENCE_NS:
                 self._end(subscription)
-        stuck = [region for region in REGIONS if now_ns - self._progress_ns[region] >= STUCK_NS]
+        stuck = [region for region in regions if now_ns - self._moved_ns[region] >= STUCK_NS]
         if stuck and now_ns - self._looked_ns >= LOOK_NS and planted.ORPHAN_NEVER_RESOLVED not in self._site.bugs:
             self._looked_ns = now_ns
             for region in stuck:
                 self._tasks.run(self._settle(region))
 
-    def _settle(self, region: int) -> Procedure[None]:
+    def _settle(self, region: Region) -> Procedure[None]:
         before_ts = self._sorter.frontier[region] + 1
         answer = yield from call(region, ScanLocks(before_ts), LOOK_NS)
         if isinstance(answer, Locks) and answer.locks:
             self._site.context.sometimes("a capture looked into locks that held it back")
-            yield from resolve(answer.locks, 0)
+            yield from resolve(self._tasks, answer.locks, 0)
 
     # Rows and watermarks.
 
@@ -222,8 +247,8 @@ class Capture:
         self._sorter.advance(region, timestamp)
 
     def _fell(self, subscription: Subscription, timestamp: int) -> None:
-        """Record that a region's watermark fell within its session. The published watermark does not show that."""
-        span = f"region {subscription.region}, request {subscription.request}"
+        """Show that a region's watermark fell in its session: what is published would hide it."""
+        span = f"region {subscription.region.id}, request {subscription.request}"
         for position in (subscription.resolved, timestamp):
             self._site.context.deliver(Delivery(session=self._session, kind="watermark", span=span, position=position))
 
@@ -250,12 +275,12 @@ class Capture:
         context.point("sink-before-durable")
         self._site.sync(lambda: self._acknowledge(watermark))
 
-    def _awaited(self) -> tuple[int, ...]:
+    def _awaited(self) -> tuple[Region, ...]:
         """The regions whose watermarks count: all, whatever the state of their sessions."""
         if planted.MIN_SKIPS_UNINIT in self._site.bugs:
             known = tuple(each.region for each in self._subscriptions.values() if each.matcher.is_initialized)
-            return known or REGIONS
-        return REGIONS
+            return known or tuple(self._sorter.frontier)
+        return tuple(self._sorter.frontier)
 
     def _show(self, row: Row) -> None:
         value = row.elements[-1] if row.elements else DELETED

@@ -12,6 +12,7 @@ in pieces, and changes that are applied meanwhile are sent at once, between them
 from dataclasses import dataclass, field
 
 from clusters.ticdc import planted
+from clusters.ticdc.regions.messages import Region
 from clusters.ticdc.rows.versions import Change, Versions
 from clusters.ticdc.site import Site
 from clusters.ticdc.stream.messages import CONGESTED, Entries, Initialized, RowEvent, SessionError
@@ -34,9 +35,8 @@ class Session:
 class Feed:
     """All captures' sessions with a region's leader, during one term."""
 
-    def __init__(self, site: Site, region: int) -> None:
+    def __init__(self, site: Site) -> None:
         self._site = site
-        self._region = region
         self._sessions: dict[NodeId, Session] = {}
         self._congested: dict[NodeId, int] = {}  # Requests whose captures have not been informed yet.
         self._aside: list[tuple[NodeId, Entries]] = []  # For a planted bug only: rows in a queue of their own.
@@ -61,10 +61,10 @@ class Feed:
         self._sessions.pop(capture, None)
         self._congested.pop(capture, None)
 
-    def end(self, reason: str) -> None:
-        """End all sessions, as this replica no longer leads."""
+    def end(self, reason: str, regions: tuple[Region, ...], leader: NodeId | None) -> None:
+        """End all sessions, as this replica no longer leads, or leads another region than before."""
         for capture, session in self._sessions.items():
-            self._site.send(capture, SessionError(session.request, reason))
+            self._site.send(capture, SessionError(session.request, reason, regions, leader))
         self._sessions.clear()
 
     def has_scans(self) -> bool:

@@ -7,6 +7,7 @@ the transaction here, since all of them were locked before any was committed. La
 3. Of two flushes of a key the one with the higher generation counts, in whatever order they come.
 4. Transactions that were committed in part before the session began are released when the scan is over, as the
    watermark may have passed them already.
+5. A capture of the old version releases each row with its own commit: right where the watermark waits for all of them.
 """
 
 from typing import NamedTuple
@@ -29,11 +30,11 @@ class Row(NamedTuple):
 class Matcher:
     """The rows of one session that wait for their commit."""
 
-    def __init__(self, bugs: frozenset[str]) -> None:
+    def __init__(self, bugs: frozenset[str], *, is_by_row: bool) -> None:
         self.is_initialized = False
         self._rows: dict[int, dict[Key, tuple[int, Elements | None]]] = {}  # By start: generation and value.
         self._ends: list[RowEvent] = []  # Until the scan is over.
-        self._is_by_row = planted.ROW_MATCHER in bugs
+        self._is_by_row = is_by_row or planted.ROW_MATCHER in bugs
         self._is_hasty = planted.MATCH_BEFORE_INIT in bugs
         self._is_clobbered = planted.HEARTBEAT_CLOBBERS_ROW in bugs
 

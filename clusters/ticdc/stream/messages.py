@@ -7,15 +7,18 @@ from typing import Literal
 
 from msgspec import Struct
 
+from clusters.ticdc.regions.messages import Region
 from clusters.ticdc.rows.messages import Elements
 from clusters.ticdc.shape import Key
+from harness.core.machine import NodeId
 
 
 class Subscribe(Struct, frozen=True, tag=True):
-    """From a capture: send this region's changes above `after`, under that request number."""
+    """Send the changes of the region of that version above `after`, as that request."""
 
     request: int
     region: int
+    version: int
     after: int
 
 
@@ -57,10 +60,12 @@ class ResolvedTs(Struct, frozen=True, tag=True):
 
 
 class SessionError(Struct, frozen=True, tag=True):
-    """From a store: the session of that request is over."""
+    """The session of that request is over. `regions`: as the store knows them; that store may lead the request's."""
 
     request: int
     reason: str
+    regions: tuple[Region, ...] = ()
+    leader: NodeId | None = None
 
 
 class Flush(Struct, frozen=True, tag=True):
@@ -78,3 +83,4 @@ class SessionNumber(Struct, frozen=True, tag=True):
 
 NOT_LEADER = "not-leader"
 CONGESTED = "congested"
+RESHAPED = "reshaped"

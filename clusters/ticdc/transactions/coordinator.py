@@ -4,10 +4,20 @@ A transaction that conflicts is tried again a few times, each with a new start: 
 """
 
 from clusters.ticdc.oracle.messages import Timestamp
-from clusters.ticdc.rows.messages import FromRegion
+from clusters.ticdc.regions.messages import FromRegion
 from clusters.ticdc.shape import MS
 from clusters.ticdc.site import Site
-from clusters.ticdc.transactions.messages import Done, Flashback, Refused, Restore, StaleRead, Transact, Unclear
+from clusters.ticdc.transactions.messages import (
+    Done,
+    Flashback,
+    Refused,
+    Reshape,
+    Restore,
+    StaleRead,
+    Transact,
+    Unclear,
+)
+from clusters.ticdc.transactions.reshaping import reshape
 from clusters.ticdc.transactions.restore import flashback, restore
 from clusters.ticdc.transactions.stale import stale_read
 from clusters.ticdc.transactions.tasks import Procedure, Sleep, Tasks
@@ -49,6 +59,8 @@ class Coordinator:
                 self._tasks.run(self._read_stale(sender, number, request))
             case Received(sender, Call(number, Restore() | Flashback() as request)):
                 self._tasks.run(self._restore(sender, number, request))
+            case Received(sender, Call(number, Reshape() as request)):
+                self._tasks.run(self._change_region(sender, number, request))
             case Received(_, Timestamp(number) as answer):
                 self._tasks.answered(number, answer)
             case Received(_, FromRegion(number, body)):
@@ -66,12 +78,18 @@ class Coordinator:
         """Do nothing: a coordinator has no state that a check needs."""
 
     def _read_stale(self, client: NodeId, number: int, request: StaleRead) -> Procedure[None]:
-        answer = yield from stale_read(self._site, self._two_phase, request)
+        answer = yield from stale_read(self._site, self._tasks, self._two_phase, request)
         self._site.send(client, Answer(number, answer))
 
     def _restore(self, client: NodeId, number: int, request: Restore | Flashback) -> Procedure[None]:
-        steps = restore(self._site, request) if isinstance(request, Restore) else flashback(self._site, request)
-        answer = yield from steps
+        if isinstance(request, Restore):
+            answer = yield from restore(self._site, self._tasks, request)
+        else:
+            answer = yield from flashback(self._site, self._tasks, request)
+        self._site.send(client, Answer(number, answer))
+
+    def _change_region(self, client: NodeId, number: int, request: Reshape) -> Procedure[None]:
+        answer = yield from reshape(self._site, self._tasks, request)
         self._site.send(client, Answer(number, answer))
 
     def _transact(self, client: NodeId, number: int, mops: tuple[MicroOp, ...]) -> Procedure[None]:

@@ -1,9 +1,12 @@
 """The requests of clients to a coordinator, and its answers."""
 
+from typing import Literal
+
 from msgspec import Struct
 
 from harness.core.record import Json, MicroOp
 
+BOUND_TOO_HIGH = "its bound stayed above all timestamps"
 ROLLED_BACK_ALIVE = "rolled back by others while its heartbeats were answered"
 
 
@@ -30,6 +33,17 @@ class Flashback(Struct, frozen=True, tag=True):
     """A request for the values that a flashback gives these keys, at the latest timestamp that watermarks allow."""
 
     keys: tuple[Json, ...]
+
+
+class Reshape(Struct, frozen=True, tag=True):
+    """Change the region of that key: split it there, merge it with its left neighbour, or let another store lead."""
+
+    kind: Literal["split", "merge", "transfer"]
+    key: Json
+
+
+class Begun(Struct, frozen=True, tag=True):
+    """The region is split, or frozen for its merge, or its leader has given up."""
 
 
 class Seen(Struct, frozen=True, tag=True):

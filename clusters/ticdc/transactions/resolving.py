@@ -6,14 +6,18 @@
 """
 
 from collections.abc import Sequence
+from typing import Final
 
+from clusters.ticdc.regions.messages import Moved
 from clusters.ticdc.rows.commands import is_expired
-from clusters.ticdc.rows.messages import CheckStatus, Lock, Resolve, Status
-from clusters.ticdc.shape import by_region, region_of
-from clusters.ticdc.transactions.tasks import Ask, Procedure, To, call, timestamp
+from clusters.ticdc.rows.messages import CheckStatus, Lock, Resolve, Resolved, Status
+from clusters.ticdc.shape import Key
+from clusters.ticdc.transactions.tasks import Ask, Procedure, Tasks, To, call, timestamp
+
+TRIES: Final = 3  # Where regions change meanwhile.
 
 
-def resolve(locks: Sequence[Lock], reader_ts: int) -> Procedure[dict[int, str]]:
+def resolve(tasks: Tasks, locks: Sequence[Lock], reader_ts: int) -> Procedure[dict[int, str]]:
     """For each transaction that holds these locks: "settled", "pushed" above `reader_ts`, or "open".
 
     With `reader_ts` 0 no transaction is pushed.
@@ -24,24 +28,35 @@ def resolve(locks: Sequence[Lock], reader_ts: int) -> Procedure[dict[int, str]]:
     for lock in locks:
         by_start.setdefault(lock.start_ts, []).append(lock)
     for start_ts, held in by_start.items():
-        found[start_ts] = (yield from _settle(held, reader_ts, now_ts)) if now_ts else "open"
+        found[start_ts] = (yield from _settle(tasks, held, reader_ts, now_ts)) if now_ts else "open"
     return found
 
 
-def _settle(held: list[Lock], reader_ts: int, now_ts: int) -> Procedure[str]:
+def _settle(tasks: Tasks, held: list[Lock], reader_ts: int, now_ts: int) -> Procedure[str]:
     first = held[0]
     may_roll_back = any(is_expired(lock, now_ts) for lock in held)
     request = CheckStatus(first.primary, first.start_ts, reader_ts, now_ts, may_roll_back)
-    status = yield from call(region_of(first.primary), request)
+    status = yield from call(tasks.table.of(first.primary), request)
     match status:
         case Status("ongoing", bound):
             return "pushed" if reader_ts and bound > reader_ts else "open"
         case Status("committed" | "rolled-back", commit_ts):
-            keys = tuple(lock.key for lock in held)
-            requests = tuple(
-                To(region, Resolve(first.start_ts, commit_ts, part)) for region, part in by_region(keys).items()
-            )
-            answers = yield Ask(requests)
-            return "open" if None in answers else "settled"
+            left = yield from settle_keys(tasks, first.start_ts, commit_ts, [lock.key for lock in held])
+            return "open" if left else "settled"
         case _:
             return "open"
+
+
+def settle_keys(tasks: Tasks, start_ts: int, commit_ts: int, keys: Sequence[Key]) -> Procedure[list[Key]]:
+    """The keys of that transaction which could not be committed, or be rolled back if `commit_ts` is 0."""
+    left = list(keys)
+    for _ in range(TRIES):
+        parts = tasks.table.parts(left)
+        answers = yield Ask(tuple(To(region, Resolve(start_ts, commit_ts, part)) for region, part in parts.items()))
+        left = []
+        for part, answer in zip(parts.values(), answers, strict=True):
+            if not isinstance(answer, Resolved):
+                left += part
+        if not left or not any(isinstance(answer, Moved) for answer in answers):
+            break
+    return left

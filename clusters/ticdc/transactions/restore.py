@@ -10,6 +10,7 @@ Theory of operation.
 
 from clusters.ticdc import planted
 from clusters.ticdc.oracle.messages import Timestamp
+from clusters.ticdc.regions.messages import Region, Reply
 from clusters.ticdc.rows.messages import (
     AskBackup,
     AskResolved,
@@ -20,31 +21,33 @@ from clusters.ticdc.rows.messages import (
     Elements,
     Lock,
     Reaches,
-    Reply,
     Status,
     Values,
 )
-from clusters.ticdc.shape import MS, REGIONS, STORES, Key, by_region, key_of, region_of
+from clusters.ticdc.shape import MS, STORES, Key, key_of
 from clusters.ticdc.site import Site
 from clusters.ticdc.transactions.messages import Flashback, Refused, Restore, Seen
-from clusters.ticdc.transactions.tasks import Ask, At, Procedure, To, call
+from clusters.ticdc.transactions.tasks import Ask, At, Procedure, Tasks, To, call
 from harness.core.machine import NodeId
 
 PATIENCE_NS = 300 * MS
 
 
-def restore(site: Site, request: Restore) -> Procedure[Seen | Refused]:
+def restore(site: Site, tasks: Tasks, request: Restore) -> Procedure[Seen | Refused]:
     """The values that the log backup holds at the cluster's checkpoint (invariant 1)."""
-    places = [(region, store) for region in REGIONS for store in STORES]
+    regions = tasks.table.regions
+    places = [(region, store) for region in regions for store in STORES]
     answers = yield Ask(tuple(At(store, region, AskBackup()) for region, store in places), PATIENCE_NS)
-    best: dict[int, tuple[int, NodeId]] = {}
+    best: dict[Region, tuple[int, NodeId]] = {}
     for (region, store), answer in zip(places, answers, strict=True):
         if isinstance(answer, Reaches):
             best[region] = max(best.get(region, (0, store)), (answer.timestamp, store))
-    read_ts = min(timestamp for timestamp, _ in best.values()) if len(best) == len(REGIONS) else 0
+    read_ts = min(timestamp for timestamp, _ in best.values()) if len(best) == len(regions) else 0
     if not read_ts:
         return Refused("the backup has no checkpoint")
-    parts = by_region(tuple(dict.fromkeys(map(key_of, request.keys))))
+    parts = tasks.table.parts(dict.fromkeys(map(key_of, request.keys)))
+    if not parts.keys() <= best.keys():
+        return Refused("the regions have changed")
     gets = tuple(At(best[region][1], region, BackupGet(part, read_ts)) for region, part in parts.items())
     found: dict[Key, Elements] = {}
     for part, answer in zip(parts.values(), (yield Ask(gets, PATIENCE_NS)), strict=True):
@@ -55,13 +58,13 @@ def restore(site: Site, request: Restore) -> Procedure[Seen | Refused]:
     return Seen(read_ts, tuple(found[key_of(key)] for key in request.keys))
 
 
-def flashback(site: Site, request: Flashback) -> Procedure[Seen | Refused]:
+def flashback(site: Site, tasks: Tasks, request: Flashback) -> Procedure[Seen | Refused]:
     """The values that a flashback to just below the least watermark leaves (invariant 2)."""
-    answers = yield Ask(tuple(To(region, AskResolved()) for region in REGIONS), PATIENCE_NS)
+    answers = yield Ask(tuple(To(region, AskResolved()) for region in tasks.table.regions), PATIENCE_NS)
     read_ts = min(_reached(answer) for answer in answers) - 1
     if read_ts <= 0:
         return Refused("a region has no watermark")
-    parts = by_region(tuple(dict.fromkeys(map(key_of, request.keys))))
+    parts = tasks.table.parts(dict.fromkeys(map(key_of, request.keys)))
     copies = tuple(To(region, CopyOf(part, read_ts)) for region, part in parts.items())
     found: dict[Key, Elements] = {}
     locks: list[Lock] = []
@@ -74,7 +77,7 @@ def flashback(site: Site, request: Flashback) -> Procedure[Seen | Refused]:
         locks.clear()
     for lock in locks:
         check = CheckStatus(lock.primary, lock.start_ts, reader_ts=0, now_ts=0, may_roll_back=False)
-        status = yield from call(region_of(lock.primary), check, PATIENCE_NS)
+        status = yield from call(tasks.table.of(lock.primary), check, PATIENCE_NS)
         if not isinstance(status, Status):
             return Refused("no leader")
         if status.state == "committed" and status.timestamp <= read_ts:

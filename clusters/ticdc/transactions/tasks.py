@@ -2,7 +2,8 @@
 
 Theory of operation. A procedure yields `Ask` and gets the answers, in the order of the requests; or `Sleep`. A request
 to a region goes to the store that led it last; "not leader", a broken connection or silence sends it on to another one,
-until its patience ends: then the answer is None. So a request may take effect more than once, and late.
+until its patience ends: then the answer is None. So a request may take effect more than once, and late. Where regions
+have changed it follows its keys; if these are in several regions now, or it names none, the answer is `Moved`.
 1. All is driven by messages and by one timer: the same messages give the same steps.
 2. A crash ends all procedures; nothing of them is on disk.
 """
@@ -12,7 +13,8 @@ from collections.abc import Generator
 from typing import NamedTuple, TypeVar
 
 from clusters.ticdc.oracle.messages import Timestamp, Tso
-from clusters.ticdc.rows.messages import FromRegion, NotLeader, Reply, Request, ToRegion
+from clusters.ticdc.regions.messages import Moved, NotLeader, Region, Reply, Request, ToRegion, keys_of
+from clusters.ticdc.regions.table import RegionTable
 from clusters.ticdc.shape import MS, ORACLE, STORES
 from clusters.ticdc.site import Site
 from harness.core.machine import NodeId
@@ -32,7 +34,7 @@ class Now(NamedTuple):
 class To(NamedTuple):
     """A request to the leader of a region."""
 
-    region: int
+    region: Region
     body: Request
 
 
@@ -40,7 +42,7 @@ class At(NamedTuple):
     """A request to a store's replica of a region, whether it leads or not."""
 
     store: NodeId
-    region: int
+    region: Region
     body: Request
 
 
@@ -89,6 +91,7 @@ class Tasks:
     """The procedures that run on one node."""
 
     def __init__(self, site: Site) -> None:
+        self.table = RegionTable()
         self._site = site
         self._open: dict[int, _Open] = {}
         self._last_number = 0
@@ -96,14 +99,14 @@ class Tasks:
         self._leaders: dict[int, NodeId] = {}
         self._is_ticking = False
 
-    def leader(self, region: int) -> NodeId:
-        """The store that probably leads a region."""
-        return self._leaders.get(region, STORES[region % len(STORES)])
+    def leader(self, region: Region) -> NodeId:
+        """The store that is thought to lead a region."""
+        return self._leaders.get(region.id, STORES[region.id % len(STORES)])
 
-    def refuted(self, region: int, store: NodeId, leader: NodeId | None = None) -> None:
-        """Note that a store does not lead a region, or does not answer; `leader` is the one that does, if known."""
+    def refuted(self, region: Region, store: NodeId, leader: NodeId | None = None) -> None:
+        """Note that a store does not lead a region, or does not answer; that another one does, if it is known."""
         if self.leader(region) == store:
-            self._leaders[region] = leader or STORES[(STORES.index(store) + 1) % len(STORES)]
+            self._leaders[region.id] = leader or STORES[(STORES.index(store) + 1) % len(STORES)]
 
     def run(self, procedure: Procedure[None]) -> None:
         """Start a procedure."""
@@ -121,7 +124,27 @@ class Tasks:
             if answer.leader and opened.hops <= HOPS:
                 self._send(number, opened)
             return
+        if isinstance(answer, Moved):
+            self.table.learn(answer.regions)
+            if isinstance(opened.request, To) and self._follow(number, opened, opened.request):
+                return
         self._finish(number, answer)
+
+    def _follow(self, number: int, opened: _Open, request: To) -> bool:
+        """Send a request after its keys; False if they are no longer in one region."""
+        homes = {self.table.of(key): None for key in keys_of(request.body)}
+        if len(homes) != 1:
+            return False
+        (home,) = homes
+        opened.hops += 1
+        opened.again_ns = self._site.now_ns() + PAUSE_NS
+        if home == request.region:  # The store knows less than we do.
+            self.refuted(home, opened.target)
+        else:
+            opened.request = To(home, request.body)
+            if opened.hops <= HOPS:
+                self._send(number, opened)
+        return True
 
     def closed(self, peer: NodeId) -> None:
         """Send again the requests that a broken connection may have lost."""
@@ -180,10 +203,10 @@ class Tasks:
         request = opened.request
         if isinstance(request, At):
             opened.target = request.store
-            self._site.send(opened.target, ToRegion(number, request.region, request.body))
+            self._site.send(opened.target, ToRegion(number, request.region.id, request.region.version, request.body))
         elif isinstance(request, To):
             opened.target = self.leader(request.region)
-            self._site.send(opened.target, ToRegion(number, request.region, request.body))
+            self._site.send(opened.target, ToRegion(number, request.region.id, request.region.version, request.body))
         else:
             self._site.send(ORACLE, Tso(number))
 
@@ -196,18 +219,13 @@ class Tasks:
             self._resume(waiting.procedure, tuple(waiting.answers))
 
 
-def is_answer(message: object) -> bool:
-    """True for messages that answer a procedure's request."""
-    return isinstance(message, Timestamp | FromRegion)
-
-
 def timestamp() -> Procedure[int]:
     """A new timestamp; 0 if the oracle does not answer."""
     (answer,) = yield Ask((Now(),))
     return answer.timestamp if isinstance(answer, Timestamp) else 0
 
 
-def call(region: int, body: Request, patience_ns: int = PATIENCE_NS) -> Procedure[Reply | None]:
+def call(region: Region, body: Request, patience_ns: int = PATIENCE_NS) -> Procedure[Reply | None]:
     """The answer of a region's leader; None if there was none."""
     (answer,) = yield Ask((To(region, body),), patience_ns)
     return None if isinstance(answer, Timestamp) else answer

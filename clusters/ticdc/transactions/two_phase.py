@@ -7,7 +7,7 @@ Theory of operation.
    that request was sent it certainly is not, and a failure is certain. The other keys are committed later.
 3. A large transaction locks its primary key first, then flushes the others in pieces, while heartbeats extend its
    lifetime and raise the bound below which it will not commit. A flush carries no bound but one that a heartbeat has
-   replicated.
+   replicated. A key that it writes several times is flushed each time: the number of the flush says which is newer.
 4. Reads under lock become mutations that change nothing: they conflict with writers, as a write would.
 """
 
@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from clusters.ticdc import planted
+from clusters.ticdc.regions.messages import Moved
 from clusters.ticdc.rows.messages import (
     Alive,
     Commit,
@@ -30,13 +31,12 @@ from clusters.ticdc.rows.messages import (
     Mutation,
     Prewrite,
     Prewritten,
-    Resolve,
     Values,
 )
-from clusters.ticdc.shape import MS, Key, by_region, key_of, physical_ms, region_of
+from clusters.ticdc.shape import MS, Key, key_of, physical_ms
 from clusters.ticdc.site import Site
-from clusters.ticdc.transactions.messages import ROLLED_BACK_ALIVE, Done, Unclear
-from clusters.ticdc.transactions.resolving import resolve
+from clusters.ticdc.transactions.messages import BOUND_TOO_HIGH, ROLLED_BACK_ALIVE, Done, Unclear
+from clusters.ticdc.transactions.resolving import resolve, settle_keys
 from clusters.ticdc.transactions.tasks import Ask, Procedure, Sleep, Tasks, To, call, timestamp
 from harness.core.record import MicroOp
 
@@ -95,8 +95,9 @@ class TwoPhase:
         if not mutations:
             return Done(start_ts, None, results)
         is_large = len(mutations) >= self._large_keys
-        txn = Transaction(start_ts, mutations, is_large, mutations[0].key)
-        failure = yield from (self._flush_all(txn) if is_large else self._prewrite_all(txn))
+        flushes = _flushes(mops, snapshot, mutations) if is_large else mutations
+        txn = Transaction(start_ts, mutations, is_large, flushes[0].key)
+        failure = yield from (self._flush_all(txn, flushes) if is_large else self._prewrite_all(txn))
         if failure is None:
             self._site.context.point("before-commit-timestamp")
             commit_ts = yield from self._commit(txn)
@@ -119,7 +120,7 @@ class TwoPhase:
         if planted.IGNORE_SET_SURVIVES in self._site.bugs:
             ignored = self._ignored
         for _ in range(LOCK_WAITS):
-            parts = by_region(tuple(key for key in keys if key not in found))
+            parts = self._tasks.table.parts(key for key in keys if key not in found)
             answers = yield Ask(tuple(To(region, Get(part, read_ts, tuple(ignored))) for region, part in parts.items()))
             met: list[Lock] = []
             for part, answer in zip(parts.values(), answers, strict=True):
@@ -128,12 +129,15 @@ class TwoPhase:
                         found.update(zip(part, elements, strict=True))
                     case Locked(locks):
                         met += locks
+                    case Moved():
+                        pass
                     case _:
                         return Failed("no leader")
-            if not met:
+            if len(found) == len(keys):
                 return found
-            self._site.context.sometimes("a reader met a lock")
-            outcomes = yield from resolve(met, read_ts)
+            if met:
+                self._site.context.sometimes("a reader met a lock")
+            outcomes = yield from resolve(self._tasks, met, read_ts)
             for start_ts, outcome in outcomes.items():
                 if outcome == "pushed":
                     self._site.context.sometimes("a reader pushed a transaction's bound")
@@ -147,27 +151,30 @@ class TwoPhase:
     def _prewrite_all(self, txn: Transaction) -> Procedure[Failed | None]:
         """Lock all keys, in all regions at once; the failure, or None."""
         by_key = {mutation.key: mutation for mutation in txn.mutations}
-        left = by_region(tuple(by_key))
         txn.flushed = list(by_key)
         for _ in range(HELD_WAITS):
+            parts = self._tasks.table.parts(by_key)
             requests = tuple(
-                To(region, self._prewrite(txn, tuple(by_key[key] for key in part))) for region, part in left.items()
+                To(region, self._prewrite(txn, tuple(by_key[key] for key in part))) for region, part in parts.items()
             )
             answers = yield Ask(requests)
             met: list[Lock] = []
-            for region, answer in zip(tuple(left), answers, strict=True):
+            for part, answer in zip(parts.values(), answers, strict=True):
                 match answer:
                     case Prewritten():
-                        del left[region]
+                        for key in part:
+                            del by_key[key]
                     case Locked(locks):
                         met += locks
+                    case Moved():
+                        pass
                     case Conflict(is_rolled_back):
                         return Failed("rolled back by others" if is_rolled_back else "write conflict", may_retry=True)
                     case _:
                         return Failed("no leader")
-            if not left:
+            if not by_key:
                 return None
-            outcomes = yield from resolve(met, 0)
+            outcomes = yield from resolve(self._tasks, met, 0)
             if "open" in outcomes.values():
                 yield Sleep(LOCK_WAIT_NS)
         return Failed("a lock stayed in the way")
@@ -183,25 +190,27 @@ class TwoPhase:
             generation=generation,
         )
 
-    def _flush_all(self, txn: Transaction) -> Procedure[Failed | None]:
-        """Lock the primary key, then the others in pieces, while heartbeats run (invariant 3); the failure, or None."""
+    def _flush_all(self, txn: Transaction, flushes: tuple[Mutation, ...]) -> Procedure[Failed | None]:
+        """Lock the primary key, then the others in pieces, with heartbeats on the side (invariant 3)."""
         self._site.context.sometimes("a large transaction began")
-        failure = yield from self._flush(txn, txn.mutations[:1], 1)
+        failure = yield from self._flush(txn, flushes[0], 1)
         if failure is not None:
             return failure
         self._tasks.run(self._beat(txn))
-        for generation, mutation in enumerate(txn.mutations[1:], 2):
+        for generation, mutation in enumerate(flushes[1:], 2):
             yield Sleep(self._flush_ns)
-            failure = yield from self._flush(txn, (mutation,), generation)
+            failure = yield from self._flush(txn, mutation, generation)
             if failure is not None:
                 return failure
         return None
 
-    def _flush(self, txn: Transaction, mutations: tuple[Mutation, ...], generation: int) -> Procedure[Failed | None]:
-        txn.flushed += [mutation.key for mutation in mutations]
-        region = region_of(mutations[0].key)
+    def _flush(self, txn: Transaction, mutation: Mutation, generation: int) -> Procedure[Failed | None]:
+        if mutation.key in txn.flushed:
+            self._site.context.sometimes("a large transaction flushed a key again")
+        txn.flushed.append(mutation.key)
         for _ in range(HELD_WAITS):
-            answer = yield from call(region, self._prewrite(txn, mutations, generation))
+            region = self._tasks.table.of(mutation.key)
+            answer = yield from call(region, self._prewrite(txn, (mutation,), generation))
             match answer:
                 case Prewritten():
                     self._site.context.point("flushed")
@@ -209,7 +218,7 @@ class TwoPhase:
                 case Conflict(is_rolled_back):
                     return self._rolled_back(txn) if is_rolled_back else Failed("write conflict", may_retry=True)
                 case Locked(locks):
-                    outcomes = yield from resolve(locks, 0)
+                    outcomes = yield from resolve(self._tasks, locks, 0)
                     if "open" in outcomes.values():
                         yield Sleep(LOCK_WAIT_NS)
                 case _:
@@ -226,7 +235,7 @@ class TwoPhase:
                 continue
             ttl_ms = physical_ms(now_ts) - physical_ms(txn.start_ts) + 2 * self._ttl_ms
             beat = Heartbeat(txn.primary, txn.start_ts, ttl_ms, now_ts)
-            answer = yield from call(region_of(txn.primary), beat)
+            answer = yield from call(self._tasks.table.of(txn.primary), beat)
             match answer:
                 case Alive(_, bound):
                     self._site.context.point("heartbeat-answered")
@@ -244,7 +253,8 @@ class TwoPhase:
             if not commit_ts:
                 return Failed("no timestamp")
             self._site.context.point("before-commit-primary")
-            answer = yield from call(region_of(txn.primary), Commit(txn.start_ts, commit_ts, (txn.primary,)))
+            request = Commit(txn.start_ts, commit_ts, (txn.primary,))
+            answer = yield from call(self._tasks.table.of(txn.primary), request)
             match answer:
                 case CommittedAt(committed_ts):
                     self._tasks.run(self._commit_rest(txn, committed_ts))
@@ -255,22 +265,19 @@ class TwoPhase:
                     return self._rolled_back(txn)
                 case _:
                     return Unclear("the commit was not answered")
-        return Failed("the bound rose too fast")
+        return Failed(BOUND_TOO_HIGH)
 
     def _commit_rest(self, txn: Transaction, commit_ts: int) -> Procedure[None]:
         """Commit the other keys: those of a large transaction one after the other, else all regions at once."""
         self._site.context.point("between-primary-and-rest")
         keys = tuple(mutation.key for mutation in txn.mutations if mutation.key != txn.primary)
         if not txn.is_large:
-            requests = tuple(
-                To(region, Resolve(txn.start_ts, commit_ts, part)) for region, part in by_region(keys).items()
-            )
-            if requests:
-                yield Ask(requests)
+            if keys:
+                yield from settle_keys(self._tasks, txn.start_ts, commit_ts, keys)
             return
         for key in keys:
             yield Sleep(self._flush_ns // 4)
-            yield from call(region_of(key), Resolve(txn.start_ts, commit_ts, (key,)))
+            yield from settle_keys(self._tasks, txn.start_ts, commit_ts, (key,))
             self._site.context.point("between-secondaries")
 
     def _rolled_back(self, txn: Transaction) -> Failed:
@@ -283,10 +290,9 @@ class TwoPhase:
         return Failed("rolled back by others", may_retry=True)
 
     def _roll_back(self, txn: Transaction) -> Procedure[None]:
-        """Roll back what is locked, and what may still become locked."""
-        parts = by_region(tuple(txn.flushed))
-        if parts:
-            yield Ask(tuple(To(region, Resolve(txn.start_ts, 0, part)) for region, part in parts.items()))
+        """Take back what was locked, or may yet be."""
+        if txn.flushed:
+            yield from settle_keys(self._tasks, txn.start_ts, 0, tuple(dict.fromkeys(txn.flushed)))
 
 
 def _executed(
@@ -303,6 +309,20 @@ def _executed(
         else:
             results.append(MicroOp("r", mop.key, list(held), lock=mop.lock))
     return tuple(results), after
+
+
+def _flushes(
+    mops: tuple[MicroOp, ...], snapshot: dict[Key, Elements], mutations: tuple[Mutation, ...]
+) -> tuple[Mutation, ...]:
+    """The flushes of a large transaction: one for each append, then what it only read under lock."""
+    held: dict[Key, Elements] = {}
+    flushes: list[Mutation] = []
+    for mop in mops:
+        if mop.f == "append":
+            key = key_of(mop.key)
+            held[key] = (*held.get(key, snapshot[key]), mop.value)
+            flushes.append(Mutation(key, "put", held[key]))
+    return (*flushes, *(mutation for mutation in mutations if mutation.kind == "lock"))
 
 
 def _mutations(

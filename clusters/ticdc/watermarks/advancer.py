@@ -69,8 +69,8 @@ class Advancer:
         return [(start_ts, large.primary) for start_ts, large in self._large.items() if large.bound is not None]
 
     def determined(self) -> tuple[tuple[int, int], ...]:
-        """The start and commit timestamps of large transactions that have committed here in part (invariant 5)."""
-        if planted.RESCAN_FORGETS_DETERMINED in self._bugs:
+        """The large transactions that have committed here in part: start, commit (invariant 5)."""
+        if planted.RESCAN_FORGETS_DETERMINED in self._bugs or not self._site.is_new:
             return ()
         return tuple((start_ts, large.commit_ts) for start_ts, large in self._large.items() if large.commit_ts)
 
@@ -117,8 +117,8 @@ class Advancer:
         return self.resolved
 
     def whole(self) -> int:
-        """The timestamp at or below which every row has been applied here: it stays below locks of committed rows."""
-        if planted.PITR_STATUS_BASED in self._bugs:
+        """The timestamp at or below which every row has been applied here: below leftover locks of what committed."""
+        if planted.PITR_STATUS_BASED in self._bugs or not self._site.is_new:
             return self.resolved
         left = (large.bound or large.commit_ts for large in self._large.values() if large.live)
         return min((self.resolved, *(bound - 1 for bound in left if bound)))
@@ -127,7 +127,7 @@ class Advancer:
         """The highest resolved timestamp that each large transaction allows."""
         if planted.WM_IGNORES_LARGE in self._bugs:
             return []
-        if planted.START_TS_RULE in self._bugs:
+        if planted.START_TS_RULE in self._bugs or not self._site.has_new_rule:
             return [start_ts for start_ts, large in self._large.items() if large.live]
         least = 0 if planted.WM_EQ_MIN_COMMIT in self._bugs else 1
         return [large.bound - least for large in self._large.values() if large.bound is not None]

@@ -1,0 +1,72 @@
+"""A rolling upgrade: nodes of the old version are replaced one after the other, under load.
+
+Theory of operation. An old capture releases row by row. An old store keeps the watermark below the start of every large
+transaction with locks left, passes locks by in stale reads, and shares no states of large transactions.
+1. Captures are upgraded first: a new one matches whole transactions, which is right with either rule of watermarks.
+2. While any store is old, all stores follow the old rule. The oracle, which knows when the last one is new, says so
+   with every timestamp (`Timestamp.is_new`): so a round follows the rule that was in force at its timestamp.
+3. What the oracle has announced is durable: it never goes back to the old rule.
+4. A node writes its new version to disk, and starts again with it.
+"""
+
+from typing import Final
+
+from clusters.ticdc.oracle.messages import AllNew, Upgrade, Upgraded, Version
+from clusters.ticdc.shape import CAPTURES, MS, STORES
+from clusters.ticdc.site import Site
+from harness.core.machine import Durable, NodeId, Settings
+
+OPTION: Final = "versions"
+ROLLING: Final = "rolling"
+PACE_NS: Final = 300 * MS  # Between two nodes.
+AGAIN_NS: Final = 200 * MS  # After so much silence a node is told again.
+DOWN_NS: Final = 40 * MS  # How long a node is away.
+
+
+def is_rolling(settings: Settings) -> bool:
+    """True if the run begins with old nodes."""
+    return settings.options.get(OPTION) == ROLLING
+
+
+def is_new(durable: Durable, settings: Settings) -> bool:
+    """True if this node runs the new version."""
+    return not is_rolling(settings) or durable.value("version") is not None
+
+
+def upgrade(site: Site, oracle: NodeId) -> None:
+    """Run the new version from now on (invariant 4); answer if this node does."""
+    if site.is_new:
+        site.send(oracle, Upgraded())
+        return
+    site.context.put("version", Version())
+    site.sync(lambda: site.context.exit(DOWN_NS))
+
+
+class Upgrades:
+    """The oracle's part: who is next, and whether all stores are new."""
+
+    def __init__(self, site: Site, durable: Durable, settings: Settings) -> None:
+        self.is_done = not is_rolling(settings) or durable.value("all-new") is not None
+        self._site = site
+        self._left = [] if self.is_done else [*CAPTURES, *STORES]
+        self._due_ns = site.now_ns() + PACE_NS
+
+    def tick(self) -> None:
+        """Tell the next node, when it is time."""
+        if self._left and self._site.now_ns() >= self._due_ns:
+            self._due_ns = self._site.now_ns() + AGAIN_NS
+            self._site.send(self._left[0], Upgrade())
+
+    def upgraded(self, node: NodeId) -> None:
+        """Go on to the next node; after the last one the new rule is in force (invariants 2 and 3)."""
+        if not self._left or node != self._left[0]:
+            return
+        del self._left[0]
+        self._due_ns = self._site.now_ns() + PACE_NS
+        if not self._left:
+            self._site.context.put("all-new", AllNew())
+            self._site.sync(self._finish)
+
+    def _finish(self) -> None:
+        self._site.context.sometimes("a rolling upgrade came to its end")
+        self.is_done = True
