@@ -3,8 +3,8 @@
 Theory of operation. An old capture releases row by row. An old store keeps the watermark below the start of every large
 transaction with locks left, passes locks by in stale reads, and shares no states of large transactions.
 1. Captures are upgraded first: a new one matches whole transactions, which is right with either rule of watermarks.
-2. While any store is old, all stores follow the old rule. The oracle, which knows when the last one is new, says so
-   with every timestamp (`Timestamp.is_new`): so a round follows the rule that was in force at its timestamp.
+2. While any store is old, all stores follow the old rule. Each timestamp carries whether the last store is new
+   (`Timestamp.is_new`): so a round follows the rule that was in force at its timestamp.
 3. What the oracle has announced is durable: it never goes back to the old rule.
 4. A node writes its new version to disk, and starts again with it.
 """
@@ -19,7 +19,7 @@ from harness.core.machine import Durable, NodeId, Settings
 OPTION: Final = "versions"
 ROLLING: Final = "rolling"
 PACE_NS: Final = 300 * MS  # Between two nodes.
-AGAIN_NS: Final = 200 * MS  # After so much silence a node is told again.
+AGAIN_NS: Final = 200 * MS  # After so much silence the request is sent again.
 DOWN_NS: Final = 40 * MS  # How long a node is away.
 
 
@@ -52,7 +52,7 @@ class Upgrades:
         self._due_ns = site.now_ns() + PACE_NS
 
     def tick(self) -> None:
-        """Tell the next node, when it is time."""
+        """Send the request to the next node, when it is time."""
         if self._left and self._site.now_ns() >= self._due_ns:
             self._due_ns = self._site.now_ns() + AGAIN_NS
             self._site.send(self._left[0], Upgrade())
