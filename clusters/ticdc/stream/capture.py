@@ -88,7 +88,7 @@ class Capture:
         self._subscriptions: dict[Region, Subscription] = {}
         self._by_request: dict[int, Subscription] = {}
         self._last_request = self._session << 20
-        self._moved_ns = dict.fromkeys(self._tasks.table.regions, context.now_ns())
+        self._progress_ns = dict.fromkeys(self._tasks.table.regions, context.now_ns())
         self._looked_ns = 0
         self._flush_ns = site.parameters["sink_ms"] * MS
         if self._checkpoint:
@@ -184,7 +184,7 @@ class Capture:
         self._site.context.sometimes("a capture found other regions than before")
         self._sorter.cover(regions)
         now_ns = self._site.now_ns()
-        self._moved_ns = {region: self._moved_ns.get(region, now_ns) for region in regions}
+        self._progress_ns = {region: self._progress_ns.get(region, now_ns) for region in regions}
         for region in tuple(self._subscriptions):
             if region not in self._sorter.frontier:
                 self._by_request.pop(self._subscriptions.pop(region).request, None)
@@ -212,7 +212,7 @@ class Capture:
                 self._subscribe(region)
             elif silence_ns >= SILENCE_NS:
                 self._end(subscription)
-        stuck = [region for region in regions if now_ns - self._moved_ns[region] >= STUCK_NS]
+        stuck = [region for region in regions if now_ns - self._progress_ns[region] >= STUCK_NS]
         if stuck and now_ns - self._looked_ns >= LOOK_NS and planted.ORPHAN_NEVER_RESOLVED not in self._site.bugs:
             self._looked_ns = now_ns
             for region in stuck:
