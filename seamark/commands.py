@@ -53,9 +53,9 @@ def check(
             html=None if html is None else Path(html),
             check_s=timeout_s,
         )
-        asked = answerable(question)
+        request = answerable(question)
         with EngineStart(engine, is_warmed=False) as start:
-            return Report.of(answer(asked, start.engine, lambda note: warnings.warn(note, stacklevel=4)))
+            return Report.of(answer(request, start.engine, lambda note: warnings.warn(note, stacklevel=4)))
 
 
 def run(

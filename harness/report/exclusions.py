@@ -74,10 +74,10 @@ def _retries(series: Series, run_file: RunFile | None) -> Iterator[Exclusion]:
     """The explanation by client retries, for our own runs only: foreign histories do not show their clients."""
     if run_file is not None and len(series.index):
         yield Exclusion(
-            explanation="A client asked twice",
+            explanation="A client sent a request twice",
             is_excluded=True,
             because=f"each of the {len(series.index):,} operations was sent once and has one answer at most; what was "
-            "asked again, is an operation of its own",
+            "sent again, is an operation of its own",
         )
 
 

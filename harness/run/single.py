@@ -205,8 +205,8 @@ def difference(repetition: Repetition) -> str | None:
     if repetition.difference is None:
         return "not repeatable: the same history, another unseed (disks or random streams differ)"
     found = repetition.difference
-    moved = ", ".join((*found.nodes, *found.streams)) or "nothing else"
-    return f"not repeatable: record {found.record} differs; by the next second so do {moved}"
+    others = ", ".join((*found.nodes, *found.streams)) or "nothing else"
+    return f"not repeatable: record {found.record} differs; by the next second so do {others}"
 
 
 def judge_foreign(  # noqa: PLR0913  Each argument is an option of the command.

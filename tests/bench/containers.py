@@ -84,7 +84,7 @@ def blueprint(cluster: str) -> Blueprint:
 
 def deployment(engine: docker.DockerClient, cluster: str) -> Deployment:
     """The same, ready to be opened. Nobody listens to what its nodes tell."""
-    hearers = Hearers(take=lambda node, told: None, failed=lambda node, text: None, probes=Probes())
+    hearers = Hearers(take=lambda node, result: None, failed=lambda node, text: None, probes=Probes())
     return Deployment(engine, Machines(blueprint(cluster), hearers))
 
 
@@ -124,8 +124,8 @@ async def start_and_stop(engine: docker.DockerClient) -> None:
             closing.append(time.perf_counter() - begin)
         start_s, stop_s, count = statistics.median(opening), statistics.median(closing), len(each.nodes) + 1
         ratio = (start_s + stop_s) / count / bare
-        told = f"ready in {start_s:.2f} s (at best {min(opening):.2f}), gone in {stop_s:.2f} s"
-        print(f"{cluster}, {count} containers: {told}; each {ratio:.2f} of a bare one")
+        message = f"ready in {start_s:.2f} s (at best {min(opening):.2f}), gone in {stop_s:.2f} s"
+        print(f"{cluster}, {count} containers: {message}; each {ratio:.2f} of a bare one")
 
 
 async def links(engine: docker.DockerClient) -> None:
@@ -202,8 +202,8 @@ def lag() -> None:
             )
             late_ms = sorted(map(float, out.read_text(encoding="ascii").split()))
         quantiles = {"median": 0.5, "99 %": 0.99, "99.9 %": 0.999, "worst": 1.0}
-        told = ", ".join(f"{name} {late_ms[round(q * (len(late_ms) - 1))]:.2f} ms" for name, q in quantiles.items())
-        print(f"sleeps wake up late, --engine {engine}: {told} (of {len(late_ms):,})")
+        result = ", ".join(f"{name} {late_ms[round(q * (len(late_ms) - 1))]:.2f} ms" for name, q in quantiles.items())
+        print(f"sleeps wake up late, --engine {engine}: {result} (of {len(late_ms):,})")
 
 
 def bench() -> None:

@@ -83,9 +83,9 @@ class Row:
             f"{code(name)} {count}" + (f" (without it {without})" if (without := self.clients_without[name]) else "")
             for name, count in sorted(more.items())
         )
-        told = f"{found or '-'}; no more than without it: {', '.join(same)}" if same else found or "-"
+        result = f"{found or '-'}; no more than without it: {', '.join(same)}" if same else found or "-"
         who = ", ".join(f"{name} {count}" for name, count in self.who.most_common())
-        return (code(self.bug), _told(self.graph), _told(self.rules), who, _told(self.others), told)
+        return (code(self.bug), _told(self.graph), _told(self.rules), who, _told(self.others), result)
 
 
 def _who(*, is_graph: bool, is_rules: bool, is_other: bool) -> str:

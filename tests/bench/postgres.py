@@ -101,9 +101,9 @@ async def pgbench(doors: Doors, clients: int, scripts: list[Path]) -> Bench:
     process = await asyncio.create_subprocess_exec(
         *command, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT, env=environment
     )
-    told = (await process.communicate())[0].decode()
-    tps, failed = re.search(r"tps = ([\d.]+)", told), re.search(r"failed transactions: \d+ \(([\d.]+)%\)", told)
-    assert tps is not None, told
+    result = (await process.communicate())[0].decode()
+    tps, failed = re.search(r"tps = ([\d.]+)", result), re.search(r"failed transactions: \d+ \(([\d.]+)%\)", result)
+    assert tps is not None, result
     return Bench(float(tps[1]), float(failed[1]) if failed else 0.0)
 
 

@@ -37,8 +37,8 @@ def killing(phase: str, count: int, kill: Callable[[], None]) -> None:
     """Let `kill` happen when the journal has taken `count` records of that phase."""
     phases = ["set-up"]
     seen = [0]
-    told = os.environ.get("SEAMARK_TEST_RECORDED")
-    recorded = os.open(told, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600) if told else None
+    path = os.environ.get("SEAMARK_TEST_RECORDED")
+    recorded = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600) if path else None
 
     def counted(writer: JournalWriter, record: Record) -> None:
         append(writer, record)

@@ -93,7 +93,7 @@ def test_a_scenario_in_a_file_is_run_with_another_plan(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("program", "kind", "told"),
+    ("program", "kind", "message"),
     [
         ("seamark.check('nowhere.edn')", "ScenarioError", "nowhere.edn"),
         ("seamark.check([{'f': object()}])", "ScenarioError", "JSON"),
@@ -107,11 +107,11 @@ def test_a_scenario_in_a_file_is_run_with_another_plan(tmp_path: Path) -> None:
     ],
 )
 def test_what_cannot_be_done_is_an_error_of_ours(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: str, kind: str, told: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: str, kind: str, message: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "three.toml").write_text("count = 3\n")
-    with pytest.raises(SeamarkError, match=told) as raised:
+    with pytest.raises(SeamarkError, match=message) as raised:
         eval(program, {"seamark": seamark})  # noqa: S307  One of those above.
     assert type(raised.value).__name__ == kind
 

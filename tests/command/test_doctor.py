@@ -17,8 +17,8 @@ def rows(out: str) -> dict[str, tuple[str, str]]:
 
 
 def engine() -> SimpleNamespace:
-    told = {"Version": "20.10.24", "Os": "linux", "Arch": "amd64"}
-    return SimpleNamespace(version=lambda: told, close=lambda: None)
+    result = {"Version": "20.10.24", "Os": "linux", "Arch": "amd64"}
+    return SimpleNamespace(version=lambda: result, close=lambda: None)
 
 
 def test_a_machine_without_an_engine_is_fit_for_the_simulation(
@@ -47,13 +47,13 @@ def test_what_is_not_built_and_what_dead_runs_left_is_told_with_what_to_do(
     monkeypatch.setattr(doctor, "folders_left_behind", lambda: (tmp_path,))
     outcome = seamark("doctor")
     assert outcome.code == 0
-    told = rows(outcome.out)
-    assert told["docker"] == ("ok", "20.10.24 (linux/amd64)")
-    state, text = told["images"]
+    result = rows(outcome.out)
+    assert result["docker"] == ("ok", "20.10.24 (linux/amd64)")
+    state, text = result["images"]
     assert (state, text.split(";")[0]) == ("note", "seamark-toxiproxy")
     assert "not there yet: seamark-node, seamark-postgres: built by the first run" in text
     removal = "of runs that died: container 2, network 1, folder 1; seamark clean removes it"
-    assert told["left over"] == ("note", removal)
+    assert result["left over"] == ("note", removal)
 
 
 def test_where_everything_is_there_nothing_is_noted(seamark: Seamark, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -61,6 +61,6 @@ def test_where_everything_is_there_nothing_is_noted(seamark: Seamark, monkeypatc
     monkeypatch.setattr(doctor, "is_there", lambda *_: True)
     monkeypatch.setattr(doctor, "left_behind", lambda _: ())
     monkeypatch.setattr(doctor, "folders_left_behind", lambda: ())
-    told = rows(seamark("doctor").out)
-    assert {told[name][0] for name in ("docker", "images", "left over")} == {"ok"}
-    assert told["left over"][1] == "nothing"
+    result = rows(seamark("doctor").out)
+    assert {result[name][0] for name in ("docker", "images", "left over")} == {"ok"}
+    assert result["left over"][1] == "nothing"

@@ -18,7 +18,7 @@ EDN = """{:type :invoke, :f :txn, :value [[:append :x 1]], :process 0, :index 0}
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "told"),
+    ("name", "text", "message"),
     [
         ("broken.edn", EDN + "{:type :invoke, :f ", "line 3"),
         ("broken.edn", EDN + "}", "line 3"),
@@ -31,12 +31,12 @@ EDN = """{:type :invoke, :f :txn, :value [[:append :x 1]], :process 0, :index 0}
     ],
 )
 def test_a_damaged_file_is_named_with_the_place(
-    seamark: Seamark, tmp_path: Path, name: str, text: str, told: str
+    seamark: Seamark, tmp_path: Path, name: str, text: str, message: str
 ) -> None:
     (tmp_path / name).write_text(text, encoding="utf-8")
     outcome = seamark("check", name, "--engine", "local")
     assert (outcome.code, outcome.out) == (4, "")
-    assert told in outcome.line
+    assert message in outcome.line
     assert name in outcome.line
 
 

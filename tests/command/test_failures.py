@@ -29,7 +29,7 @@ def only_run(folder: Path) -> Path:
     return run
 
 
-def assert_one_line(outcome: Outcome, *, told: str) -> None:
+def assert_one_line(outcome: Outcome, *, message: str) -> None:
     """An error of the harness, told in one line: on standard error, or as the verdict of a report."""
     assert outcome.code == 4
     assert "Traceback" not in outcome.out + outcome.err
@@ -37,11 +37,11 @@ def assert_one_line(outcome: Outcome, *, told: str) -> None:
         line for line in (outcome.out + outcome.err).splitlines() if "HARNESS ERROR" in line or "seamark: " in line
     ]
     assert len(lines) == 1, outcome
-    assert told in lines[0]
+    assert message in lines[0]
 
 
 @pytest.mark.parametrize(
-    ("what", "told"),
+    ("what", "message"),
     [
         ("machine", "raised ZeroDivisionError: spoiled for a test"),
         ("client", "ZeroDivisionError: spoiled for a test"),
@@ -58,11 +58,11 @@ def assert_one_line(outcome: Outcome, *, told: str) -> None:
     ],
 )
 def test_a_simulation_that_fails_is_an_error_in_one_line(
-    seamark: Seamark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str, told: str
+    seamark: Seamark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str, message: str
 ) -> None:
     monkeypatch.setattr(harness.run.running, "CHILDREN", {"sim": (BROKEN_CHILD, what)})
     outcome = seamark(*RUN, "--quiet")
-    assert_one_line(outcome, told=told)
+    assert_one_line(outcome, message=message)
     run = only_run(tmp_path)
     assert (run / "logs" / "run.log").exists()
     checked = seamark("check", run, "--engine", "local", "--json")
@@ -95,7 +95,7 @@ def test_what_fails_after_the_simulation_is_an_error_and_the_log_has_the_details
 ) -> None:
     monkeypatch.setattr(place, broken)
     outcome = seamark(*RUN, "--quiet")
-    assert_one_line(outcome, told="ZeroDivisionError: spoiled for a test")
+    assert_one_line(outcome, message="ZeroDivisionError: spoiled for a test")
     log = only_run(tmp_path) / "logs" / "harness.log"
     assert str(log.relative_to(tmp_path)) in outcome.out
     assert "in raises" in log.read_text(encoding="utf-8")
@@ -106,7 +106,7 @@ def test_a_report_page_that_fails_leaves_no_report_that_says_otherwise(
 ) -> None:
     monkeypatch.setattr("harness.run.single.page", raises)
     outcome = seamark(*RUN, "--quiet")
-    assert_one_line(outcome, told="store/seamark-error.log")
+    assert_one_line(outcome, message="store/seamark-error.log")
     assert "in raises" in (tmp_path / "store" / "seamark-error.log").read_text(encoding="utf-8")
     assert not (only_run(tmp_path) / "report.json").exists()
 
@@ -128,7 +128,7 @@ def test_a_store_that_takes_nothing_any_more_is_an_error(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("harness.run.single.write_atomically", full)
-    assert_one_line(seamark(*RUN, "--quiet"), told="No space left on device")
+    assert_one_line(seamark(*RUN, "--quiet"), message="No space left on device")
 
 
 def test_an_engine_that_does_not_start_is_an_error_with_a_way_out(
@@ -136,7 +136,7 @@ def test_an_engine_that_does_not_start_is_an_error_with_a_way_out(
 ) -> None:
     monkeypatch.setattr("checkers.engine.spark.start_session", raises)
     outcome = seamark("check", run_copy)
-    assert_one_line(outcome, told="--engine local")
+    assert_one_line(outcome, message="--engine local")
 
 
 def test_a_process_of_a_batch_that_dies_is_an_error_and_keeps_what_the_others_found(

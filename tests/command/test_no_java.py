@@ -24,15 +24,15 @@ def no_java(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_run_is_stored_and_the_command_judges_it(seamark: Seamark) -> None:
     outcome = seamark("run", *ON_SPARK, "--quiet")
     assert outcome.code == 4
-    told = re.match(TOLD, outcome.err.splitlines()[-1])
-    assert told is not None, outcome.err
-    assert seamark(*shlex.split(told[1])[1:], "--quiet").code == 0
+    result = re.match(TOLD, outcome.err.splitlines()[-1])
+    assert result is not None, outcome.err
+    assert seamark(*shlex.split(result[1])[1:], "--quiet").code == 0
 
 
 def test_a_history_from_elsewhere_is_judged_by_the_command_with_its_options(seamark: Seamark, tmp_path: Path) -> None:
     (tmp_path / "a b.edn").write_text("{:type :ok, :process 0, :f :txn, :value [[:append 1 1] [:r 1 [1]]]}")
     outcome = seamark("check", "a b.edn", "--model", "serializable")
     assert outcome.code == 4
-    told = re.match(TOLD, outcome.err.splitlines()[-1])
-    assert told is not None, outcome.err
-    assert told[1] == "seamark check 'a b.edn' --model serializable --engine local"
+    result = re.match(TOLD, outcome.err.splitlines()[-1])
+    assert result is not None, outcome.err
+    assert result[1] == "seamark check 'a b.edn' --model serializable --engine local"

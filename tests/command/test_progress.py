@@ -92,9 +92,9 @@ def test_sigterm_while_spark_starts_says_what_it_does_and_leaves_no_folder_and_n
         while not any(temporary.glob("*/spark.log")) and time.monotonic() < until:  # Java is starting.
             time.sleep(0.01)
         run.send_signal(signal.SIGTERM)
-        _, told = run.communicate()
+        _, result = run.communicate()
     assert run.returncode == 143
-    assert told.splitlines() == [
+    assert result.splitlines() == [
         "seamark: SIGTERM: stopping, and removing what was started",
         "seamark: terminated; what was recorded is kept: see seamark list",
     ]

@@ -59,14 +59,14 @@ def judged(seamark: Seamark, tmp_path: Path, *, is_late: bool, promises: str = P
     ("initial", "verdict"), [("", "unknown"), ("initial = 7", "violated"), ("initial = 3", "holds")]
 )
 def test_a_register_is_read_as_the_file_says(seamark: Seamark, tmp_path: Path, initial: str, verdict: str) -> None:
-    told: list[Evidence] = [Invoke(0, 0, 0, 0, "read"), Complete(0, 1, "ok", 3)]
-    told += [
+    evidence: list[Evidence] = [Invoke(0, 0, 0, 0, "read"), Complete(0, 1, "ok", 3)]
+    evidence += [
         Invoke(1, 2, 2, 0, "write", 5),
         Complete(1, 3, "ok", 5),
         Invoke(2, 4, 4, 0, "read"),
         Complete(2, 5, "ok", 5),
     ]
-    write_jsonl(told, tmp_path / "h.jsonl")
+    write_jsonl(evidence, tmp_path / "h.jsonl")
     (tmp_path / "p.toml").write_text(f"[register]\n{initial}\n")
     outcome = seamark("check", "h.jsonl", "--promises", "p.toml", "--engine", "local", "--json")
     promised = outcome.json["promises"]
@@ -97,7 +97,7 @@ def test_what_the_stream_shows_is_read_as_the_contract_says(seamark: Seamark, tm
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "told"),
+    ("before", "after", "message"),
     [
         ("model =", "modle =", "unknown part of a promise file 'modle'; did you mean model?"),
         ('"serializable"', '"serialisable"', "did you mean serializable"),
@@ -122,14 +122,14 @@ def test_what_the_stream_shows_is_read_as_the_contract_says(seamark: Seamark, tm
         (PROMISES, "stream = 3", "[stream]: it is no table of fields"),
     ],
 )
-def test_a_mistake_is_one_line(seamark: Seamark, tmp_path: Path, before: str, after: str, told: str) -> None:
+def test_a_mistake_is_one_line(seamark: Seamark, tmp_path: Path, before: str, after: str, message: str) -> None:
     assert before in PROMISES
     (tmp_path / "h.edn").write_text("{:type :ok, :f :txn, :value [[:r 1 nil]]}")
     (tmp_path / "p.toml").write_text(PROMISES.replace(before, after))
     outcome = seamark("check", "h.edn", "--promises", "p.toml", "--engine", "local")
     assert (outcome.code, outcome.out) == (64, "")
     assert "p.toml: " in outcome.line
-    assert told in outcome.line
+    assert message in outcome.line
 
 
 def test_a_file_that_is_not_there_and_a_run_of_ours_are_refused(seamark: Seamark, run_copy: Path) -> None:

@@ -86,7 +86,7 @@ def test_a_plan_shrinks_to_one_early_fault() -> None:
 
 
 @pytest.mark.parametrize(
-    ("call", "told"),
+    ("call", "message"),
     [
         (lambda: workloads("tutoriel"), "did you mean tutorial"),
         (lambda: workloads("tutorial", names=["list-apend"]), "did you mean list-append"),
@@ -96,6 +96,6 @@ def test_a_plan_shrinks_to_one_early_fault() -> None:
         (lambda: seamark.verify(Scenario(cluster="tutorial"), plan="nowhere.json"), "nowhere.json"),
     ],
 )
-def test_what_cannot_be_tested_is_an_error_of_ours(call: Callable[[], object], told: str) -> None:
-    with pytest.raises(seamark.ScenarioError, match=told):
+def test_what_cannot_be_tested_is_an_error_of_ours(call: Callable[[], object], message: str) -> None:
+    with pytest.raises(seamark.ScenarioError, match=message):
         call()

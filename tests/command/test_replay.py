@@ -66,7 +66,7 @@ def test_a_stream_and_a_node_that_moved_are_named(seamark: Seamark, run_copy: Pa
     assert outcome.code == 4
     assert outcome.json["verdict"] == "error"
     assert "nodes that differ by the next second: n2\n" in outcome.err
-    assert "random streams that moved: disk/n2\n" in outcome.err
+    assert "random streams that differ: disk/n2\n" in outcome.err
     assert str(outcome.json["reason"]).endswith("so do n2, disk/n2")
 
 

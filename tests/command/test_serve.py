@@ -176,7 +176,7 @@ def test_the_server_lets_nobody_in_without_the_token_and_ends_at_once(stored_run
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (("--store", "nowhere"), "nowhere: there is no such folder"),
         (("--token", "short"), "at least 16 letters"),
@@ -185,9 +185,9 @@ def test_the_server_lets_nobody_in_without_the_token_and_ends_at_once(stored_run
     ],
 )
 def test_what_cannot_be_served_is_told_in_a_line(
-    seamark: Seamark, tmp_path: Path, arguments: tuple[str, str], told: str
+    seamark: Seamark, tmp_path: Path, arguments: tuple[str, str], message: str
 ) -> None:
     (tmp_path / "store").mkdir()
     outcome: Outcome = seamark("serve", *arguments)
     assert outcome.code == 64
-    assert told in outcome.line
+    assert message in outcome.line

@@ -51,7 +51,7 @@ def test_each_decision_has_its_exit_code_and_json_stays_alone(seamark: Seamark, 
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "told"),
+    ("arguments", "code", "message"),
     [
         (("before", "nowhere"), 64, "there is no such sweep"),
         (("before", "damaged"), 4, "not a sweep"),
@@ -62,7 +62,7 @@ def test_each_decision_has_its_exit_code_and_json_stays_alone(seamark: Seamark, 
     ],
 )
 def test_bad_input_is_told_in_a_line(
-    seamark: Seamark, tmp_path: Path, arguments: tuple[str, ...], code: int, told: str
+    seamark: Seamark, tmp_path: Path, arguments: tuple[str, ...], code: int, message: str
 ) -> None:
     stored(tmp_path / "before", sweep())
     stored(tmp_path / "after", sweep(finding()))
@@ -73,4 +73,4 @@ def test_bad_input_is_told_in_a_line(
     )
     outcome = seamark("signoff", *arguments)
     assert outcome.code == code
-    assert told in outcome.line
+    assert message in outcome.line

@@ -98,7 +98,7 @@ def test_sessions_that_say_where_they_begin_are_held_to_it(seamark: Seamark) -> 
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "message"),
     [
         ({"connection": None}, "s.jsonl, line 6: it has no session (connection)"),
         ({"connection": [1]}, "line 6: its session is no text and no integer"),
@@ -114,14 +114,14 @@ def test_sessions_that_say_where_they_begin_are_held_to_it(seamark: Seamark) -> 
         ({"type": "comment"}, "line 6: its type 'comment' is in [kinds] of the mapping file nowhere"),
     ],
 )
-def test_a_bad_line_is_named(seamark: Seamark, change: Line, told: str) -> None:
+def test_a_bad_line_is_named(seamark: Seamark, change: Line, message: str) -> None:
     outcome = judged(seamark, [*GOOD, LATE | change])
     assert (outcome.code, outcome.out) == (4, "")
-    assert told in outcome.line
+    assert message in outcome.line
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "told"),
+    ("before", "after", "message"),
     [
         ("key =", "kye =", "[fields]: unknown field 'kye'; did you mean key?"),
         ('session = "connection"\n', "", "[fields]: it has no session: name the field"),
@@ -137,11 +137,11 @@ def test_a_bad_line_is_named(seamark: Seamark, change: Line, told: str) -> None:
         (MAPPING, "fields", "not valid TOML"),
     ],
 )
-def test_a_mistake_in_a_mapping_file_is_one_line(seamark: Seamark, before: str, after: str, told: str) -> None:
+def test_a_mistake_in_a_mapping_file_is_one_line(seamark: Seamark, before: str, after: str, message: str) -> None:
     assert before in MAPPING
     outcome = judged(seamark, GOOD, mapping=MAPPING.replace(before, after, 1))
     assert (outcome.code, outcome.out) == (64, "")
-    assert told in outcome.line
+    assert message in outcome.line
 
 
 def test_a_format_that_there_is_not_is_refused(seamark: Seamark, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from tests.command.conftest import Seamark
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         ("run --sed 3", "--seed"),
         ("run --seed seven", "--seed"),
@@ -46,15 +46,15 @@ from tests.command.conftest import Seamark
         ("replay nightly/latest", "nightly holds no run yet"),
     ],
 )
-def test_what_a_person_mistyped_is_64_and_named(seamark: Seamark, tmp_path: Path, arguments: str, told: str) -> None:
+def test_what_a_person_mistyped_is_64_and_named(seamark: Seamark, tmp_path: Path, arguments: str, message: str) -> None:
     outcome = seamark(*arguments.split())
     assert (outcome.code, outcome.out) == (64, "")
-    assert told in outcome.line
+    assert message in outcome.line
     assert list(tmp_path.iterdir()) == []  # Nothing was begun.
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("sede = 7", "seed?"),
         ('seed = "seven"', "seed"),
@@ -65,11 +65,13 @@ def test_what_a_person_mistyped_is_64_and_named(seamark: Seamark, tmp_path: Path
         ("\x00", "TOML"),
     ],
 )
-def test_a_scenario_file_that_says_something_else_is_64(seamark: Seamark, tmp_path: Path, text: str, told: str) -> None:
+def test_a_scenario_file_that_says_something_else_is_64(
+    seamark: Seamark, tmp_path: Path, text: str, message: str
+) -> None:
     (tmp_path / "nightly.toml").write_text(text, encoding="utf-8")
     outcome = seamark("run", "nightly.toml")
     assert (outcome.code, outcome.out) == (64, "")
-    assert told in outcome.line
+    assert message in outcome.line
     assert not (tmp_path / "store").exists()
 
 
@@ -82,7 +84,7 @@ def test_a_json_scenario_that_is_no_table_is_64(seamark: Seamark, tmp_path: Path
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("{", "plan.json"),
         ('{"steps": 3}', "steps"),
@@ -101,11 +103,11 @@ def test_a_json_scenario_that_is_no_table_is_64(seamark: Seamark, tmp_path: Path
         ),
     ],
 )
-def test_a_plan_that_cannot_be_carried_out_is_64(seamark: Seamark, tmp_path: Path, text: str, told: str) -> None:
+def test_a_plan_that_cannot_be_carried_out_is_64(seamark: Seamark, tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "plan.json").write_text(text, encoding="utf-8")
     outcome = seamark("run", "--cluster", "tutorial", "--plan", "plan.json", "--time", "6")
     assert (outcome.code, outcome.out) == (64, "")
-    assert told in outcome.line
+    assert message in outcome.line
     assert not (tmp_path / "store").exists()
 
 

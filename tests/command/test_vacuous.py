@@ -140,7 +140,7 @@ def test_what_nothing_forbids_is_in_the_verdict_line(seamark: Seamark, tmp_path:
 
 
 @pytest.mark.parametrize(
-    ("spoil", "told"),
+    ("spoil", "message"),
     [
         ({"forbids": ["torn-unit", "silent-gab"]}, "unknown anomaly or consistency model 'silent-gab'; did you mean"),
         ({"forbids": []}, "it forbids nothing"),
@@ -149,13 +149,13 @@ def test_what_nothing_forbids_is_in_the_verdict_line(seamark: Seamark, tmp_path:
     ],
 )
 def test_a_promise_that_cannot_be_broken_is_refused(
-    seamark: Seamark, run_copy: Path, tmp_path: Path, spoil: dict[str, Json], told: str
+    seamark: Seamark, run_copy: Path, tmp_path: Path, spoil: dict[str, Json], message: str
 ) -> None:
     *rest, last = promised(run_copy)
     promising(run_copy, [*rest, last | spoil])
     outcome = seamark("check", run_copy, "--engine", "local")
     assert (outcome.code, outcome.out) == (64, "")
-    assert f"run.json: promise {spoil.get('id', last['id'])}: {told}" in outcome.line
+    assert f"run.json: promise {spoil.get('id', last['id'])}: {message}" in outcome.line
     fields = ", ".join(
         f"{name}={tuple(value) if isinstance(value, list) else value!r}" for name, value in spoil.items()
     )
@@ -167,7 +167,7 @@ def test_a_promise_that_cannot_be_broken_is_refused(
     )
     refused = seamark("run", "--cluster", "spoiled.py:Spoiled", "--engine", "local")
     assert (refused.code, refused.out) == (64, "")
-    assert told in refused.line
+    assert message in refused.line
 
 
 def test_a_check_that_takes_too_long_is_unknown_and_never_a_pass(run_copy: Path) -> None:

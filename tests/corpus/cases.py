@@ -41,9 +41,9 @@ def etcd_case(case: Case) -> list[Evidence]:
         records += source_transaction(len(records) // 2, revision, writes)
     for number, watch in enumerate(case["watches"]):
         start = watch["request"]["revision"]
-        told: list[dict[str, Any]] = [{"kind": "open", "position": start - 1 if start else None}]
+        evidence: list[dict[str, Any]] = [{"kind": "open", "position": start - 1 if start else None}]
         for response in watch["responses"]:
-            told += [
+            evidence += [
                 {
                     "kind": "row",
                     "key": event["key"],
@@ -54,10 +54,10 @@ def etcd_case(case: Case) -> list[Evidence]:
                 for place, event in enumerate(response["events"])
             ]
             if response["is_progress_notify"]:
-                told.append({"kind": "watermark", "position": response["revision"]})
+                evidence.append({"kind": "watermark", "position": response["revision"]})
             if response["error"]:
-                told.append({"kind": "error", "value": response["error"]})
-        records += stream_events(f"{watch['client']}.{number}", told, len(records))
+                evidence.append({"kind": "error", "value": response["error"]})
+        records += stream_events(f"{watch['client']}.{number}", evidence, len(records))
     return records
 
 
@@ -73,7 +73,7 @@ def crdb_case(case: Case) -> list[Evidence]:
         if writes:
             records += source_transaction(len(records) // 2, int(time) * HALF, writes)
         before = state
-    told = [
+    result = [
         {"kind": "row", "key": event["key"], "value": event["value"], "position": int(event["updated"] * HALF)}
         if event["ev"] == "row"
         else {"kind": "watermark", "position": int(event["resolved"] * HALF)}
@@ -81,7 +81,7 @@ def crdb_case(case: Case) -> list[Evidence]:
     ]
     spans = [event["partition"] for event in case["events"]]
     return records + stream_events(
-        "feed", [{**each, "span": span} for each, span in zip(told, spans, strict=True)], len(records)
+        "feed", [{**each, "span": span} for each, span in zip(result, spans, strict=True)], len(records)
     )
 
 
@@ -94,8 +94,8 @@ def source_transaction(index: int, position: int, writes: list[tuple[Json, Json]
     )
 
 
-def stream_events(subscriber: str, told: list[dict[str, Any]], time_ns: int) -> list[Evidence]:
-    return [StreamEvent(time_ns + number, subscriber, 0, number, **each) for number, each in enumerate(told)]
+def stream_events(subscriber: str, evidence: list[dict[str, Any]], time_ns: int) -> list[Evidence]:
+    return [StreamEvent(time_ns + number, subscriber, 0, number, **each) for number, each in enumerate(evidence)]
 
 
 READERS: dict[str, Callable[[Case], list[Evidence]]] = {

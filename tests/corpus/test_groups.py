@@ -116,11 +116,11 @@ def test_every_case_of_a_group_is_read_whole_and_comes_back(group: str, tmp_path
             events = [each for each in case["history"] if isinstance(each["process"], int)]
             assert sum(isinstance(each, Complete) for each in records) == sum(e["type"] != "invoke" for e in events)
         else:
-            told = json.dumps(case.get("watches", case.get("events")))
-            rows = told.count('"rev":') + told.count('"updated":')
+            result = json.dumps(case.get("watches", case.get("events")))
+            rows = result.count('"rev":') + result.count('"updated":')
             found = [each.kind for each in records if isinstance(each, StreamEvent)]
             assert found.count("row") == rows, case["name"]
-            assert found.count("watermark") == told.count('"is_progress_notify": true') + told.count('"resolved":')
+            assert found.count("watermark") == result.count('"is_progress_notify": true') + result.count('"resolved":')
         assert_all_ways_lead_back(records, tmp_path)
 
 

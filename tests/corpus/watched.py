@@ -86,12 +86,12 @@ def etcd_records(case: Case) -> list[Evidence]:
         records += source_transaction(len(records) // 2, revision, writes)
     keys = sorted({key for txn in effective for step in txn for key in [(step.get("put") or [step.get("delete")])[0]]})
     for number, watch in enumerate(case["watches"]):
-        told = _opens(watch, keys)
+        evidence = _opens(watch, keys)
         for response in watch["responses"]:
-            told += _response(
-                response, max((each["position"] or 0 for each in told if each["kind"] == "row"), default=0)
+            evidence += _response(
+                response, max((each["position"] or 0 for each in evidence if each["kind"] == "row"), default=0)
             )
-        records += stream_events(f"{watch['client']}.{number}", told, len(records))
+        records += stream_events(f"{watch['client']}.{number}", evidence, len(records))
     return records
 
 
@@ -113,19 +113,19 @@ def _opens(watch: Told, keys: list[str]) -> list[Told]:
 
 def _response(response: Told, reached: int) -> list[Told]:
     """What one response says; `reached` is the highest revision before it."""
-    told: list[Told] = []
+    evidence: list[Told] = []
     for event in response["events"]:
         at = {"kind": "row", "position": event["rev"]}
-        told.append(at | {"key": event["key"], "value": GONE if event["type"] == "delete" else event["value"]})
+        evidence.append(at | {"key": event["key"], "value": GONE if event["type"] == "delete" else event["value"]})
         if event["type"] == "put":
-            told.append(at | {"key": ["created", event["key"]], "value": event["is_create"]})
+            evidence.append(at | {"key": ["created", event["key"]], "value": event["is_create"]})
         if event.get("prev"):
-            told.append(at | {"key": ["before", event["key"]], "value": event["prev"]})
+            evidence.append(at | {"key": ["before", event["key"]], "value": event["prev"]})
     if response["events"]:
-        told.append({"kind": "watermark", "position": max(reached, *(e["rev"] for e in response["events"]))})
+        evidence.append({"kind": "watermark", "position": max(reached, *(e["rev"] for e in response["events"]))})
     if response["is_progress_notify"]:
-        told.append({"kind": "watermark", "position": response["revision"]})
-    return [*told, *([{"kind": "error", "value": response["error"]}] if response["error"] else [])]
+        evidence.append({"kind": "watermark", "position": response["revision"]})
+    return [*evidence, *([{"kind": "error", "value": response["error"]}] if response["error"] else [])]
 
 
 # CockroachDB
@@ -158,13 +158,13 @@ def _image(key: str, state: dict[str, int], otherwise: str) -> Json:
 def _feed(case: Case) -> list[Told]:
     match case["validator"]:
         case "order":
-            told = [
+            result = [
                 _row(each) | {"value": each["value"]} if each["ev"] == "row" else _mark(each) for each in case["events"]
             ]
             spans = [each["partition"] for each in case["events"]]
             return [
                 {"kind": "open", "position": -1},
-                *(one | {"span": span} for one, span in zip(told, spans, strict=True)),
+                *(one | {"span": span} for one, span in zip(result, spans, strict=True)),
             ]
         case "before_after":
             return [{"kind": "open", "position": -1}, *_with_images(case)]
@@ -182,29 +182,29 @@ def _mark(event: Told) -> Told:
 
 def _with_images(case: Case) -> list[Told]:
     """Each row with its image before; until a partition is first resolved, one that is missing says nothing."""
-    told: list[Told] = []
+    evidence: list[Told] = []
     for event in case["events"]:
         if event["ev"] == "resolved":
-            told.append(_mark(event))
+            evidence.append(_mark(event))
             continue
-        told.append(_row(event) | {"value": event["value"].get("after") or GONE})
+        evidence.append(_row(event) | {"value": event["value"].get("after") or GONE})
         image = event["value"].get("before")
-        if image is not None or any(each["kind"] == "watermark" for each in told):
-            told.append(_row(event) | {"key": ["before", *event["key"]], "value": image or NOTHING})
-    return told
+        if image is not None or any(each["kind"] == "watermark" for each in evidence):
+            evidence.append(_row(event) | {"key": ["before", *event["key"]], "value": image or NOTHING})
+    return evidence
 
 
 def _fingerprinted(case: Case) -> list[Told]:
     """The rows, and how far all partitions are resolved. Rows of one moment are a scan, with which the feed begins."""
     moments = {event["updated"] for event in case["events"] if event["ev"] == "row"}
     is_scan = len(moments) == 1 and min(moments) > 1
-    told: list[Told] = [{"kind": "open", "position": int(min(moments) * HALF) - 1 if is_scan else -1}]
+    evidence: list[Told] = [{"kind": "open", "position": int(min(moments) * HALF) - 1 if is_scan else -1}]
     reached = dict.fromkeys(case["partitions"], -1)
     for event in case["events"]:
         if event["ev"] == "row":
-            told.append(_row(event) | {"value": event["value"].get("after") or GONE})
+            evidence.append(_row(event) | {"value": event["value"].get("after") or GONE})
             continue
         reached[event["partition"]] = _mark(event)["position"]
         if min(reached.values()) >= 0:
-            told.append({"kind": "watermark", "position": min(reached.values())})
-    return told
+            evidence.append({"kind": "watermark", "position": min(reached.values())})
+    return evidence

@@ -34,9 +34,9 @@ def test_a_spoiled_promise_file_is_read_or_refused_in_one_line(tmp_path: Path) -
     assert len(promises_in(path).promises) == 2
     for seed in range(FIRST_SEED, FIRST_SEED + COUNT):
         path.write_bytes(spoiled(SOUND, Random(seed)))
-        told = refusal(path)
-        read += told is None
-        assert told is None or (len(told) < 1000 and "\n" not in told), f"seed {seed}: {told!r}"
+        result = refusal(path)
+        read += result is None
+        assert result is None or (len(result) < 1000 and "\n" not in result), f"seed {seed}: {result!r}"
     assert 0 < read < COUNT
 
 

@@ -186,12 +186,12 @@ def test_no_run_file_does_harm(
             code = command(monkeypatch, *arguments)
         finally:
             watch.is_on = False
-        told = capfd.readouterr().err
-        where = f"seed {seed}: {arguments[:2]}: {told[-300:]}"
+        message = capfd.readouterr().err
+        where = f"seed {seed}: {arguments[:2]}: {message[-300:]}"
         codes[code] = codes.get(code, 0) + 1
         assert code in {0, 1, 2, 3, 4, 64}, where
-        assert "a fault of the harness" not in told, where
-        assert "Traceback" not in told, where
+        assert "a fault of the harness" not in message, where
+        assert "Traceback" not in message, where
         assert not sign.exists(), where
         assert not [name for name in watch.imported if "evil" in name], where
         assert tree(tmp_path / "guard") == guarded, where

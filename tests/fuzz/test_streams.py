@@ -67,13 +67,13 @@ OWN = mapped(
 
 @pytest.mark.parametrize("form", [*ENVELOPES.values(), OWN], ids=lambda form: form.name)
 @settings(max_examples=count(50), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(told=lines)
+@given(evidence=lines)
 def test_a_stream_of_anything_is_read_or_refused(
-    form: object, told: list[object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    form: object, evidence: list[object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(parquet, "sync_folder", Path.exists)
     path = tmp_path / "s.jsonl"
-    path.write_text("".join(json.dumps(line) + "\n" for line in told))
+    path.write_text("".join(json.dumps(line) + "\n" for line in evidence))
     assert isinstance(form, StreamFormat)
     problem = problem_of(path, tmp_path / str(len(list(tmp_path.iterdir()))), form)
     assert problem is None or (problem.startswith(f"{path}") and "\n" not in problem)

@@ -69,8 +69,8 @@ class World:
 
     def sightings(self) -> set[tuple[str, int, int]]:
         polled = [m for s in self.steps for m in s.polled if not self.is_failed(m)]
-        told = [m for _, m in self.committed()] + polled
-        return {(m.key, m.offset, m.value) for m in told if m.offset is not None}
+        result = [m for _, m in self.committed()] + polled
+        return {(m.key, m.offset, m.value) for m in result if m.offset is not None}
 
     def offset(self, message: Message) -> int | None:
         """Where the message stands, if that is known and anything stands there."""

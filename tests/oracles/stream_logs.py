@@ -24,9 +24,9 @@ def from_future(oracle: Oracle) -> tuple[set[int], int]:
 
 
 def _highest(oracle: Oracle, time: int) -> int:
-    told = [e.position for e in oracle.log[:time] if e.kind in (ROW, BACKFILL, OPEN) and e.position != NEVER]
+    result = [e.position for e in oracle.log[:time] if e.kind in (ROW, BACKFILL, OPEN) and e.position != NEVER]
     begun = [w.position for w in oracle.source if w.position != NEVER and w.invoke_seq < FIRST_EVENT + time]
-    return max([-1, *told, *begun])
+    return max([-1, *result, *begun])
 
 
 def _is_known(oracle: Oracle, seq: int) -> bool:

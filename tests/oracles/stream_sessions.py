@@ -31,16 +31,16 @@ def holes(oracle: Oracle) -> dict[Hole, tuple[int, int]]:
 
 def hole_witnesses(oracle: Oracle) -> tuple[set[int], set[int]]:
     """The resumes, and the rows of snapshots, of which something tells whether a write behind them was sent."""
-    told: set[int] = {since for _, since in holes(oracle).values()}
+    result: set[int] = {since for _, since in holes(oracle).values()}
     if oracle.contract.delivery == "at-most-once":
         return set(), set()
     for t, event in enumerate(oracle.log):
         for w in oracle.owed:
             since = _start_behind(oracle, t, event, w)
             if since is not None and _tells(oracle, t, event, w) and _has_earlier(oracle, since, w):
-                told.add(since)
-    resumes = {t for t in told if oracle.log[t].kind == OPEN}
-    return resumes, told - resumes
+                result.add(since)
+    resumes = {t for t in result if oracle.log[t].kind == OPEN}
+    return resumes, result - resumes
 
 
 def _start_behind(oracle: Oracle, time: int, event: Event, w: Write) -> int | None:

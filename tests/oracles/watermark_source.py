@@ -146,11 +146,11 @@ class Source:
         sessions: dict[tuple[int, int], list[int]] = {}
         for event in self.world.log:
             version = self.shown(event) if (event.kind, event.key) == (ROW, key) else None
-            told = sessions.setdefault((event.subscriber, event.session), [])
-            if version is not None and version not in told:
-                told.append(version)
-        pairs = [pair for told in sessions.values() for pair in pairwise(told)]
-        others = [told for (who, _), told in sorted(sessions.items()) if who != subscriber]
+            result = sessions.setdefault((event.subscriber, event.session), [])
+            if version is not None and version not in result:
+                result.append(version)
+        pairs = [pair for result in sessions.values() for pair in pairwise(result)]
+        others = [result for (who, _), result in sorted(sessions.items()) if who != subscriber]
         return max(others, key=len, default=[]) if nx.is_directed_acyclic_graph(nx.DiGraph(pairs)) else []
 
     def edges(self, using: Using) -> Iterator[Edge]:

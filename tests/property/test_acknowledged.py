@@ -33,9 +33,9 @@ def test_what_is_gone_is_what_the_oracle_misses(seed: int, contract: StreamContr
     view, oracle, crashes = view_of(log, source, contract), Oracle(log, source, contract), crashes_of(seed, log)
     found = lost_acknowledged(view, {who: [at + FIRST_SEQ for at in times] for who, times in crashes.items()})
     rows = zip(found.watermark.tolist(), found.write.tolist(), strict=True)
-    told = {(log[opened].subscriber, oracle.source[write]): opened for opened, write in rows}
-    assert told == acknowledged.lost(oracle)
-    assert len(told) == len(found.watermark)
+    result = {(log[opened].subscriber, oracle.source[write]): opened for opened, write in rows}
+    assert result == acknowledged.lost(oracle)
+    assert len(result) == len(found.watermark)
     assert all(log[row].kind == CHECKPOINT for row in found.row.tolist())
     assert found.witnesses == acknowledged.witnesses(oracle, crashes)
 

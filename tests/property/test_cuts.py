@@ -23,14 +23,14 @@ seeds = st.integers(0, 2**48)
 often = settings(deadline=None, max_examples=count(30), suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
-def acts(folder: Path, told: list[Evidence]) -> Acts:
-    write_history(told, folder / "history")
+def acts(folder: Path, evidence: list[Evidence]) -> Acts:
+    write_history(evidence, folder / "history")
     return read_acts(folder / "history")
 
 
-def spoiled(draw: Random, told: list[Evidence]) -> list[Evidence]:
+def spoiled(draw: Random, evidence: list[Evidence]) -> list[Evidence]:
     """The same records with some other epochs, and some reads that are cut short or odd."""
-    return [_spoiled(draw, each) if isinstance(each, Complete) and draw.random() < 0.2 else each for each in told]
+    return [_spoiled(draw, each) if isinstance(each, Complete) and draw.random() < 0.2 else each for each in evidence]
 
 
 def _spoiled(draw: Random, record: Complete) -> Complete:
@@ -51,12 +51,12 @@ def _odd(draw: Random, mop: MicroOp) -> MicroOp:
 @given(seed=seeds)
 def test_the_kernels_agree_with_their_twins(tmp_path: Path, seed: int) -> None:
     draw = Random(seed)
-    told = spoiled(draw, records(draw, steps=draw.choice((30, 90)), lag=draw.choice((0, 1, 2))))
-    known = acts(tmp_path, told)
+    evidence = spoiled(draw, records(draw, steps=draw.choice((30, 90)), lag=draw.choice((0, 1, 2))))
+    known = acts(tmp_path, evidence)
     worst = {edge.kind: _fall(known, edge) for edge in cuts.closure(known).broken}
-    assert worst == oracle.broken(told)
+    assert worst == oracle.broken(evidence)
     found = freshness.staleness(known)
-    assert set(found.ops.tolist()) == oracle.stale(told)
+    assert set(found.ops.tolist()) == oracle.stale(evidence)
     assert (found.example is None) == (not len(found.ops))
 
 
@@ -86,9 +86,9 @@ def test_committed_reads_run_against_the_order_of_epochs_and_locked_ones_do_not(
 ) -> None:
     backward = 0
     for seed in range(FIRST_SEED, FIRST_SEED + count(25)):
-        told = records(Random(seed), lock=lock, steps=200)
-        backward += sum(kind == "rw" for kind in oracle.broken(told, is_any_lock=True))
-        write_history(told, tmp_path / str(seed))
+        evidence = records(Random(seed), lock=lock, steps=200)
+        backward += sum(kind == "rw" for kind in oracle.broken(evidence, is_any_lock=True))
+        write_history(evidence, tmp_path / str(seed))
         judgement = cuts.check(tmp_path / str(seed), Context(engine=ENGINE, bounds=Bounds(saved_bits=BITS)))
         assert judgement.findings == ()
     assert (backward > 0) == is_legal
@@ -97,9 +97,9 @@ def test_committed_reads_run_against_the_order_of_epochs_and_locked_ones_do_not(
 def test_the_same_edges_under_lock_are_findings(tmp_path: Path) -> None:
     found = 0
     for seed in range(FIRST_SEED, FIRST_SEED + count(25)):
-        told = [_under_lock(each) for each in records(Random(seed), lock="committed", steps=200)]
-        kinds = {edge.kind for edge in cuts.closure(acts(tmp_path / str(seed), told)).broken}
-        assert kinds == set(oracle.broken(told))
+        result = [_under_lock(each) for each in records(Random(seed), lock="committed", steps=200)]
+        kinds = {edge.kind for edge in cuts.closure(acts(tmp_path / str(seed), result)).broken}
+        assert kinds == set(oracle.broken(result))
         found += "rw" in kinds
     assert found > 0
 

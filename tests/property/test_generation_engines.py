@@ -18,7 +18,7 @@ from tests.worlds.epoch_histories import records
 pytestmark = pytest.mark.spark
 
 
-def without_one_append(told: list[Evidence]) -> list[Evidence]:
+def without_one_append(evidence: list[Evidence]) -> list[Evidence]:
     """The same records, but reads do not see the first element of any key."""
     return [
         msgspec.structs.replace(
@@ -30,7 +30,7 @@ def without_one_append(told: list[Evidence]) -> list[Evidence]:
         )
         if isinstance(each, Complete) and each.mops is not None and each.index % 3 == 0
         else each
-        for each in told
+        for each in evidence
     ]
 
 

@@ -77,8 +77,8 @@ def edges(made: list[Operation], pairs: Pairs) -> Edges:
 
 def labels(made: list[Operation], pairs: Pairs) -> Labels:
     """Why each operation must precede another, for the oracle."""
-    told = {pair: {WORDS[kind] for kind in KINDS if kinds & kind} for pair, kinds in pairs.items()}
-    return with_time(told, made)
+    result = {pair: {WORDS[kind] for kind in KINDS if kinds & kind} for pair, kinds in pairs.items()}
+    return with_time(result, made)
 
 
 def allowed(why: Labels, cycle: Cycle) -> bool:

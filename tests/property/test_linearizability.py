@@ -77,8 +77,8 @@ def test_the_dead_end_is_where_the_history_ceases_to_be_linearizable(model: str)
         possible = {str(state) for state in oracle.final_states(before, INITIAL[model])}
         assert possible.issuperset(answer.dead_end.states), f"seed {seed}: {deeds}"
         life = RegisterHistory(None, tuple(deeds))
-        told = problem_of(life, acts_of(life, register(model)), answer.dead_end)
-        assert model == "key-value" or possible.issubset(told.states), f"seed {seed}: {deeds}"
+        result = problem_of(life, acts_of(life, register(model)), answer.dead_end)
+        assert model == "key-value" or possible.issubset(result.states), f"seed {seed}: {deeds}"
 
 
 def test_gets_to_come_change_neither_the_verdict_nor_the_dead_end_of_a_text() -> None:
@@ -106,7 +106,7 @@ def test_gets_to_come_change_neither_the_verdict_nor_the_dead_end_of_a_text() ->
 
 def _texts(draw: Random, deeds: list[RegisterOp], initial: str) -> list[RegisterOp]:
     """The same operations, where each answered get saw what some of the changes before its answer left."""
-    told = []
+    found = []
     for deed in deeds:
         if deed.f == "get" and deed.end != NEVER:
             state = initial
@@ -115,8 +115,8 @@ def _texts(draw: Random, deeds: list[RegisterOp], initial: str) -> list[Register
                     asked = json.loads(other.argument)
                     state = asked if other.f == "put" else state + asked
             deed = deed._replace(result=json.dumps(state))  # noqa: PLW2901
-        told.append(deed)
-    return told
+        found.append(deed)
+    return found
 
 
 @pytest.mark.parametrize("share", [0, 0.02])
@@ -215,8 +215,8 @@ def test_a_history_on_disk_has_the_verdict_of_its_keys(
         write_history(records(lives), tmp_path / "history")
         judgement = check(tmp_path / "history", Context(engine=engine, register=register(model)))
         bad = [key for key, deeds in lives.items() if not oracle.is_linearizable(deeds, INITIAL[model])]
-        told = {operation.f for deeds in lives.values() for operation in deeds}
-        assert len(judgement.findings) == bool(bad), f"seed {seed}, {told}"
+        result = {operation.f for deeds in lives.values() for operation in deeds}
+        assert len(judgement.findings) == bool(bad), f"seed {seed}, {result}"
         assert judgement.facts.get("violated", 0) == len(bad)
         assert judgement.unknown == {}
 

@@ -50,8 +50,8 @@ def agree(operations: list[Operation], draw: Random) -> None:
     assert isinstance(restated, dict)
     assert {finding.anomaly: finding.count for finding in judgement.findings} | restated == expected
     assert bool(judgement.unknown) == bool(oracle.duplicated_keys(operations))
-    told = {finding.anomaly for finding in judgement.findings}
-    assert models.ruled_out(told) == models.ruled_out(expected)
+    result = {finding.anomaly for finding in judgement.findings}
+    assert models.ruled_out(result) == models.ruled_out(expected)
     model = draw.choice(MODELS)
     answer = judged(draw, operations, models.prohibited((model,)))
     assert bool(answer.findings) == bool(set(expected) & models.prohibited((model,)))

@@ -67,8 +67,8 @@ class Model:
         self.written += len(keys)
         at = epoch(self.gci, self.ms)
         outcome = self.draw.choices(("ok", "info", "fail"), (6, 3, 1))[0]
-        told: Outcome = "ok" if outcome == "ok" else "info" if outcome == "info" else "fail"
-        self.run.append(self.ms, writes, told, at=at)
+        result: Outcome = "ok" if outcome == "ok" else "info" if outcome == "info" else "fail"
+        self.run.append(self.ms, writes, result, at=at)
         happens = outcome == "ok" or (outcome == "info" and self.draw.random() < 0.5)
         is_delivered = happens and self.draw.random() < 0.5
         if is_delivered:

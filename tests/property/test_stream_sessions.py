@@ -32,13 +32,13 @@ def test_holes_behind_a_start_are_those_of_the_oracle(seed: int, contract: Strea
     stream = broken(seed, contract, spoiled)
     view, oracle = view_of(*stream, contract), Oracle(*stream, contract)
     found = holes(view)
-    told = {
+    result = {
         (oracle.session(oracle.log[mark]), oracle.source[write]): (mark, row)
         for part in (found.resumes, found.backfills)
         for mark, row, write in zip(part.watermark.tolist(), part.row.tolist(), part.write.tolist(), strict=True)
     }
-    assert told == stream_sessions.holes(oracle)
-    assert len(told) == len(found.resumes.watermark) + len(found.backfills.watermark)
+    assert result == stream_sessions.holes(oracle)
+    assert len(result) == len(found.resumes.watermark) + len(found.backfills.watermark)
     witnesses = stream_sessions.hole_witnesses(oracle)
     assert (found.resumes.witnesses, found.backfills.witnesses) == tuple(map(len, witnesses))
 
@@ -55,8 +55,8 @@ def test_faults_of_snapshots_are_those_of_the_oracle(seed: int, contract: Stream
         for mark, write in zip(ruling.watermark.tolist(), ruling.write.tolist(), strict=True)
     ]
     sessions = [oracle.session(oracle.log[mark]) for mark in ruling.watermark.tolist()]
-    told = dict(zip(zip(sessions, keys, strict=True), ruling.watermark.tolist(), strict=True))
-    assert told == {who: mark for who, (mark, _) in expected.items()}
+    result = dict(zip(zip(sessions, keys, strict=True), ruling.watermark.tolist(), strict=True))
+    assert result == {who: mark for who, (mark, _) in expected.items()}
     assert ruling.witnesses == stream_sessions.hand_over_witnesses(oracle)
 
 
@@ -67,12 +67,12 @@ def test_lost_tails_are_those_of_the_oracle(seed: int, contract: StreamContract,
     view, oracle = view_of(*stream, contract), Oracle(*stream, contract)
     around = replace(NOTHING_AROUND, settled_seq=settled, healed_seq=healed)
     ruling = lost_tails(beside(view, around))
-    told = {
+    result = {
         (oracle.log[mark].subscriber, oracle.source[write])
         for mark, write in zip(ruling.watermark.tolist(), ruling.write.tolist(), strict=True)
     }
-    assert len(told) == len(ruling.write)
-    assert (told, ruling.witnesses) == stream_sessions.tails(oracle, settled, healed)
+    assert len(result) == len(ruling.write)
+    assert (result, ruling.witnesses) == stream_sessions.tails(oracle, settled, healed)
 
 
 @MANY

@@ -39,8 +39,8 @@ SEEN = {  # What the table calls legal, and correct worlds of that kind do show.
 
 def accused(one: World) -> set[str]:
     """The anomalies that the rules see."""
-    deliveries, told = columns_of(one)
-    writes = placed(told, merged([placement(deliveries, told)]))
+    deliveries, result = columns_of(one)
+    writes = placed(result, merged([placement(deliveries, result)]))
     outcome = judged(StreamLog("", ("s1", "s2"), ("s0", "s1", "s2"), ()), deliveries, writes, one.contract)
     assert outcome.defect is None
     return anomalies_of(outcome)

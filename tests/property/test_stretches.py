@@ -42,11 +42,11 @@ CUT = Promise(
 SUBSCRIBERS = ("s1", "s2")
 
 
-def streamed(told: list[Evidence], draw: Random, *, lost: float) -> Iterator[Evidence]:
+def streamed(evidence: list[Evidence], draw: Random, *, lost: float) -> Iterator[Evidence]:
     """The records, and two streams of what was committed: a session for each generation, without some events."""
     session, epoch = 1, -1
     yield from (StreamEvent(0, who, 1, 0, "open", None, None, None, 0, None, 0, None) for who in SUBSCRIBERS)
-    for each in told:
+    for each in evidence:
         yield each
         if isinstance(each, State):
             session, epoch = session + 1, -1
@@ -69,8 +69,8 @@ def history_of(seed: int, folder: Path, *, steps: int = 150, restart_count: int 
     """A random history: some lag, so that cuts break, or lose events."""
     draw = Random(seed)
     lag, lost = draw.choice((0, 0, 1)), draw.choice((0, 0, 0.1))
-    told = EpochStore(draw, lag=lag, is_reusing=draw.random() < 0.2).run(steps, restarts=restart_count, keys=8)
-    write_history(list(streamed(told, draw, lost=lost)), folder / "history")
+    result = EpochStore(draw, lag=lag, is_reusing=draw.random() < 0.2).run(steps, restarts=restart_count, keys=8)
+    write_history(list(streamed(result, draw, lost=lost)), folder / "history")
     return folder / "history"
 
 

@@ -54,8 +54,8 @@ def worlds(kind: str, seed: int) -> Iterator[tuple[str, World]]:
 
 def asked(one: World) -> Iterator[tuple[Finding, str]]:
     """What the rules find torn or split in a world, with why the graph need not have seen it."""
-    deliveries, told = columns_of(one)
-    writes = placed(told, merged([placement(deliveries, told)]))
+    deliveries, result = columns_of(one)
+    writes = placed(result, merged([placement(deliveries, result)]))
     outcome = judged(StreamLog("", ("s1", "s2"), ("s0", "s1", "s2"), ()), deliveries, writes, one.contract)
     definition = Definition(deliveries, writes, one.contract)
     for torn in (finding(example, PLAIN) for example in outcome.examples if example.anomaly == TORN_UNIT.name):
@@ -103,9 +103,9 @@ def test_opinions_that_are_right_dispute_nothing(kind: str, tmp_path: Path) -> N
         write_history(journal(one), folder)
         engine = LocalEngine(1)
         graph = check_source(folder, folder, one.contract, engine, OPTIONS)
-        told = second_opinion(
+        result = second_opinion(
             graph, streams.check(folder, Context(engine=engine, contract=one.contract)), why(folder, one.contract)
         )
-        assert told is None or not told.findings, what
-        compared += told is not None
+        assert result is None or not result.findings, what
+        compared += result is not None
     assert compared

@@ -82,21 +82,21 @@ def pairs_by_log(one: World) -> set[tuple[int, int]]:
     source = source_of(list(one.writes))
     names = sorted({event.subscriber for event in one.log})
     logs = {name: deliveries_of([event for event in one.log if event.subscriber == name]) for name in names}
-    told = agreed(
+    found = agreed(
         [received(name, log, source, one.contract) for name, log in logs.items() if shows_order(one.contract)]
     )
     marks = [event.subscriber for event in one.log if event.kind == WATERMARK]
     base, result = max((w.op for w in one.writes), default=-1) + 1, set[tuple[int, int]]()
     for name, log in logs.items():
         number = [*range(base), *(base + place for place, who in enumerate(marks) if who == name)]
-        few = node_pairs(log, source, one.contract, places(told, name, len(source.op)))
+        few = node_pairs(log, source, one.contract, places(found, name, len(source.op)))
         result |= {(number[a], number[b]) for pairs in few for a, b in pairs.tolist()}
     return result
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_where_nothing_orders_versions_other_subscribers_do(kind: str) -> None:
-    told = 0
+    result = 0
     for seed in SEEDS:
         for one in map(unordered, map(observed, [*spoiled(kind, seed), broken(seed, kind)])):
             if has_chains_of_one_subscriber(one) and is_plain(one):
@@ -105,8 +105,8 @@ def test_where_nothing_orders_versions_other_subscribers_do(kind: str) -> None:
                 few_alone, every_alone = pairs_by_log(nobody), set().union(*all_pairs(nobody))
                 # Where positions alone tell what sessions begin with, the two are not equal to begin with.
                 assert closure(few | every_alone) == closure(every | few_alone), f"seed {seed}"
-                told += closure(every) != closure(every_alone)
-    assert told > 0 or kind == "epochs" or COUNT < 20  # Versions of epochs may be skipped.
+                result += closure(every) != closure(every_alone)
+    assert result > 0 or kind == "epochs" or COUNT < 20  # Versions of epochs may be skipped.
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -157,15 +157,15 @@ def test_a_correct_world_is_accused_of_nothing_that_its_kind_forbids(kind: str, 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_correct_world_is_accused_of_nothing_where_only_subscribers_order_versions(kind: str, tmp_path: Path) -> None:
-    told = 0
+    result = 0
     for seed in SEEDS:
         one = unordered(world(seed, kind))
         if all(w.value != NEVER for w in one.writes):
             judgement = judged(one, tmp_path / str(seed))
             wrong = [f.sentence for f in judgement.findings if not is_legal(kind, of_one_chain(f))]
             assert not wrong, f"seed {seed}: {wrong}"
-            told += "deliveries" in version_order(judgement)
-    assert told > 0 or kind == "epochs" or COUNT < 50
+            result += "deliveries" in version_order(judgement)
+    assert result > 0 or kind == "epochs" or COUNT < 50
 
 
 def test_a_missing_row_is_found_by_what_another_subscriber_received(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ HOOKS = Path(__file__).resolve().parents[2] / "scripts" / "hooks"
 
 
 @pytest.mark.parametrize(
-    ("message", "told"),
+    ("message", "sentence"),
     [
         ("area: short\n", ""),
         (f"area: {'x' * 66}\n\nWhy, in as many characters as it takes{', and on' * 20}.\n", ""),
@@ -21,7 +21,7 @@ HOOKS = Path(__file__).resolve().parents[2] / "scripts" / "hooks"
         ("\n\nbody\n", "the first line is empty"),
     ],
 )
-def test_a_commit_is_made_or_refused_by_its_message(tmp_path: Path, message: str, told: str) -> None:
+def test_a_commit_is_made_or_refused_by_its_message(tmp_path: Path, message: str, sentence: str) -> None:
     environment = os.environ | {"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_SYSTEM": "/dev/null"}
     identity = ("-c", "user.name=a", "-c", "user.email=a@b", "-c", f"core.hooksPath={HOOKS}")
 
@@ -32,4 +32,4 @@ def test_a_commit_is_made_or_refused_by_its_message(tmp_path: Path, message: str
     git("init", "-q")
     (tmp_path / "message").write_text(message, encoding="utf-8")
     done = git("commit", "-q", "--allow-empty", "--cleanup=verbatim", "-F", "message")
-    assert (done.returncode == 0, told in done.stderr) == (not told, True), done.stderr
+    assert (done.returncode == 0, sentence in done.stderr) == (not sentence, True), done.stderr

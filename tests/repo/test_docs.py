@@ -149,8 +149,8 @@ def test_every_command_on_a_page_has_the_options_it_is_given(page: Path) -> None
 
 
 def test_the_page_of_promises_is_current() -> None:
-    told = f"what is promised has changed; write docs/promises.md again: {RENEWAL}"
-    assert PROMISES.read_text(encoding="utf-8") == promises_page(clusters()), told
+    message = f"what is promised has changed; write docs/promises.md again: {RENEWAL}"
+    assert PROMISES.read_text(encoding="utf-8") == promises_page(clusters()), message
     assert RENEWAL in PROMISES.read_text(encoding="utf-8")
 
 
@@ -227,12 +227,12 @@ TOLD = [
 ]
 
 
-@pytest.mark.parametrize(("package", "fault", "argument", "told", "low", "high"), TOLD)
+@pytest.mark.parametrize(("package", "fault", "argument", "message", "low", "high"), TOLD)
 def test_the_page_of_faults_tells_the_range_that_is_drawn(
-    package: str, fault: str, argument: str, told: str, low: int, high: int
+    package: str, fault: str, argument: str, message: str, low: int, high: int
 ) -> None:
     section = FAULTS.read_text(encoding="utf-8").split(f"### {package}\n")[1].split("\n##")[0]
-    assert told in " ".join(section.split())
+    assert message in " ".join(section.split())
     small = topology(load_cluster(installed("tutorial")))
     lossy = msgspec.structs.replace(small, links={**small.links, ("data", "data"): "datagram"})
     stream = Draw(1).stream("faults")
@@ -281,13 +281,13 @@ ORDERS = ("run", "--cluster", "notes", "--seed", "2", "--time", "10", "--engine"
 
 
 def test_the_cluster_on_the_page_keeps_its_promise(own_package: Path) -> None:
-    code, told = exit_code(own_package, *ORDERS)
-    assert code == 0, told
+    code, result = exit_code(own_package, *ORDERS)
+    assert code == 0, result
 
 
 def test_the_bug_on_the_page_is_found(own_package: Path) -> None:
-    code, told = exit_code(own_package, *ORDERS, "--bug", "early-answer", "--count", "10", "--until-found")
-    assert code == 1, told
+    code, result = exit_code(own_package, *ORDERS, "--bug", "early-answer", "--count", "10", "--until-found")
+    assert code == 1, result
 
 
 def test_the_cluster_on_the_page_passes_the_type_checker(own_package: Path) -> None:

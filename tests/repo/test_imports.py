@@ -37,15 +37,15 @@ def house(folder: Path, floors: str = FLOORS, **rooms: str) -> tuple[int, str]:
 
 @pytest.mark.parametrize("package", ["checkers", "harness"])
 def test_between_our_rooms_no_arrow_points_upwards_and_there_is_no_cycle(package: str) -> None:
-    code, told = drawn(package, ROOT)
-    assert told.splitlines()[-1] == "no arrow upwards, no cycle"
+    code, result = drawn(package, ROOT)
+    assert result.splitlines()[-1] == "no arrow upwards, no cycle"
     assert code == 0
 
 
 def test_a_sound_house_is_drawn_from_the_top(tmp_path: Path) -> None:
-    code, told = house(tmp_path, cellar_wine="from house.study.desk import drawer")
+    code, result = house(tmp_path, cellar_wine="from house.study.desk import drawer")
     assert code == 0
-    assert told.splitlines() == [
+    assert result.splitlines() == [
         "house: 4 rooms on 3 floors, 1 arrows of 1 imports",
         "3  roof -> hall 1",
         "2  hall",
@@ -58,12 +58,12 @@ def test_a_sound_house_is_drawn_from_the_top(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("line", ["from house.study import desk", "def late():\n    import house.study.desk as desk"])
 def test_an_arrow_to_the_same_floor_or_above_is_found(tmp_path: Path, line: str) -> None:
-    code, told = house(tmp_path, hall_door=line)
+    code, result = house(tmp_path, hall_door=line)
     assert code == 1
-    assert told.splitlines()[-1] == "upwards: house.hall.door -> house.study.desk"
+    assert result.splitlines()[-1] == "upwards: house.hall.door -> house.study.desk"
 
 
 def test_without_declared_floors_a_cycle_is_found(tmp_path: Path) -> None:
-    code, told = house(tmp_path, floors="", hall_door="import house.roof.tile")
+    code, result = house(tmp_path, floors="", hall_door="import house.roof.tile")
     assert code == 1
-    assert told.splitlines()[-1] in ("cycle: roof -> hall -> roof", "cycle: hall -> roof -> hall")
+    assert result.splitlines()[-1] in ("cycle: roof -> hall -> roof", "cycle: hall -> roof -> hall")

@@ -179,8 +179,8 @@ def anti_dependencies(run: Observed) -> Iterator[bool]:
 
 def numbers_out_of_order(odd: Judged) -> int:
     """5: transaction numbers do not follow the epochs."""
-    told = [(t.epoch, t.transid) for t in odd.observed.placed if t.transid is not None and t.epoch is not None]
-    return sum(one[0] < other[0] and one[1] > other[1] for one in told for other in told)
+    result = [(t.epoch, t.transid) for t in odd.observed.placed if t.transid is not None and t.epoch is not None]
+    return sum(one[0] < other[0] and one[1] > other[1] for one in result for other in result)
 
 
 def epochs_at_once(odd: Judged) -> int:

@@ -122,8 +122,8 @@ def test_no_container_of_a_run_comes_to_the_outside_and_one_in_an_ordinary_netwo
     async def look(host: str) -> list[str]:
         async with deployed(engine, crew) as deployment:
             names = [*(f"{node}" for node in deployment.nodes), "toxiproxy"]
-            told = (asyncio.to_thread(dialled, engine, f"seamark-{crew.run_id}-{name}", host) for name in names)
-            return await asyncio.gather(*told)
+            result = (asyncio.to_thread(dialled, engine, f"seamark-{crew.run_id}-{name}", host) for name in names)
+            return await asyncio.gather(*result)
 
     with neighbour() as outside:
         labels = labels_for(run_id)

@@ -54,7 +54,7 @@ class Deployed:
             faults=frozenset(("clock", "disk-full", "stall")),
         )
         hearers = Hearers(
-            take=lambda node, told: None, failed=lambda node, text: self.failures.append(text), probes=Probes()
+            take=lambda node, result: None, failed=lambda node, text: self.failures.append(text), probes=Probes()
         )
         self.deployment = Deployment(client, Machines(blueprint, hearers))
         self.code = blueprint.code
@@ -251,8 +251,8 @@ def test_undo_works_after_the_node_was_killed_by_hand(play: Callable[[Test], Non
         for fault in reversed(faults):
             await subject.faults.undo(fault)
         await subject.deployment.start(N2)
-        told = await subject.deployment.run_in(N2, ["df", "-P", "-k", "/var/lib/seamark"])
-        assert int(told.split()[-3]) > 60_000, "the disk is still full"
+        result = await subject.deployment.run_in(N2, ["df", "-P", "-k", "/var/lib/seamark"])
+        assert int(result.split()[-3]) > 60_000, "the disk is still full"
         assert abs(await subject.clock_error_ns(N2)) < 5 * MS
         await subject.is_well("n2>s1", "s1>n2")
 

@@ -124,11 +124,11 @@ def test_a_base_that_cannot_be_had_is_told_as_such(engine: docker.DockerClient, 
 
 def test_two_harnesses_that_need_the_same_image_build_it_once(engine: docker.DockerClient, image: Image) -> None:
     write(image, "RUN sleep 0.3 && echo built")
-    told: list[Ready] = []
+    result: list[Ready] = []
     with ThreadPoolExecutor(2) as both:
-        tags = list(both.map(lambda _: ensure(engine, image, tell=told.append), range(2)))
+        tags = list(both.map(lambda _: ensure(engine, image, tell=result.append), range(2)))
     assert tags[0] == tags[1]
-    assert sorted(each.is_new for each in told if each.name == image.name) == [False, True]
+    assert sorted(each.is_new for each in result if each.name == image.name) == [False, True]
     forget(engine, image)
 
 

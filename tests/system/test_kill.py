@@ -98,8 +98,8 @@ def test_a_killed_harness_loses_nothing_and_what_it_left_is_removed(
         assert stored(run) == set(harness.seen.invocations)
         if moment.whom == "parent":  # The child is told by its death, and clears up.
             assert left_of(engine, harness.child) == []
-        cleaned, told, _ = seamark(tmp_path, "clean")
-        assert cleaned == 0, told
+        cleaned, result, _ = seamark(tmp_path, "clean")
+        assert cleaned == 0, result
         assert left_of(engine, harness.child) == []
         assert folders_of(tmp_path) == []
 

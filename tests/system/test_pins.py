@@ -46,14 +46,14 @@ def forget(engine: docker.DockerClient, registry: Registry) -> None:
 
 def built(engine: docker.DockerClient, image: Image) -> tuple[tuple[str, ...], list[str]]:
     """What is told of an image's bases when it is built and when it is there, and the layers below its own."""
-    told: list[Ready] = []
-    tag = ensure(engine, image, way=Way.PUBLISHED, tell=told.append)
-    assert ensure(engine, image, way=Way.PUBLISHED, tell=told.append) == tag
+    result: list[Ready] = []
+    tag = ensure(engine, image, way=Way.PUBLISHED, tell=result.append)
+    assert ensure(engine, image, way=Way.PUBLISHED, tell=result.append) == tag
     found = engine.images.get(tag)
     engine.images.remove(tag)
-    assert [each.is_new for each in told] == [True, False]
-    assert told[0].bases == told[1].bases == tuple(found.labels[BASES_LABEL].split(", "))
-    return told[0].bases, found.attrs["RootFS"]["Layers"][:1]
+    assert [each.is_new for each in result] == [True, False]
+    assert result[0].bases == result[1].bases == tuple(found.labels[BASES_LABEL].split(", "))
+    return result[0].bases, found.attrs["RootFS"]["Layers"][:1]
 
 
 def test_the_digest_that_the_registry_answered_is_recorded(

@@ -56,11 +56,11 @@ def promises(report: dict[str, Json]) -> dict[str, tuple[str, int]]:
 def test_serializable_transactions_and_their_stream_survive_kills_cuts_and_pauses(tmp_path: Path) -> None:
     report = run(tmp_path, "postgres", "--time", "8", *planned("postgres"))
     assert found(report) == set()
-    told = promises(report)
-    assert [name for name, (verdict, _) in told.items() if verdict == "violated"] == []
+    result = promises(report)
+    assert [name for name, (verdict, _) in result.items() if verdict == "violated"] == []
     for purpose in ("PG-1", "PG-12", "PG-13", "PG-14"):
-        assert told[purpose][0] == "holds"
-        assert told[purpose][1] >= 100
+        assert result[purpose][0] == "holds"
+        assert result[purpose][1] >= 100
     faults = parquet.read_table(f"{report['folder']}/history/faults.parquet").to_pylist()
     effects = [(row["kind"], row["effect"], row["note"]) for row in faults if row["phase"] == "effect"]
     assert [each for each in effects if not each[1]] == []

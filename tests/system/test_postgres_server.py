@@ -168,8 +168,8 @@ def test_the_position_that_a_client_reports_is_that_of_the_stream(doors: Doors) 
         async with slot(doors) as kept, subscribed(doors, kept, listener):
             done = [await append(doors, 310, element, -element) for element in range(1, 30)]
             await until(lambda: len(listener.shown()) == 58)
-        told = [(event.unit, event.position) for event in listener.came if event.kind == "row" and event.ordinal == 0]
-        assert told == [(each.txn, each.commit_ts) for each in done]
+        result = [(event.unit, event.position) for event in listener.came if event.kind == "row" and event.ordinal == 0]
+        assert result == [(each.txn, each.commit_ts) for each in done]
 
     asyncio.run(case())
 
@@ -214,8 +214,8 @@ def test_what_a_crash_cuts_short_comes_again_unless_it_was_confirmed_before_it_w
 async def until_confirmed(line: Line, position: int) -> None:
     async with asyncio.timeout(WITHIN_S):
         while True:
-            [told] = await line.run(("SELECT confirmed_flush_lsn - '0/0'::pg_lsn FROM pg_replication_slots",))
-            if (rows.number(told.rows) or 0) >= position:
+            [result] = await line.run(("SELECT confirmed_flush_lsn - '0/0'::pg_lsn FROM pg_replication_slots",))
+            if (rows.number(result.rows) or 0) >= position:
                 return
             await asyncio.sleep(0.02)
 

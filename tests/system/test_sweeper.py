@@ -124,8 +124,8 @@ def test_two_sweepers_at_once_remove_everything_between_them(
     make(engine, run_id, labels_for(run_id, dead))
     with ThreadPoolExecutor(3) as several:
         swept = list(several.map(lambda _: sweep(engine), range(3)))
-    told = [kind for each in swept for kind in of_run(each, run_id)]
-    assert sorted(told) == KINDS
+    result = [kind for each in swept for kind in of_run(each, run_id)]
+    assert sorted(result) == KINDS
     assert left(engine, run_id) == []
 
 

@@ -107,7 +107,7 @@ class _Audience:
 
 def _print(begun: Begun, sweep: Sweep, rows: Sequence[Row], *, as_json: bool) -> int:
     """Show the outcome of a sweep; returns its exit code."""
-    tell_github(_told(sweep, rows), sweep_summary(sweep), as_json=as_json)
+    tell_github(_failed_reports(sweep, rows), sweep_summary(sweep), as_json=as_json)
     if as_json:
         print_json(sweep)
         return sweep.exit_code
@@ -126,7 +126,7 @@ def _print(begun: Begun, sweep: Sweep, rows: Sequence[Row], *, as_json: bool) ->
     return sweep.exit_code
 
 
-def _told(sweep: Sweep, rows: Sequence[Row]) -> list[Report]:
+def _failed_reports(sweep: Sweep, rows: Sequence[Row]) -> list[Report]:
     """The reports for annotations. If no single run explains the verdict, one report says what the sweep lacks."""
     reports = reports_as_one(sweep, rows)
     if sweep.exit_code and all(report.verdict != sweep.verdict for report in reports):

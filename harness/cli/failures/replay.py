@@ -166,4 +166,4 @@ def _show_difference(console: Console, difference: Difference) -> None:
     console.print(
         plain(f"  nodes that differ by the next second: {', '.join(difference.nodes) or 'none'}"), soft_wrap=True
     )
-    console.print(plain(f"  random streams that moved: {', '.join(difference.streams) or 'none'}"), soft_wrap=True)
+    console.print(plain(f"  random streams that differ: {', '.join(difference.streams) or 'none'}"), soft_wrap=True)

@@ -19,7 +19,7 @@ async def ready(each: NodeContainer, within_s: float) -> None:
     After ten seconds the user is shown a note, once. Raises DeployError if the node never becomes ready.
     """
     began_s = time.monotonic()
-    is_told = False
+    is_noted = False
     while not await each.control.ready(_POLL_S):
         await in_thread(each.container.reload)
         if each.is_down:
@@ -31,8 +31,8 @@ async def ready(each: NodeContainer, within_s: float) -> None:
         if each.container.status != "running" or waited_s > within_s:
             tail = await in_thread(tail_of, each.container)
             raise DeployError(f"node {each.node} is {each.container.status} and not ready; it said: {tail}")
-        if waited_s > NOTE_AFTER_S and not is_told:
-            is_told = True
+        if waited_s > NOTE_AFTER_S and not is_noted:
+            is_noted = True
             note(
                 f"{each.node} is not ready after {waited_s:.0f} s; it said: {await in_thread(tail_of, each.container)}"
             )

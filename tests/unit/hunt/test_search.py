@@ -197,12 +197,12 @@ def test_what_cannot_be_resumed_says_why(tmp_path: Path, damage: str) -> None:
     kind: type[SeamarkError]
     if damage == "other code":
         order.write_text(order.read_text().replace('"code_sha256": null', '"code_sha256": "00"'))
-        kind, told = ScenarioError, "code of its cluster has changed"
+        kind, message = ScenarioError, "code of its cluster has changed"
     elif damage == "no order":
         order.write_text("[]")
-        kind, told = HistoryError, "not the order of a hunt"
+        kind, message = HistoryError, "not the order of a hunt"
     else:
         hunt = msgspec.structs.replace(hunt, folder=tmp_path / "nowhere")
-        kind, told = ScenarioError, "not a hunt's folder"
-    with pytest.raises(kind, match=told):
+        kind, message = ScenarioError, "not a hunt's folder"
+    with pytest.raises(kind, match=message):
         resumed(hunt.folder, tmp_path, None)

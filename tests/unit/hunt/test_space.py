@@ -105,7 +105,7 @@ def test_nodes_of_one_role_are_as_good_as_each_other() -> None:
 
 
 @pytest.mark.parametrize(
-    ("scenario", "told"),
+    ("scenario", "message"),
     [
         (Scenario(runtime="docker"), "not with --runtime docker"),
         (Scenario(nemesis=()), "must name some"),
@@ -113,6 +113,6 @@ def test_nodes_of_one_role_are_as_good_as_each_other() -> None:
         (Scenario(bugs=("no-such",)), "unknown bug"),
     ],
 )
-def test_what_cannot_be_hunted_says_why(scenario: Scenario, told: str) -> None:
-    with pytest.raises(ScenarioError, match=told):
+def test_what_cannot_be_hunted_says_why(scenario: Scenario, message: str) -> None:
+    with pytest.raises(ScenarioError, match=message):
         space_of(scenario, NDB)

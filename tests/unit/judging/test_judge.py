@@ -38,8 +38,10 @@ RUN = RunFile(
 )
 
 
-def report(folder: Path, told: list[Evidence], *, model: str | None = None, run_file: RunFile | None = RUN) -> Report:
-    write_history(told, folder / "history")
+def report(
+    folder: Path, evidence: list[Evidence], *, model: str | None = None, run_file: RunFile | None = RUN
+) -> Report:
+    write_history(evidence, folder / "history")
     loaded = Loaded(history=folder / "history", format="parquet", is_foreign=False)
     return judge(loaded, LocalEngine(2), run_file=run_file, model=model, outlet=Outlet(log=folder / "error.log"))
 
@@ -77,8 +79,8 @@ def test_a_model_of_the_command_line_takes_the_place_of_all(tmp_path: Path) -> N
 
 def test_a_run_that_lost_the_unsaved_in_a_restart_keeps_its_promises(tmp_path: Path) -> None:
     for seed in range(3):
-        told = records(Random(seed), steps=300, restarts=2)
-        assert set(verdicts(report(tmp_path, told)).values()) <= {"holds", "not-exercised"}
+        evidence = records(Random(seed), steps=300, restarts=2)
+        assert set(verdicts(report(tmp_path, evidence)).values()) <= {"holds", "not-exercised"}
 
 
 def test_a_history_from_elsewhere_is_one_generation_of_all_transactions(tmp_path: Path) -> None:
@@ -109,13 +111,13 @@ def test_a_promise_of_one_anomaly_by_its_name_is_judged(tmp_path: Path) -> None:
 
 def single(*done: tuple[str, int | None, int | None]) -> list[Evidence]:
     """Operations on one register, one after the other: what each asked and was answered."""
-    told: list[Evidence] = []
+    evidence: list[Evidence] = []
     for number, (f, asked, answered) in enumerate(done):
-        told += [
+        evidence += [
             Invoke(number, 2 * number, number, 0, f, asked),
             Complete(number, 2 * number + 1, "ok", answered),
         ]
-    return told
+    return evidence
 
 
 @pytest.mark.parametrize(("read", "verdict"), [(1, "holds"), (0, "violated")])
@@ -142,13 +144,13 @@ def test_transactions_may_be_asked_whether_they_are_linearizable(tmp_path: Path)
 
 
 def test_numbers_in_a_set_are_no_registers_whatever_the_model(tmp_path: Path) -> None:
-    told = [
+    result = [
         *single(*[("add", number, number) for number in range(12)]),
         Invoke(12, 24, 12, 0, "read"),
         Complete(12, 25, "ok", list(range(12))),
     ]
-    assert verdicts(report(tmp_path / "seen", told, run_file=None)) == {"SET-FULL": "holds"}
-    asked = report(tmp_path / "asked", told, model="linearizable", run_file=None)
+    assert verdicts(report(tmp_path / "seen", result, run_file=None)) == {"SET-FULL": "holds"}
+    asked = report(tmp_path / "asked", result, model="linearizable", run_file=None)
     assert verdicts(asked) == {"MODEL": "not-exercised"}
 
 
@@ -164,19 +166,19 @@ def test_numbers_in_a_set_are_no_registers_whatever_the_model(tmp_path: Path) ->
 def test_nobody_is_blamed_for_not_settling_on_a_machine_that_was_too_busy(
     busy: tuple[int, int | None] | None, verdict: str, tmp_path: Path
 ) -> None:
-    told: list[Evidence] = [
+    evidence: list[Evidence] = [
         *skew("r"),
         Mark(200, "healing"),
         Mark(300, "final"),
         Mark(400, "end", note="stall: no answer"),
     ]
     if busy is not None:
-        told += [
+        evidence += [
             Fault(busy[0], 0, "begin", BUSY, ("n1",)),
             Fault(busy[0], 0, "effect", BUSY, ("n1",), 9, "9 times late"),
         ]
-        told += [Fault(busy[1], 0, "end", BUSY, ("n1",))] if busy[1] is not None else []
-    judged = report(tmp_path, told)
+        evidence += [Fault(busy[1], 0, "end", BUSY, ("n1",))] if busy[1] is not None else []
+    judged = report(tmp_path, evidence)
     (settled,) = (row for row in judged.promises if row.id == "SETTLE")
     assert settled.verdict == verdict
     assert ("too busy to run the nodes in time: 9 times late" in str(settled.reason)) == (verdict == "unknown")

@@ -19,11 +19,11 @@ def test_the_page_lists_every_package_in_order() -> None:
 
 
 def test_the_page_lists_every_fault_with_its_arguments() -> None:
-    told: dict[str, set[str]] = {}
+    result: dict[str, set[str]] = {}
     for row in rows("Steps"):
         fault, _, arguments, _ = row.strip("|").split("|")
-        told[fault.strip(" `")] = set(re.findall(r"`(\w+)`", arguments))
-    assert told == {name: {*fault.required, *fault.optional} for name, fault in FAULTS.items()}
+        result[fault.strip(" `")] = set(re.findall(r"`(\w+)`", arguments))
+    assert result == {name: {*fault.required, *fault.optional} for name, fault in FAULTS.items()}
 
 
 def test_the_page_says_what_the_declarations_say() -> None:

@@ -48,11 +48,11 @@ RENDERINGS: dict[str, Callable[[Report], str]] = {
 @pytest.mark.parametrize("runtime", ["sim", "docker"])
 def test_each_word_of_a_command_is_one_word_of_a_shell(text: str, runtime: str) -> None:
     subject = report(text, runtime)
-    told = repetition(subject)
-    assert told is not None
+    result = repetition(subject)
+    assert result is not None
     run = f"store/{text}/1-1"
     words = ["replay", run] if runtime == "sim" else ["run", f"{run}/run.json"]
-    assert shlex.split(told) == ["seamark", *words, "--cluster", text]
+    assert shlex.split(result) == ["seamark", *words, "--cluster", text]
     labelled = dict(commands(subject))
     assert shlex.split(labelled["open"]) == [f"{run}/report.html"]
     assert shlex.split(labelled["judge"]) == ["seamark", "check", run]
@@ -74,9 +74,9 @@ def test_the_command_that_makes_a_run_small_names_the_finding_unless_it_is_the_f
 @pytest.mark.parametrize("rendering", RENDERINGS)
 def test_every_place_that_shows_a_command_shows_it_quoted(text: str, rendering: str) -> None:
     subject = report(text, "sim")
-    told = repetition(subject)
-    assert told is not None
-    assert told in RENDERINGS[rendering](subject)
+    result = repetition(subject)
+    assert result is not None
+    assert result in RENDERINGS[rendering](subject)
 
 
 def test_errors_suggest_commands_that_are_quoted(tmp_path: Path) -> None:

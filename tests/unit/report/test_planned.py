@@ -51,18 +51,18 @@ def test_a_step_that_never_began_has_its_row_in_the_drawing(written: Written) ->
 
 
 @pytest.mark.parametrize(
-    ("end_ms", "told"),
+    ("end_ms", "message"),
     [
         (179, ""),
         (169, " 1 fault was planned for later than the run lasted."),
         (149, " 2 faults were planned for later than the run lasted."),
     ],
 )
-def test_a_run_that_ended_early_says_what_was_to_come(written: Written, end_ms: int, told: str) -> None:
+def test_a_run_that_ended_early_says_what_was_to_come(written: Written, end_ms: int, message: str) -> None:
     folder = written(operation(0, 100, end_ms))
     steps = planned_steps(Plan(steps=STEPS), (), {}, 100 * MS)
     note = overview(read_series(folder, None), is_closed=True, planned=steps).note
-    assert note.endswith(f"its one operation is in it.{told}")
+    assert note.endswith(f"its one operation is in it.{message}")
 
 
 @pytest.mark.parametrize("kind", [BUSY, "partition"])

@@ -103,7 +103,7 @@ def test_a_file_without_a_name_is_refused_with_its_names(file: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("x = 1\nimport nothing_of_that_name\n", "box.py:2: it cannot be loaded: ModuleNotFoundError: No module named"),
         ("x = 1\n\ndef Box(:\n", "box.py:3: it cannot be loaded: SyntaxError: "),
@@ -120,9 +120,9 @@ def test_a_file_without_a_name_is_refused_with_its_names(file: Path) -> None:
         ),
     ],
 )
-def test_what_is_wrong_in_a_file_is_told_with_its_line(file: Path, text: str, told: str) -> None:
+def test_what_is_wrong_in_a_file_is_told_with_its_line(file: Path, text: str, message: str) -> None:
     file.write_text(text, encoding="utf-8")
-    assert told in refusal(f"{file}:Box")
+    assert message in refusal(f"{file}:Box")
 
 
 def test_a_file_that_imports_the_one_beside_it_is_told_what_to_do(file: Path) -> None:
@@ -132,7 +132,7 @@ def test_a_file_that_imports_the_one_beside_it_is_told_what_to_do(file: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("argument", "told"),
+    ("argument", "message"),
     [
         ('name="a box"', "its name 'a box' must be of letters"),
         ('faults=("crush",)', "unknown name for faults 'crush'; did you mean crash?"),
@@ -143,14 +143,14 @@ def test_a_file_that_imports_the_one_beside_it_is_told_what_to_do(file: Path) ->
         ('promises=(Promise(id="B-1", text="", source="", forbids=("lost-updates",)),)', "did you mean lost-update?"),
     ],
 )
-def test_what_would_fail_later_is_refused_when_it_is_loaded(file: Path, argument: str, told: str) -> None:
+def test_what_would_fail_later_is_refused_when_it_is_loaded(file: Path, argument: str, message: str) -> None:
     given = 'name="box", ' if not argument.startswith("name=") else ""
     file.write_text(
         "from harness.core.promises import Promise\nfrom harness.core.seams import Node\n"
         + SYSTEM.replace('name="box", ', f"{given}{argument}, "),
         encoding="utf-8",
     )
-    assert told in refusal(f"{file}:Box")
+    assert message in refusal(f"{file}:Box")
 
 
 def test_servers_of_others_cannot_be_simulated_and_machines_in_a_file_not_be_put_into_an_image(file: Path) -> None:

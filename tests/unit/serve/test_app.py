@@ -93,7 +93,7 @@ def test_a_run_s_page_has_its_findings_and_what_can_be_downloaded(tmp_path: Path
 
 
 @pytest.mark.parametrize(
-    ("address", "status", "told"),
+    ("address", "status", "message"),
     [
         ("/nowhere", 404, "leads nowhere"),
         ("/runs/tutorial/nothing", 404, "the store has no tutorial/nothing"),
@@ -108,11 +108,11 @@ def test_a_run_s_page_has_its_findings_and_what_can_be_downloaded(tmp_path: Path
         (f"/compare?run={FIRST}&run=x", 404, "is no run of this store"),
     ],
 )
-def test_what_cannot_be_shown_is_told_in_a_sentence(tmp_path: Path, address: str, status: int, told: str) -> None:
+def test_what_cannot_be_shown_is_told_in_a_sentence(tmp_path: Path, address: str, status: int, message: str) -> None:
     judged(tmp_path, report(TORN))
     planned(tmp_path)
     answer = browsing(tmp_path).get(address)
-    assert (answer.status_code, told in answer.text) == (status, True), answer.text
+    assert (answer.status_code, message in answer.text) == (status, True), answer.text
     assert "Traceback" not in answer.text
 
 

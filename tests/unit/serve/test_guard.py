@@ -161,7 +161,7 @@ def test_what_only_this_machine_can_reach(host: str, is_ours: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("changed", "told"),
+    ("changed", "message"),
     [
         ({"store": "nowhere"}, "there is no such folder"),
         ({"host": "0.0.0.0"}, "name one address of this machine"),  # noqa: S104  It is refused.
@@ -171,7 +171,7 @@ def test_what_only_this_machine_can_reach(host: str, is_ours: bool) -> None:
         ({"token": "a token with spaces in it"}, "at least 16 letters"),
     ],
 )
-def test_what_cannot_be_served_is_told_in_a_line(store: Path, changed: dict[str, str], told: str) -> None:
+def test_what_cannot_be_served_is_told_in_a_line(store: Path, changed: dict[str, str], message: str) -> None:
     asked = {"store": str(store), "host": "127.0.0.1", "token": TOKEN} | changed
-    with pytest.raises(ScenarioError, match=told):
+    with pytest.raises(ScenarioError, match=message):
         serve(Path(asked["store"]), asked["host"], 0, asked["token"], lambda _: None)

@@ -122,11 +122,13 @@ TOO_LITTLE: list[tuple[Sweep, Sweep, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("baseline", "candidate", "told"), TOO_LITTLE, ids=[told for _, _, told in TOO_LITTLE])
-def test_too_little_evidence_is_no_go_ahead(tmp_path: Path, baseline: Sweep, candidate: Sweep, told: str) -> None:
+@pytest.mark.parametrize(
+    ("baseline", "candidate", "message"), TOO_LITTLE, ids=[message for _, _, message in TOO_LITTLE]
+)
+def test_too_little_evidence_is_no_go_ahead(tmp_path: Path, baseline: Sweep, candidate: Sweep, message: str) -> None:
     found = signed(tmp_path, baseline, candidate)
     assert (found.decision, found.exit_code) == ("insufficient-evidence", 3)
-    assert any(told in each for each in found.reasons), found.reasons
+    assert any(message in each for each in found.reasons), found.reasons
 
 
 def test_half_of_the_exposure_suffices(tmp_path: Path) -> None:
@@ -149,7 +151,7 @@ def test_all_that_it_rests_on_has_a_digest_and_the_same_input_gives_the_same_byt
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         (waiver("59f48400aa5b8fbe"), f"unknown fingerprint (in .*waiver 1) '59f48400aa5b8fbe'; did you mean {TORN}?"),
         (waiver() + waiver(), "waiver 2: .* has one above"),
@@ -163,8 +165,8 @@ def test_all_that_it_rests_on_has_a_digest_and_the_same_input_gives_the_same_byt
         ("[[waiver", "is no TOML"),
     ],
 )
-def test_a_waiver_with_a_mistake_is_told_so_in_a_line(tmp_path: Path, text: str, told: str) -> None:
-    pattern = told.replace("(", r"\(").replace(")", r"\)").replace("?", r"\?")
+def test_a_waiver_with_a_mistake_is_told_so_in_a_line(tmp_path: Path, text: str, message: str) -> None:
+    pattern = message.replace("(", r"\(").replace(")", r"\)").replace("?", r"\?")
     with pytest.raises(ScenarioError, match=pattern):
         signed(tmp_path, sweep(), sweep(finding()), text)
 

@@ -61,7 +61,7 @@ def spoiled(draw: Random, deeds: list[RegisterOp]) -> list[RegisterOp]:
 
 def records(lives: dict[Json, list[RegisterOp]]) -> list[Evidence]:
     """The same operations as a run records them, in order; those of one key follow those of another."""
-    told: list[Evidence] = []
+    evidence: list[Evidence] = []
     index = 0
     for key, deeds in lives.items():
         events = sorted(
@@ -72,14 +72,14 @@ def records(lives: dict[Json, list[RegisterOp]]) -> list[Evidence]:
         for _, what, deed in events:
             if what == "call":
                 numbers[deed.op] = index
-                told.append(Invoke(index, 0, 0, index, deed.f, [key, json.loads(deed.argument)]))
+                evidence.append(Invoke(index, 0, 0, index, deed.f, [key, json.loads(deed.argument)]))
                 index += 1
             else:
                 value = deed.result if deed.f in {"read", "get"} else deed.argument
-                told.append(Complete(numbers[deed.op], 0, "ok", [key, json.loads(value)]))
+                evidence.append(Complete(numbers[deed.op], 0, "ok", [key, json.loads(value)]))
         failed = [deed for deed in deeds if deed.outcome == FAIL]
-        told += [Complete(numbers[deed.op], 0, "fail", [key, json.loads(deed.argument)]) for deed in failed]
-    return told
+        evidence += [Complete(numbers[deed.op], 0, "fail", [key, json.loads(deed.argument)]) for deed in failed]
+    return evidence
 
 
 def _asked(draw: Random, f: str, value: int) -> Json:

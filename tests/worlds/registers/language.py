@@ -13,20 +13,22 @@ MS = 1_000_000
 
 def register_history(text: str) -> list[Evidence]:
     """The records of such a line; each word is a millisecond after the one before."""
-    told: list[Evidence] = []
+    evidence: list[Evidence] = []
     opened: dict[int, Invoke] = {}
     for place, word in enumerate(text.split(), start=1):
         number, what = word.split(":")
         process = int(number)
         end = next((end for end in ENDS if what.startswith(end)), None)
         if end is None:
-            invoke = Invoke(sum(isinstance(e, Invoke) for e in told), place * MS, place * MS, process, *_asked(what))
+            invoke = Invoke(
+                sum(isinstance(e, Invoke) for e in evidence), place * MS, place * MS, process, *_asked(what)
+            )
             opened[process] = invoke
-            told.append(invoke)
+            evidence.append(invoke)
         else:
             invoke = opened.pop(process)
-            told.append(Complete(invoke.index, place * MS, ENDS[end], _answered(invoke, what.removeprefix(end))))
-    return told
+            evidence.append(Complete(invoke.index, place * MS, ENDS[end], _answered(invoke, what.removeprefix(end))))
+    return evidence
 
 
 def _asked(what: str) -> tuple[str, Json]:

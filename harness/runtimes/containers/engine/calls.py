@@ -27,8 +27,8 @@ async def in_thread(work: Callable[..., T], *arguments: object) -> T:
         await asyncio.wait([working])
         raise
     except requests.RequestException as error:
-        is_told = isinstance(error, APIError) and not error.is_server_error()
-        what = "refuses" if is_told else "does not answer any more"
+        is_refusal = isinstance(error, APIError) and not error.is_server_error()
+        what = "refuses" if is_refusal else "does not answer any more"
         raise DeployError(f"the Docker engine {what}: {short(error)}") from error
 
 

@@ -131,17 +131,17 @@ def test_without_its_budget_the_solver_says_how_many_pairs_are_open(monkeypatch:
     assert polygraph.decided(wrong, Level.SERIAL, 0) is None
     monkeypatch.setattr(polygraph, "WORK", 0)
     assert polygraph.decided(wrong, Level.SERIAL, 0, rounds=1) == Unsolved(40)
-    told = answers(wrong, ["G2-item", "G-nonadjacent"])
-    assert told.broken == ()
-    assert told.unknown["G2-item"] == "search-too-long: the order of 40 pairs of versions is undecided"
-    assert told.unknown["G-nonadjacent"] == "search-too-long: the order of some versions is undecided"
+    result = answers(wrong, ["G2-item", "G-nonadjacent"])
+    assert result.broken == ()
+    assert result.unknown["G2-item"] == "search-too-long: the order of 40 pairs of versions is undecided"
+    assert result.unknown["G-nonadjacent"] == "search-too-long: the order of some versions is undecided"
 
 
 def test_without_a_solver_the_reason_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     skew = history((Store(0, 1), Store(1, 1)), (Load(0, 1), Store(1, 2)), (Load(1, 1), Store(0, 2)))
     monkeypatch.setitem(sys.modules, "pysat.solvers", None)
-    told = answers(of(to_transactions(skew)), ["G2-item"])
-    assert told.unknown["G2-item"].endswith("pysat.solvers is missing: install python-sat")
+    result = answers(of(to_transactions(skew)), ["G2-item"])
+    assert result.unknown["G2-item"].endswith("pysat.solvers is missing: install python-sat")
 
 
 def test_without_its_budget_causal_consistency_without_sessions_is_undecided(monkeypatch: pytest.MonkeyPatch) -> None:

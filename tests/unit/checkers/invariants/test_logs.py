@@ -60,8 +60,8 @@ def test_a_message_is_lost_below_the_highest_that_was_polled(offset: int, count:
 def test_a_consumer_goes_on_behind_what_it_polled_last(then: tuple[int, str], anomalies: dict[str, int]) -> None:
     everything = op(0, send("x", "a", 0), send("x", "b", 1), send("x", "c", 2), send("x", "e", 5))
     reader = op(1, poll(x=[(0, "a"), (1, "b"), (2, "c"), (5, "e")]), process=9)
-    told = found(everything, reader, op(2, poll(x=[(0, "a"), (1, "b")]), process=1), op(3, poll(x=[then]), process=1))
-    assert told == anomalies
+    result = found(everything, reader, op(2, poll(x=[(0, "a"), (1, "b")]), process=1), op(3, poll(x=[then]), process=1))
+    assert result == anomalies
     within = found(everything, reader, op(2, poll(x=[(1, "b"), then]), process=1))
     assert within == {f"internal-{name}": count for name, count in anomalies.items()}
 

@@ -27,8 +27,10 @@ def _no_sync(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parquet, "sync_folder", Path.exists)
 
 
-def judged(folder: Path, told: str | list[Evidence], register: Register = EMPTY, limits: Limits = LIMITS) -> Judgement:
-    write_history(register_history(told) if isinstance(told, str) else told, folder / "history")
+def judged(
+    folder: Path, evidence: str | list[Evidence], register: Register = EMPTY, limits: Limits = LIMITS
+) -> Judgement:
+    write_history(register_history(evidence) if isinstance(evidence, str) else evidence, folder / "history")
     return check(folder / "history", Context(engine=ENGINE, register=register), limits)
 
 
@@ -111,8 +113,8 @@ def test_only_what_had_begun_is_told_and_no_read_without_answer(tmp_path: Path) 
 def test_what_was_open_is_counted_beyond_the_first_few(tmp_path: Path) -> None:
     many = " ".join(f"{process}:w{process % 4}" for process in range(1, 13))
     (finding,) = judged(tmp_path, f"0:w1 0:ok {many} 0:r 0:ok9").findings
-    told = finding.sentence.partition("Open at the same time: ")[2]
-    assert (told.count("T"), told.endswith(" and 8 more.")) == (4, True)
+    result = finding.sentence.partition("Open at the same time: ")[2]
+    assert (result.count("T"), result.endswith(" and 8 more.")) == (4, True)
     assert len(finding.ops) == 12
 
 
@@ -235,24 +237,24 @@ def test_what_a_history_is_about_is_told_by_its_operations(tmp_path: Path, text:
 
 
 def test_reads_of_lists_beside_writes_of_numbers_are_no_register(tmp_path: Path) -> None:
-    told: list[Evidence] = [Invoke(0, 0, 0, 0, "write", 1), Complete(0, 1, "ok", 1)]
-    told += [Invoke(1, 2, 2, 0, "read"), Complete(1, 3, "ok", [1])]
-    write_history(told, tmp_path / "history")
+    evidence: list[Evidence] = [Invoke(0, 0, 0, 0, "write", 1), Complete(0, 1, "ok", 1)]
+    evidence += [Invoke(1, 2, 2, 0, "read"), Complete(1, 3, "ok", [1])]
+    write_history(evidence, tmp_path / "history")
     assert form_of(tmp_path / "history", Register()) is None
-    told[0], told[1] = Invoke(0, 0, 0, 0, "write", [1]), Complete(0, 1, "ok", [1])
-    write_history(told, tmp_path / "history")
+    evidence[0], evidence[1] = Invoke(0, 0, 0, 0, "write", [1]), Complete(0, 1, "ok", [1])
+    write_history(evidence, tmp_path / "history")
     assert form_of(tmp_path / "history", Register()) == Form("register", is_keyed=False)
     judgement = check(tmp_path / "history", Context(engine=ENGINE, register=EMPTY))
     assert (judgement.findings, judgement.witnesses) == ((), {NON_LINEARIZABLE: 1})
 
 
 def test_keys_change_nothing_about_that(tmp_path: Path) -> None:
-    told: list[Evidence] = [Invoke(0, 0, 0, 0, "write", ["k", 1]), Complete(0, 1, "ok", ["k", 1])]
-    told += [Invoke(1, 2, 2, 0, "read", ["k", None]), Complete(1, 3, "ok", ["k", [1]])]
-    write_history(told, tmp_path / "history")
+    evidence: list[Evidence] = [Invoke(0, 0, 0, 0, "write", ["k", 1]), Complete(0, 1, "ok", ["k", 1])]
+    evidence += [Invoke(1, 2, 2, 0, "read", ["k", None]), Complete(1, 3, "ok", ["k", [1]])]
+    write_history(evidence, tmp_path / "history")
     assert form_of(tmp_path / "history", Register()) is None
-    told[3] = Complete(1, 3, "ok", ["k", 1])
-    write_history(told, tmp_path / "history")
+    evidence[3] = Complete(1, 3, "ok", ["k", 1])
+    write_history(evidence, tmp_path / "history")
     assert form_of(tmp_path / "history", Register()) == Form("register", is_keyed=True)
 
 
@@ -266,18 +268,18 @@ def test_keys_change_nothing_about_that(tmp_path: Path) -> None:
 def test_a_value_that_no_register_has_is_named(
     tmp_path: Path, asked: tuple[str, object], answered: object, problem: str
 ) -> None:
-    told: list[Evidence] = [Invoke(0, 0, 0, 0, "write", 1), Complete(0, 1, "ok", 1)]
-    told += [Invoke(1, 2, 2, 0, asked[0], asked[1]), Complete(1, 3, "ok", answered)]  # type: ignore[arg-type]  # JSON.
+    evidence: list[Evidence] = [Invoke(0, 0, 0, 0, "write", 1), Complete(0, 1, "ok", 1)]
+    evidence += [Invoke(1, 2, 2, 0, asked[0], asked[1]), Complete(1, 3, "ok", answered)]  # type: ignore[arg-type]  # JSON.
     with pytest.raises(HistoryError, match="operation 1 has") as raised:
-        judged(tmp_path, told)
+        judged(tmp_path, evidence)
     assert str(raised.value) == problem
 
 
 def test_an_answer_about_another_key_is_named(tmp_path: Path) -> None:
-    told: list[Evidence] = [Invoke(0, 0, 0, 0, "write", ["a", 1]), Complete(0, 1, "ok", ["a", 1])]
-    told += [Invoke(1, 2, 2, 0, "read", ["a", None]), Complete(1, 3, "ok", ["b", 1])]
+    evidence: list[Evidence] = [Invoke(0, 0, 0, 0, "write", ["a", 1]), Complete(0, 1, "ok", ["a", 1])]
+    evidence += [Invoke(1, 2, 2, 0, "read", ["a", None]), Complete(1, 3, "ok", ["b", 1])]
     with pytest.raises(HistoryError, match='operation 1 was invoked on key "a" and answered for "b"'):
-        judged(tmp_path, told)
+        judged(tmp_path, evidence)
 
 
 # Several registers at once, and text
@@ -285,7 +287,7 @@ def test_an_answer_about_another_key_is_named(tmp_path: Path) -> None:
 
 def transactions(*steps: tuple[str, str]) -> list[Evidence]:
     """Transactions one after the other: "wx1 ry" as asked, "wx1 ry2" as answered."""
-    told: list[Evidence] = []
+    evidence: list[Evidence] = []
     for number, each in enumerate(steps):
         asked, answered = (
             tuple(
@@ -294,9 +296,9 @@ def transactions(*steps: tuple[str, str]) -> list[Evidence]:
             )
             for text in each
         )
-        told += [Invoke(number, 2 * number, 2 * number, 0, "txn", None, asked)]
-        told += [Complete(number, 2 * number + 1, "ok", None, answered)]
-    return told
+        evidence += [Invoke(number, 2 * number, 2 * number, 0, "txn", None, asked)]
+        evidence += [Complete(number, 2 * number + 1, "ok", None, answered)]
+    return evidence
 
 
 MANY = Register(model="multi-register", initial=0, is_initial_known=True)
@@ -305,15 +307,15 @@ MANY = Register(model="multi-register", initial=0, is_initial_known=True)
 @pytest.mark.parametrize(("seen", "count"), [("rx1 ry2", 0), ("rx1 ry0", 1), ("ry2", 0), ("rx0", 1)])
 def test_registers_that_are_written_together_are_one(tmp_path: Path, seen: str, count: int) -> None:
     asked = " ".join(mop[:2] for mop in seen.split())
-    told = transactions(("rx ry", "rx0 ry0"), ("wx1 wy2 rx", "wx1 wy2 rx1"), (asked, seen))
-    judgement = judged(tmp_path, told, MANY)
+    evidence = transactions(("rx ry", "rx0 ry0"), ("wx1 wy2 rx", "wx1 wy2 rx1"), (asked, seen))
+    judgement = judged(tmp_path, evidence, MANY)
     assert len(judgement.findings) == count
     assert judgement.witnesses == {NON_LINEARIZABLE: 1}
 
 
 def test_the_states_of_several_registers_are_told_by_name(tmp_path: Path) -> None:
-    told = transactions(("wx1 wy2", "wx1 wy2"), ("rx ry", "rx1 ry0"))
-    (finding,) = judged(tmp_path, told, MANY).findings
+    evidence = transactions(("wx1 wy2", "wx1 wy2"), ("rx ry", "rx1 ry0"))
+    (finding,) = judged(tmp_path, evidence, MANY).findings
     assert 'the state can only be "x" = 1, "y" = 2.' in finding.sentence
     assert 'T1 r "x" 1, r "y" 0 (process 0)' in finding.sentence
 
@@ -323,19 +325,19 @@ def test_the_states_of_several_registers_are_told_by_name(tmp_path: Path) -> Non
 def test_an_unclear_transaction_may_come_late_and_a_failed_one_never(
     tmp_path: Path, outcome: Outcome, has_result: bool
 ) -> None:
-    told = transactions(("wx1", "wx1"), ("wx2 ry", "wx2 ry7"), ("rx", "rx1"), ("rx", "rx2"), ("", ""))
-    mops = told[3].mops if isinstance(told[3], Complete) else None
-    told[3] = Complete(1, 3, outcome, None, mops if has_result else None)
-    assert len(judged(tmp_path, told, MANY).findings) == (outcome == "fail")
+    evidence = transactions(("wx1", "wx1"), ("wx2 ry", "wx2 ry7"), ("rx", "rx1"), ("rx", "rx2"), ("", ""))
+    mops = evidence[3].mops if isinstance(evidence[3], Complete) else None
+    evidence[3] = Complete(1, 3, outcome, None, mops if has_result else None)
+    assert len(judged(tmp_path, evidence, MANY).findings) == (outcome == "fail")
 
 
 @pytest.mark.parametrize(("nil", "count"), [("absent", 1), ("anything", 0)])
 def test_nil_in_a_transaction_means_what_the_file_says(
     tmp_path: Path, nil: Literal["absent", "anything"], count: int
 ) -> None:
-    told = transactions(("wx1", "wx1"), ("rx", "rx"))
+    evidence = transactions(("wx1", "wx1"), ("rx", "rx"))
     register = Register(model="multi-register", initial=0, is_initial_known=True, nil=nil)
-    assert len(judged(tmp_path, told, register).findings) == count
+    assert len(judged(tmp_path, evidence, register).findings) == count
 
 
 def test_a_transaction_that_appends_is_about_no_register(tmp_path: Path) -> None:
@@ -346,9 +348,9 @@ def test_a_transaction_that_appends_is_about_no_register(tmp_path: Path) -> None
 
 @pytest.mark.parametrize(("seen", "count"), [("ab", 0), ("ba", 0), ("a", 1), ("", 1)])
 def test_appends_to_a_text_stay_in_it_in_one_order(tmp_path: Path, seen: str, count: int) -> None:
-    told: list[Evidence] = [Invoke(0, 0, 0, 0, "append", ["k", "a"]), Invoke(1, 1, 1, 1, "append", ["k", "b"])]
-    told += [Complete(0, 2, "ok", ["k", "a"]), Complete(1, 3, "ok", ["k", "b"])]
-    told += [Invoke(2, 4, 4, 0, "get", ["k", None]), Complete(2, 5, "ok", ["k", seen])]
-    told += [Invoke(3, 6, 6, 0, "put", ["k", "z"]), Complete(3, 7, "ok", ["k", "z"])]
-    told += [Invoke(4, 8, 8, 0, "get", ["k", None]), Complete(4, 9, "ok", ["k", "z"])]
-    assert len(judged(tmp_path, told).findings) == count
+    evidence: list[Evidence] = [Invoke(0, 0, 0, 0, "append", ["k", "a"]), Invoke(1, 1, 1, 1, "append", ["k", "b"])]
+    evidence += [Complete(0, 2, "ok", ["k", "a"]), Complete(1, 3, "ok", ["k", "b"])]
+    evidence += [Invoke(2, 4, 4, 0, "get", ["k", None]), Complete(2, 5, "ok", ["k", seen])]
+    evidence += [Invoke(3, 6, 6, 0, "put", ["k", "z"]), Complete(3, 7, "ok", ["k", "z"])]
+    evidence += [Invoke(4, 8, 8, 0, "get", ["k", None]), Complete(4, 9, "ok", ["k", "z"])]
+    assert len(judged(tmp_path, evidence).findings) == count

@@ -16,11 +16,11 @@ def judged(story: Story, folder: Path) -> Judgement:
     return cuts.check(story.write(folder), Context(engine=ENGINE, bounds=BOUNDS, name=Names(name)))
 
 
-def overlapping(*told: tuple[str, tuple[int, int]]) -> Story:
+def overlapping(*acts: tuple[str, tuple[int, int]]) -> Story:
     """Transactions that all overlap, with their epochs."""
     story = Story()
-    began = [story.begin(text) for text, _ in told]
-    for index, (text, at) in zip(began, told, strict=True):
+    began = [story.begin(text) for text, _ in acts]
+    for index, (text, at) in zip(began, acts, strict=True):
         story.end(index, text, at)
     return story
 
@@ -36,8 +36,8 @@ def test_a_write_after_a_write_of_a_later_epoch_is_found(tmp_path: Path) -> None
 
 
 def test_a_write_between_two_others_does_not_hide_them(tmp_path: Path) -> None:
-    told = (("ax1", (7, 3)), ("ax2", (7, 3)), ("ax3", (7, 2)), ("Rx123", (7, 3)))
-    (finding,) = judged(overlapping(*told), tmp_path).findings
+    acts = (("ax1", (7, 3)), ("ax2", (7, 3)), ("ax3", (7, 2)), ("Rx123", (7, 3)))
+    (finding,) = judged(overlapping(*acts), tmp_path).findings
     assert finding.ops == (1, 2)
 
 
@@ -86,8 +86,8 @@ def test_what_wrote_nothing_may_report_an_epoch_that_has_passed(tmp_path: Path) 
 
 
 def test_an_append_that_nobody_saw_has_no_place_among_the_versions(tmp_path: Path) -> None:
-    told = (("ax1", (7, 3)), ("ax2", (7, 2)), ("Rx1", (7, 3)))
-    assert judged(overlapping(*told), tmp_path).findings == ()
+    acts = (("ax1", (7, 3)), ("ax2", (7, 2)), ("Rx1", (7, 3)))
+    assert judged(overlapping(*acts), tmp_path).findings == ()
 
 
 def test_the_worst_edge_of_each_kind_is_told_and_all_are_counted(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ SEEDS = range(int(os.environ.get("SEAMARK_FUZZ_SEED", "0")), int(os.environ.get(
 X = ord("x")
 
 
-class Told:
+class Story:
     """Operations one after the other, with their timestamps."""
 
     def __init__(self) -> None:
@@ -51,19 +51,19 @@ def read(*values: int, key: int = X) -> MicroOp:
 
 
 def test_a_read_without_what_was_committed_by_then_is_found(tmp_path: Path) -> None:
-    told = Told()
-    told.op(append(1), read_ts=1, commit_ts=5)
-    told.op(read(), read_ts=7)
-    (finding,) = told.judged(tmp_path).findings
+    story = Story()
+    story.op(append(1), read_ts=1, commit_ts=5)
+    story.op(read(), read_ts=7)
+    (finding,) = story.judged(tmp_path).findings
     assert (finding.anomaly, finding.ops) == (MISMATCH, (0, 1))
     assert finding.sentence == "T1 read x at position 7 as [], without 1, which T0 committed at position 5."
 
 
 def test_a_read_of_what_was_committed_later_is_found(tmp_path: Path) -> None:
-    told = Told()
-    told.op(append(1), read_ts=1, commit_ts=9)
-    told.op(read(1), read_ts=7)
-    mismatch, order = told.judged(tmp_path).findings
+    story = Story()
+    story.op(append(1), read_ts=1, commit_ts=9)
+    story.op(read(1), read_ts=7)
+    mismatch, order = story.judged(tmp_path).findings
     assert mismatch.sentence == "T1 read x at position 7 as [1], with 1, which T0 committed only at position 9."
     assert order.anomaly == ORDER
     assert order.sentence == (
@@ -72,38 +72,38 @@ def test_a_read_of_what_was_committed_later_is_found(tmp_path: Path) -> None:
 
 
 def test_elements_in_another_order_than_that_of_commits_are_found(tmp_path: Path) -> None:
-    told = Told()
-    told.op(append(1), read_ts=1, commit_ts=3)
-    told.op(append(2), read_ts=4, commit_ts=5)
-    told.op(read(2, 1), read_ts=7)
-    (finding,) = told.judged(tmp_path).findings
+    story = Story()
+    story.op(append(1), read_ts=1, commit_ts=3)
+    story.op(append(2), read_ts=4, commit_ts=5)
+    story.op(read(2, 1), read_ts=7)
+    (finding,) = story.judged(tmp_path).findings
     assert finding.sentence.endswith("which is not what had been committed by then, in the order of commits.")
 
 
 def test_own_appends_unclear_ones_and_reads_without_a_timestamp_are_legal(tmp_path: Path) -> None:
-    told = Told()
-    told.op(append(1), outcome="info")
-    told.op(append(2), read_ts=2, commit_ts=3)
-    told.op(read(1, 2), append(3), read(1, 2, 3), read_ts=4, commit_ts=6)
-    told.op(read(2, 3), read_ts=6)
-    told.op(read())
-    judged = told.judged(tmp_path)
+    story = Story()
+    story.op(append(1), outcome="info")
+    story.op(append(2), read_ts=2, commit_ts=3)
+    story.op(read(1, 2), append(3), read(1, 2, 3), read_ts=4, commit_ts=6)
+    story.op(read(2, 3), read_ts=6)
+    story.op(read())
+    judged = story.judged(tmp_path)
     assert judged.findings == ()
     assert judged.witnesses == {MISMATCH: 3, STALE: 0, BACKUP: 0, FLASHBACK: 0, ORDER: 2}
 
 
 @pytest.mark.parametrize(("kind", "anomaly"), [("stale-read", STALE), ("restore", BACKUP), ("flashback", FLASHBACK)])
 def test_a_read_of_the_past_is_compared_and_may_be_old(tmp_path: Path, kind: str, anomaly: str) -> None:
-    told = Told()
-    told.op(append(1), read_ts=1, commit_ts=3)
-    told.op(append(2), read_ts=4, commit_ts=5)
+    story = Story()
+    story.op(append(1), read_ts=1, commit_ts=3)
+    story.op(append(2), read_ts=4, commit_ts=5)
     views: tuple[tuple[int, list[Json]], ...] = ((2, [1]), (3, [1, 2]))
     for index, seen in views:
-        told.records += [
+        story.records += [
             Invoke(index, 2 * index, 2 * index, index, kind, [[X], 9]),
             Complete(index, 2 * index + 1, "ok", [[X, seen]], read_ts=4),
         ]
-    judged = told.judged(tmp_path)
+    judged = story.judged(tmp_path)
     (finding,) = judged.findings
     assert (finding.anomaly, finding.ops) == (anomaly, (1, 3))
     assert finding.sentence == "T3 read x at position 4 as [1, 2], with 2, which T1 committed only at position 5."
@@ -111,15 +111,15 @@ def test_a_read_of_the_past_is_compared_and_may_be_old(tmp_path: Path, kind: str
 
 
 def test_a_failed_transactions_append_is_found(tmp_path: Path) -> None:
-    told = Told()
-    told.op(append(1), outcome="fail")
-    told.op(read(1), read_ts=4)
-    assert [finding.anomaly for finding in told.judged(tmp_path).findings] == [MISMATCH]
+    story = Story()
+    story.op(append(1), outcome="fail")
+    story.op(read(1), read_ts=4)
+    assert [finding.anomaly for finding in story.judged(tmp_path).findings] == [MISMATCH]
 
 
 def drawn(seed: int) -> list[Evidence]:
     """A history of a correct store with timestamps, in which a few reads and timestamps are spoiled."""
-    dice, told, clock, value = random.Random(seed), Told(), 0, 0
+    dice, story, clock, value = random.Random(seed), Story(), 0, 0
     state: list[tuple[int, int, int]] = []
     for _ in range(dice.randint(1, 25)):
         clock += dice.randint(1, 3)
@@ -141,8 +141,8 @@ def drawn(seed: int) -> list[Evidence]:
         if own and (outcome == "ok" or (outcome == "info" and dice.random() < 0.5)):
             state += [(clock, key, each) for key, each in own]
         spoiled = start - dice.randint(1, 6) if dice.random() < 0.06 else start
-        told.op(*mops, read_ts=max(1, spoiled), commit_ts=clock if own else None, outcome=outcome)
-    return told.records
+        story.op(*mops, read_ts=max(1, spoiled), commit_ts=clock if own else None, outcome=outcome)
+    return story.records
 
 
 @pytest.mark.parametrize("seed", SEEDS)

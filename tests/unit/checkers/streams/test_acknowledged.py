@@ -139,8 +139,8 @@ def records(begun: int, *, effect: int | None = 1) -> list[Record]:
 
 def test_the_finding_says_what_is_gone(tmp_path: Path) -> None:
     write_history(records(begun=1), tmp_path)
-    told = check(tmp_path, Context(engine=LocalEngine(1), excuses=EXCUSES, contract=contract(acknowledged="held")))
-    [finding] = told.findings
+    result = check(tmp_path, Context(engine=LocalEngine(1), excuses=EXCUSES, contract=contract(acknowledged="held")))
+    [finding] = result.findings
     what = f"value 2 of key {number(Dictionary(tmp_path).identity('y'))} at position 2 (operation 1)"
     assert finding.sentence == (
         f"s1 acknowledged position 2, and began session 2 with what it holds up to position 1: {what} is gone, and "
@@ -148,24 +148,24 @@ def test_the_finding_says_what_is_gone(tmp_path: Path) -> None:
     )
     assert (finding.anomaly, finding.checker, finding.count, finding.ops) == (LOST, CHECKER, 1, (1,))
     assert finding.events == (7, 11)
-    assert told.witnesses == {LOST: 1}
+    assert result.witnesses == {LOST: 1}
 
 
 @pytest.mark.parametrize(("begun", "effect", "witnesses"), [(2, 1, 1), (2, None, 0), (2, 0, 0)])
 def test_a_crash_without_effect_is_no_witness(begun: int, effect: int | None, witnesses: int, tmp_path: Path) -> None:
     write_history(records(begun, effect=effect), tmp_path)
-    told = check(tmp_path, Context(engine=LocalEngine(1), excuses=EXCUSES, contract=contract(acknowledged="held")))
-    assert (told.findings, told.witnesses) == ((), {LOST: witnesses})
+    result = check(tmp_path, Context(engine=LocalEngine(1), excuses=EXCUSES, contract=contract(acknowledged="held")))
+    assert (result.findings, result.witnesses) == ((), {LOST: witnesses})
 
 
 def test_without_the_declaration_nothing_is_judged(tmp_path: Path) -> None:
     write_history(records(begun=1), tmp_path)
-    told = check(tmp_path, Context(engine=LocalEngine(1), excuses=EXCUSES, contract=contract()))
-    assert (told.findings, told.witnesses) == ((), {})
+    result = check(tmp_path, Context(engine=LocalEngine(1), excuses=EXCUSES, contract=contract()))
+    assert (result.findings, result.witnesses) == ((), {})
     assert check(tmp_path, Context(engine=LocalEngine(1), excuses=EXCUSES, contract=None)).witnesses == {}
 
 
 def test_a_history_without_events_has_no_witness(tmp_path: Path) -> None:
     write_history(records(begun=1)[:4], tmp_path)
-    told = check(tmp_path, Context(engine=LocalEngine(1), excuses=EXCUSES, contract=contract(acknowledged="held")))
-    assert (told.findings, told.witnesses) == ((), {LOST: 0})
+    result = check(tmp_path, Context(engine=LocalEngine(1), excuses=EXCUSES, contract=contract(acknowledged="held")))
+    assert (result.findings, result.witnesses) == ((), {LOST: 0})

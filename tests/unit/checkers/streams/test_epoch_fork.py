@@ -45,13 +45,13 @@ def judged(folder: Path, *acts: str, rows: str = "", **changes: object) -> Judge
 
 
 def test_two_nodes_that_write_in_one_epoch_are_found(tmp_path: Path) -> None:
-    told = judged(tmp_path, "x n1 3", "y n1 3", "x n2 3", "x n1 4", "y n3 3", "x n2 4")
-    [finding] = told.findings
+    result = judged(tmp_path, "x n1 3", "y n1 3", "x n2 3", "x n1 4", "y n3 3", "x n2 4")
+    [finding] = result.findings
     assert finding.sentence == (
         "n2 wrote in epoch 3 (operation 2), in which n1 had written before it (operation 0): an epoch has one owner."
     )
     assert (finding.anomaly, finding.checker, finding.count, finding.ops) == (FORK, CHECKER, 2, (0, 2))
-    assert told.witnesses[FORK] >= 2
+    assert result.witnesses[FORK] >= 2
 
 
 @pytest.mark.parametrize(
@@ -92,8 +92,8 @@ def test_partitions_have_owners_of_their_own(tmp_path: Path) -> None:
     assert judged(tmp_path / "global", *acts).findings
 
     def found(name: str, rows: str) -> bool:
-        told = judged(tmp_path / name, *acts, rows=rows, is_position_global=False, wm_scope="partition")
-        return bool(told.findings)
+        result = judged(tmp_path / name, *acts, rows=rows, is_position_global=False, wm_scope="partition")
+        return bool(result.findings)
 
     assert found("one", "xp1 yp1")
     assert not found("apart", "xp1 yp2")
@@ -102,8 +102,8 @@ def test_partitions_have_owners_of_their_own(tmp_path: Path) -> None:
 
 
 def test_without_the_declaration_nothing_is_judged(tmp_path: Path) -> None:
-    told = judged(tmp_path, "x n1 3", "x n2 3", owners="unknown")
-    assert (told.findings, told.witnesses) == ((), {})
+    result = judged(tmp_path, "x n1 3", "x n2 3", owners="unknown")
+    assert (result.findings, result.witnesses) == ((), {})
     assert check(tmp_path, Context(engine=LocalEngine(1), contract=None)).witnesses == {}
 
 
@@ -122,14 +122,14 @@ def test_forks_are_those_that_a_plain_loop_finds(rows: list[tuple[int, int, int]
     acts = Acts(op=np.arange(len(rows)) * 2, node=node, epoch=epoch, last=last)
     found = forks(acts, log)
     owner: dict[tuple[int, int], int] = {}
-    told: dict[tuple[int, int], tuple[int, int]] = {}
+    result: dict[tuple[int, int], tuple[int, int]] = {}
     for place, (where, when, who) in enumerate(rows):
         if where >= 0 and rows[owner.setdefault((where, when), place)][2] != who:
-            told.setdefault((where, when), (place, owner[where, when]))
-    assert list(zip(found.act.tolist(), found.owner.tolist(), strict=True)) == sorted(told.values())
+            result.setdefault((where, when), (place, owner[where, when]))
+    assert list(zip(found.act.tolist(), found.owner.tolist(), strict=True)) == sorted(result.values())
     epochs = sorted(owner)
     alive = sum(
         one[0] == two[0] and rows[owner[one]][2] != rows[owner[two]][2] and last[rows[owner[one]][2]] > 2 * owner[two]
         for one, two in pairwise(epochs)
     )
-    assert found.witnesses == alive + len(told)
+    assert found.witnesses == alive + len(result)

@@ -34,9 +34,9 @@ def judgement(
 
 
 def opinion(graph: Judgement, rules: Judgement, reason: str) -> Judgement:
-    told = second_opinion(graph, rules, lambda _: reason)
-    assert told is not None
-    return told
+    result = second_opinion(graph, rules, lambda _: reason)
+    assert result is not None
+    return result
 
 
 @pytest.mark.parametrize(
@@ -59,29 +59,31 @@ def opinion(graph: Judgement, rules: Judgement, reason: str) -> Judgement:
 def test_what_only_one_of_them_found_is_told(
     graph: tuple[str, ...], rules: tuple[str, ...], reason: str, only_graph: dict[str, str], only_rules: dict[str, str]
 ) -> None:
-    told = opinion(judgement("watermark-graph", *graph), judgement("streams", *rules), reason)
-    assert (told.facts["only_graph"], told.facts["only_rules"]) == (only_graph, only_rules)
-    assert told.facts["both"] == bool(graph and rules)
+    result = opinion(judgement("watermark-graph", *graph), judgement("streams", *rules), reason)
+    assert (result.facts["only_graph"], result.facts["only_rules"]) == (only_graph, only_rules)
+    assert result.facts["both"] == bool(graph and rules)
     reasons = [*only_graph.values(), *only_rules.values()]
-    assert [finding.anomaly for finding in told.findings] == [DISPUTED] * reasons.count("disagreement")
+    assert [finding.anomaly for finding in result.findings] == [DISPUTED] * reasons.count("disagreement")
 
 
 def test_a_dispute_says_who_found_what_and_who_did_not() -> None:
-    told = opinion(judgement("watermark-graph"), judgement("streams", "torn-unit"), SEEN)
-    assert [finding.sentence for finding in told.findings] == [
+    result = opinion(judgement("watermark-graph"), judgement("streams", "torn-unit"), SEEN)
+    assert [finding.sentence for finding in result.findings] == [
         "Only the rules of streams found torn-unit, and the graph of watermarks had to see it, too: either opinion is "
         "wrong, or the positions of the stream are. It."
     ]
-    told = opinion(judgement("watermark-graph", "split-watermark"), judgement("streams"), SEEN)
-    assert told.findings[0].sentence.startswith("Only the graph of watermarks found split-watermark, and the rules of")
-    assert told.witnesses == {DISPUTED: 1}
+    result = opinion(judgement("watermark-graph", "split-watermark"), judgement("streams"), SEEN)
+    assert result.findings[0].sentence.startswith(
+        "Only the graph of watermarks found split-watermark, and the rules of"
+    )
+    assert result.witnesses == {DISPUTED: 1}
     assert DISPUTED in NAMES
 
 
 def test_what_the_graph_found_and_called_legal_it_has_seen() -> None:
     graph = judgement("watermark-graph", facts={"observations": {"torn-watermark": "It."}})
-    told = opinion(graph, judgement("streams", "torn-unit"), SEEN)
-    assert (told.facts["only_rules"], told.findings) == ({}, ())
+    result = opinion(graph, judgement("streams", "torn-unit"), SEEN)
+    assert (result.facts["only_rules"], result.findings) == ({}, ())
     skew = judgement("watermark-graph", facts={"observations": {"G2-item-watermark": "It."}})
     assert len(opinion(skew, judgement("streams", "torn-unit"), SEEN).findings) == 1
     most = judgement("watermark-graph", facts={"components": COMPONENTS})
@@ -89,7 +91,7 @@ def test_what_the_graph_found_and_called_legal_it_has_seen() -> None:
 
 
 @pytest.mark.parametrize(
-    ("graph", "rules", "told"),
+    ("graph", "rules", "message"),
     [
         (judgement("watermark-graph", unknown="torn-watermark"), judgement("streams", "torn-unit"), UNTOLD),
         (judgement("watermark-graph", facts={"components": COMPONENTS + 1}), judgement("streams", "torn-unit"), UNTOLD),
@@ -97,20 +99,20 @@ def test_what_the_graph_found_and_called_legal_it_has_seen() -> None:
         (judgement("watermark-graph", "torn-watermark"), judgement("streams", unknown="missing-event"), UNTOLD),
     ],
 )
-def test_who_could_not_tell_disputes_nothing(graph: Judgement, rules: Judgement, told: str) -> None:
+def test_who_could_not_tell_disputes_nothing(graph: Judgement, rules: Judgement, message: str) -> None:
     found = opinion(graph, rules, SEEN)
     facts = found.facts["only_graph"], found.facts["only_rules"]
-    assert [list(each.values()) for each in facts if isinstance(each, dict) and each] == [[told]]
+    assert [list(each.values()) for each in facts if isinstance(each, dict) and each] == [[message]]
     assert not found.findings
 
 
 def test_of_several_examples_a_dispute_is_told() -> None:
     findings = [Finding(fingerprint=str(n), anomaly="torn-unit", checker="", sentence="") for n in range(3)]
     rules = Judgement(checker="streams", findings=tuple(findings), witnesses={})
-    told = second_opinion(judgement("watermark-graph"), rules, lambda one: SEEN if one.fingerprint == "1" else LOST)
-    assert told is not None
-    assert told.facts["only_rules"] == {"torn-unit": "disagreement"}
-    assert len(told.findings) == 1
+    result = second_opinion(judgement("watermark-graph"), rules, lambda one: SEEN if one.fingerprint == "1" else LOST)
+    assert result is not None
+    assert result.facts["only_rules"] == {"torn-unit": "disagreement"}
+    assert len(result.findings) == 1
 
 
 def test_a_graph_without_nodes_is_no_opinion() -> None:

@@ -186,9 +186,9 @@ class StreamWorld:
             self.rows.setdefault(commit.epoch, []).append((commit.transid, commit.key, commit.value))
 
     def _obey(self) -> None:
-        told = [replica for replica in self.replicas.values() if replica.control]
-        if told:
-            self.draw.choice(told).obey()
+        result = [replica for replica in self.replicas.values() if replica.control]
+        if result:
+            self.draw.choice(result).obey()
 
     def _deliver(self) -> None:
         """One message of one link; slow links are seldom chosen."""

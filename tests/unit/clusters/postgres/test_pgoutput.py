@@ -41,9 +41,9 @@ def test_the_position_of_a_transaction_is_the_end_of_its_commit_record() -> None
 
 
 def test_a_keep_alive_in_the_middle_of_a_transaction_takes_nothing_from_it() -> None:
-    told = read(*WHOLE[:4], ALIVE, *WHOLE[4:])
-    assert told[4] == Alive(0x969198, asks=False)
-    assert told[-1] == read(*WHOLE)[-1]
+    result = read(*WHOLE[:4], ALIVE, *WHOLE[4:])
+    assert result[4] == Alive(0x969198, asks=False)
+    assert result[-1] == read(*WHOLE)[-1]
 
 
 def test_a_keep_alive_may_ask_for_an_answer() -> None:

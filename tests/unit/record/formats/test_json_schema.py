@@ -27,8 +27,8 @@ LINES = [
 
 def is_valid(value: Any, schema: dict[str, Any]) -> bool:
     """The words of JSON Schema that ours uses; a word that is not here is a KeyError."""
-    told = {"title", "description", "default", "$schema", "$defs"}
-    return all(WORDS[word](value, wanted, schema) for word, wanted in schema.items() if word not in told)
+    result = {"title", "description", "default", "$schema", "$defs"}
+    return all(WORDS[word](value, wanted, schema) for word, wanted in schema.items() if word not in result)
 
 
 WORDS: dict[str, Callable[[Any, Any, dict[str, Any]], bool]] = {
@@ -60,8 +60,8 @@ def is_read(line: dict[str, Json], tmp_path: Path) -> bool:
 
 
 def test_the_published_schema_is_that_of_the_records() -> None:
-    told = "write it again: python -m harness.record.formats.json_schema > docs/history.schema.json"
-    assert PUBLISHED.read_bytes() == schema_text(), told
+    message = "write it again: python -m harness.record.formats.json_schema > docs/history.schema.json"
+    assert PUBLISHED.read_bytes() == schema_text(), message
 
 
 @pytest.mark.parametrize("line", LINES, ids=lambda line: str(line["type"]))

@@ -39,24 +39,24 @@ NOTHING: list[Told] = [
 ]
 
 
-def history(folder: Path, told: Told) -> Path:
+def history(folder: Path, evidence: Told) -> Path:
     maps: list[tuple[str, Json]] = []
-    for f, asked, answered in told:
+    for f, asked, answered in evidence:
         maps.append(("", {"type": "invoke", "process": 0, "f": f, "value": asked}))
         maps.append(("", {"type": "ok", "process": 0, "f": f, "value": answered}))
     write_history(list(records_of_maps("test", maps, "")), folder / "history")
     return folder / "history"
 
 
-@pytest.mark.parametrize(("name", "told"), LOOKS)
-def test_a_workload_is_known_by_its_operations(tmp_path: Path, name: str, told: Told) -> None:
-    (promise,) = sighted(history(tmp_path, told))
+@pytest.mark.parametrize(("name", "evidence"), LOOKS)
+def test_a_workload_is_known_by_its_operations(tmp_path: Path, name: str, evidence: Told) -> None:
+    (promise,) = sighted(history(tmp_path, evidence))
     assert (promise.check, promise.id) == (name, name.upper())
 
 
-@pytest.mark.parametrize("told", NOTHING)
-def test_what_looks_like_none_of_them_is_taken_for_none(tmp_path: Path, told: Told) -> None:
-    assert sighted(history(tmp_path, told)) == ()
+@pytest.mark.parametrize("evidence", NOTHING)
+def test_what_looks_like_none_of_them_is_taken_for_none(tmp_path: Path, evidence: Told) -> None:
+    assert sighted(history(tmp_path, evidence)) == ()
 
 
 @pytest.mark.parametrize(("model", "promise"), [(None, "COUNTER"), ("serializable", "MODEL")])

@@ -74,9 +74,9 @@ def test_without_an_address_docker_s_current_context_is_asked(monkeypatch: pytes
 
 def test_the_cause_at_the_end_of_a_long_message_of_the_engine_stays() -> None:
     cause = 'exec: "nosuch": executable file not found in $PATH: unknown'
-    told = short(Exception(f"400 Client Error for http+docker://localhost/{'x' * 600}/start: {cause}"))
-    assert told.endswith("executable file not found in $PATH: unknown")
-    assert len(told) < 420
+    result = short(Exception(f"400 Client Error for http+docker://localhost/{'x' * 600}/start: {cause}"))
+    assert result.endswith("executable file not found in $PATH: unknown")
+    assert len(result) < 420
     assert short(APIError("400 Client Error", explanation=f"OCI runtime\n  create failed: {cause}")) == (
         f"OCI runtime create failed: {cause}"
     )

@@ -31,12 +31,12 @@ class Node:
 
 def watched(*nodes: Node, then: Callable[[], None] = lambda: None, for_s: float = 6.0) -> list[Fault]:
     """What is recorded of those nodes in that time, `then` doing something in the middle."""
-    told: list[Fault] = []
+    result: list[Fault] = []
     loop = VirtualLoop()
 
     async def main() -> None:
         watcher = Lateness(
-            lambda: nodes, told.append, lambda: int(loop.time() * 1000) * MS, targets=("n1", "n2"), step=7
+            lambda: nodes, result.append, lambda: int(loop.time() * 1000) * MS, targets=("n1", "n2"), step=7
         )
         watching = asyncio.create_task(watcher.watch())
         await asyncio.sleep(for_s / 2)
@@ -46,7 +46,7 @@ def watched(*nodes: Node, then: Callable[[], None] = lambda: None, for_s: float 
         await asyncio.wait([watching])
 
     loop.run(main())
-    return told
+    return result
 
 
 def test_half_of_the_nodes_that_are_late_make_a_window_that_excuses() -> None:
@@ -81,9 +81,9 @@ def test_a_node_that_never_answers_is_late() -> None:
 
 def test_a_window_ends_when_all_was_in_time_for_a_while() -> None:
     node = Node(LATE_S)
-    told = watched(node, then=lambda: setattr(node, "after_s", IN_TIME_S))
-    assert [each.phase for each in told] == ["begin", "effect", "end"]
-    assert 4000 * MS < told[2].time_ns < 4500 * MS
+    result = watched(node, then=lambda: setattr(node, "after_s", IN_TIME_S))
+    assert [each.phase for each in result] == ["begin", "effect", "end"]
+    assert 4000 * MS < result[2].time_ns < 4500 * MS
 
 
 def test_the_next_window_has_a_number_of_its_own() -> None:
@@ -97,8 +97,8 @@ def test_the_next_window_has_a_number_of_its_own() -> None:
             node.after_s = LATE_S if self.count % 20 == 1 else 0.0
             return await node.clocks()
 
-    told = watched(Healing(), for_s=12.0)
-    begun = [each.step for each in told if each.phase == "begin"]
+    result = watched(Healing(), for_s=12.0)
+    begun = [each.step for each in result if each.phase == "begin"]
     assert len(begun) > 1
     assert begun == list(range(7, 7 + len(begun)))
 

@@ -74,8 +74,8 @@ def test_each_wish_is_one_request(server: Recorder, proxies: Toxiproxy) -> None:
 
 def test_the_proxies_are_told_with_their_toxics(server: Recorder, proxies: Toxiproxy) -> None:
     late = {"name": "late", "type": "latency", "stream": "upstream", "toxicity": 1, "attributes": {"latency": 5}}
-    told = {"listen": "a:1", "upstream": "b:2", "enabled": False, "toxics": [late]}
-    server.answer = json.dumps({"n1>n2": told}).encode()
+    result = {"listen": "a:1", "upstream": "b:2", "enabled": False, "toxics": [late]}
+    server.answer = json.dumps({"n1>n2": result}).encode()
     assert proxies.proxies() == {"n1>n2": Proxy("a:1", "b:2", is_enabled=False, toxics=(LATENCY,))}
 
 

@@ -113,15 +113,15 @@ def test_a_slow_one_is_counted_as_such() -> None:
 
 
 def test_one_that_fails_by_itself_is_told_by_name() -> None:
-    told: list[tuple[NodeId, str]] = []
+    result: list[tuple[NodeId, str]] = []
 
     async def run() -> None:
         subscribers = Subscribers(
-            lambda node, kept: Broken(), lambda node, delivery: None, lambda node, text: told.append((node, text))
+            lambda node, kept: Broken(), lambda node, delivery: None, lambda node, text: result.append((node, text))
         )
         subscribers.start(S1)
         await asyncio.sleep(0.02)
         await subscribers.close()
 
     asyncio.run(run())
-    assert told == [(S1, "subscriber s1 failed: ValueError: not a number")]
+    assert result == [(S1, "subscriber s1 failed: ValueError: not a number")]

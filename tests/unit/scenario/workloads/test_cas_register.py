@@ -12,12 +12,12 @@ IDLE = Context(time_ns=0, free=(0,), processes=(0,))
 
 
 def planned(generator: Generator, count: int | None = None) -> list[Planned]:
-    told: list[Planned] = []
+    result: list[Planned] = []
     answer = generator.op(IDLE)
-    while answer is not None and isinstance(answer[0], Planned) and len(told) != count:
-        told.append(answer[0])
+    while answer is not None and isinstance(answer[0], Planned) and len(result) != count:
+        result.append(answer[0])
         answer = answer[1].op(IDLE)
-    return told
+    return result
 
 
 def key_of(value: Json) -> Json:

@@ -34,8 +34,8 @@ def test_a_session_lacks_only_what_lies_behind_its_start(start: int, after: list
 @pytest.mark.parametrize(("watermark", "inclusive", "exclusive"), [(3, LOST, LOST), (4, [], LOST), (5, [], [])])
 def test_what_a_watermark_closed_is_missing_instead(watermark: int, inclusive: list[str], exclusive: list[str]) -> None:
     for closed, anomalies in (("<=", inclusive), ("<", exclusive)):
-        told = accused(f"open@0 x=1@2 w@{watermark}", TWO, closed=closed, **SETTLED)
-        assert told == (anomalies or ["missing-event"])
+        result = accused(f"open@0 x=1@2 w@{watermark}", TWO, closed=closed, **SETTLED)
+        assert result == (anomalies or ["missing-event"])
 
 
 @pytest.mark.parametrize(

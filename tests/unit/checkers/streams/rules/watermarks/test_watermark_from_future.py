@@ -16,10 +16,10 @@ ONE = "ok@4~98~99 x=1"  # It ended before the log begins.
 
 def ruling(log: str, source: str, readers: tuple[int, int, int] | None = None, **changes: object) -> Ruling:
     """`readers`: of one operation that wrote nothing when it was invoked, answered, and its position."""
-    told = NOTHING_AROUND.readers
+    result = NOTHING_AROUND.readers
     if readers is not None:
-        told = Issued(**{n: np.array([each]) for n, each in zip(Issued.__slots__, readers, strict=True)})
-    return watermarks_from_future(beside(view(log, source, **(RESTS | changes)), Around(readers=told)))
+        result = Issued(**{n: np.array([each]) for n, each in zip(Issued.__slots__, readers, strict=True)})
+    return watermarks_from_future(beside(view(log, source, **(RESTS | changes)), Around(readers=result)))
 
 
 @pytest.mark.parametrize(
