@@ -111,13 +111,13 @@ def check_sources(sources: Sequence[Source], engine: Engine, options: Options | 
     answers = early or (NO_ANSWERS if is_settled else _answers(parts, report, cycles, options))
     findings = _findings(parts, report, cycles.search, answers, options)
     reported = _reported([finding for finding in findings if finding.anomaly in forbidden], cycles.search)
+    absent = answers.absent if options.is_of_stretches else _absent(report, cycles, answers, found)
     return Judgement(
         checker=CHECKER,
         findings=tuple(reported),
         witnesses=_witnesses(report.tally),
         unknown=unknown(report, _left_out(summaries), cycles, answers, options),
-        facts=_facts(report, cycles, answers, options)
-        | _consequences(findings, reported, forbidden, _absent(report, cycles, answers, found)),
+        facts=_facts(report, cycles, answers, options) | _consequences(findings, reported, forbidden, absent),
     )
 
 
@@ -189,14 +189,16 @@ def _answers(chunks: Dataset[Source], report: Report, cycles: Cycles, options: O
 
     For lists the certificate or a whole search decides every class of cycles, and so every broken axiom that implies a
     class which counts. Neither does so where the order of some versions is unknown: for registers, and for lists with
-    several versions that no read shows. If no cycle at all was found there, the axioms look for an order without one.
+    several versions that no read shows; but if lists have no cycle at all, some order of these has none either.
     """
     forbidden = options.forbidden()
     requested = forbidden | {cover for name, cover in COVERS.items() if name in forbidden}
+    # Of stretches only forbidden cycles are sought, and if there may be one, all is left open.
+    has_part = options.is_of_stretches and cycles.window_count > 0
     is_known = not report.tally["registers"] and _is_searched(cycles)
-    if is_known and not cycles.search.named:
+    if is_known and not cycles.search.named and not has_part:
         return NO_ANSWERS
-    if is_known and not report.tally["keys-unordered"]:
+    if is_known and (has_part or not report.tally["keys-unordered"]):
         classes = {base + order for base in CYCLES for order in ORDERS} & forbidden
         requested = frozenset(name for name in _AXIOMS & forbidden if not models.implied([name]) & classes)
     if not requested & ANOMALIES:

@@ -176,6 +176,14 @@ def test_update_atomic_is_open_where_only_a_part_of_its_axiom_is_decided() -> No
     assert verdict([to_transactions(missed[:1])], "update-atomic") == "valid"
 
 
+def test_of_stretches_without_a_forbidden_cycle_the_axioms_are_decided_still() -> None:
+    # A cycle with an rw is none that the model forbids by its class, but the axiom of views is broken.
+    broken = history((Append(0, 1), Append(1, 1)), (Read(0, (1,)), Read(1, ())))
+    options = Options(model="strong-monotonic-atomic-view", is_of_stretches=True)
+    (finding,) = check_sources([to_transactions(broken)], LocalEngine(1), options).findings
+    assert finding.anomaly == "non-monotonic-view"
+
+
 def test_with_real_time_a_transaction_sees_what_ended_before() -> None:
     late = history((Append(0, 1),), (Read(0, (1,)),), (Read(0, ()),))
     late[0] = replace(late[0], after=9)  # The last one reads after another one has seen what is still running.
