@@ -123,7 +123,7 @@ def _by_value(identity: Int64s, value: Int64s, count: int) -> tuple[Int64s, Int6
 def _by_unit(
     deliveries: Deliveries, writes: SourceWrites, contract: StreamContract, match: Int64s, expected: Int64s
 ) -> Int64s:
-    """`match`, extended: a row whose value matches nothing shows its key's write in the unit that it names.
+    """`match`, with a write for rows whose value matches none: their key's write in the transaction that they name.
 
     So a row of a transaction with a value that the transaction did not write is a wrong value, and not a missing write.
     """

@@ -220,9 +220,9 @@ def _firsts(deliveries: Deliveries, seen: CoverageEvents) -> _Firsts:
 
 
 def _held_before(deliveries: Deliveries, seen: CoverageEvents, known: Int64s) -> Int64s:
-    """For each of the events `known` the first place at which coverage of its key began with a state that includes it.
+    """For each of the events `known` the first place at which its key's coverage began with a state that includes it.
 
-    NEVER if there is none, or if that is not before the event itself.
+    NEVER if no coverage began so, or only after the event itself.
 
     Execution: a gap, then x's version at 9 is received, which begins coverage anew; watermark 9. The subscriber resumes
     at 5, and is now sent x's version at 8 for the first time. Watermark 9 contained it all the same.

@@ -113,7 +113,7 @@ def _by_name(findings: tuple[Finding, ...] | list[Finding], reasons: dict[str, s
 
 
 def _finding(finding: Finding) -> Finding:
-    """The finding that only one opinion reported this one, though the other had to."""
+    """The finding of a dispute: one opinion reports `finding`, and the other, which must see the same, does not."""
     one, other = "the graph of watermarks", "the rules of streams"
     if finding.anomaly in _OF_RULES:
         one, other = other, one

@@ -122,7 +122,10 @@ class QuorumLog:
         return index
 
     def transfer(self, to: NodeId) -> None:
-        """Give up leading in this term, in favour of that node. The lease ends here: the other may win at any time."""
+        """Give up leadership in this term in favour of that node.
+
+        The lease ends at once: the other may win at any time.
+        """
         if self.has_caught_up and self._left_ns is None and to in self._peers:
             self._left_ns = self._site.now_ns()
             self._heir = to

@@ -79,7 +79,7 @@ def copy_of(rows: Versions, request: CopyOf) -> Copied:
 
 
 def prewrite(rows: Versions, request: Prewrite, bugs: frozenset[str]) -> Decision:
-    """Lock the keys, if nothing was committed there since the transaction began."""
+    """The decision to lock the keys, unless a version was committed there since the transaction began."""
     start_ts = request.start_ts
     foreign = tuple(
         lock
@@ -100,7 +100,7 @@ def prewrite(rows: Versions, request: Prewrite, bugs: frozenset[str]) -> Decisio
 
 
 def _new_lock(rows: Versions, request: Prewrite, mutation: Mutation, bugs: frozenset[str]) -> Lock | None:
-    """The lock to set; None if the key has what the request asks for, or something newer."""
+    """The lock to set; None if the key already has it, or a newer one of the same transaction."""
     held = rows.locks.get(mutation.key)
     ttl_ms, min_commit_ts = request.ttl_ms, max(request.min_commit_ts, request.start_ts + 1)
     if held is not None:

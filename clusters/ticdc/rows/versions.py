@@ -102,7 +102,7 @@ class Versions:
         return part
 
     def apply(self, command: RowCommand) -> list[Change]:
-        """The effects of a command, carried out, in the order of its keys."""
+        """Carry out a command, and return its effects in the order of its keys."""
         match command:
             case PutLocks(locks, is_rewrite):
                 return [self._set(lock, is_rewrite=is_rewrite) for lock in locks]

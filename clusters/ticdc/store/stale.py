@@ -29,7 +29,7 @@ class ReadProgress:
         self._since = 0  # The place in the log of the last merge.
 
     def learn(self, state: ReadState, applied: int) -> None:
-        """Take what the leader published; `applied` is how far this replica has come."""
+        """Take over what the leader published. `applied` is how far this replica has applied the log."""
         if state.applied >= self._since:
             self._pending.append(state)
         self.applied(applied)

@@ -203,7 +203,7 @@ class Store:
                 replica.uploads.flush()
 
     def _track(self, replica: Replica) -> None:
-        """Begin to track locks, and to advance, at a tick each (invariant 1)."""
+        """Begin to track locks, and at a later tick to advance (invariant 1)."""
         if replica.is_frozen:
             return
         if replica.advancer is None:

@@ -247,7 +247,7 @@ class Capture:
         self._sorter.advance(region, timestamp)
 
     def _fell(self, subscription: Subscription, timestamp: int) -> None:
-        """Show that a region's watermark fell in its session: what is published would hide it."""
+        """Record that a region's watermark fell within its session. The published watermark does not show that."""
         span = f"region {subscription.region.id}, request {subscription.request}"
         for position in (subscription.resolved, timestamp):
             self._site.context.deliver(Delivery(session=self._session, kind="watermark", span=span, position=position))

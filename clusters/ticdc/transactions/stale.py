@@ -53,7 +53,10 @@ def stale_read(site: Site, tasks: Tasks, two_phase: TwoPhase, request: StaleRead
 
 
 def _ask(tasks: Tasks, locks: tuple[Lock, ...], read_ts: int, now_ts: int, known: dict[int, Status]) -> Procedure[None]:
-    """Learn the states of these locks' transactions at their primary keys; those that are open commit above."""
+    """Find out at their primary keys the states of these locks' transactions, and add them to `known`.
+
+    An open one is pushed: it will commit above `read_ts`.
+    """
     for lock in locks:
         if lock.start_ts in known:
             continue

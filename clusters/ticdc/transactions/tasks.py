@@ -100,11 +100,11 @@ class Tasks:
         self._is_ticking = False
 
     def leader(self, region: Region) -> NodeId:
-        """The store that is thought to lead a region."""
+        """The store that probably leads a region."""
         return self._leaders.get(region.id, STORES[region.id % len(STORES)])
 
     def refuted(self, region: Region, store: NodeId, leader: NodeId | None = None) -> None:
-        """Note that a store does not lead a region, or does not answer; that another one does, if it is known."""
+        """Note that a store does not lead a region, or does not answer; `leader` is the one that does, if known."""
         if self.leader(region) == store:
             self._leaders[region.id] = leader or STORES[(STORES.index(store) + 1) % len(STORES)]
 

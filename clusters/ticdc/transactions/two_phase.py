@@ -191,7 +191,7 @@ class TwoPhase:
         )
 
     def _flush_all(self, txn: Transaction, flushes: tuple[Mutation, ...]) -> Procedure[Failed | None]:
-        """Lock the primary key, then the others in pieces, with heartbeats on the side (invariant 3)."""
+        """Lock the primary key, then the others in pieces, while heartbeats run (invariant 3); the failure, or None."""
         self._site.context.sometimes("a large transaction began")
         failure = yield from self._flush(txn, flushes[0], 1)
         if failure is not None:
@@ -290,7 +290,7 @@ class TwoPhase:
         return Failed("rolled back by others", may_retry=True)
 
     def _roll_back(self, txn: Transaction) -> Procedure[None]:
-        """Take back what was locked, or may yet be."""
+        """Roll back what is locked, and what may still become locked."""
         if txn.flushed:
             yield from settle_keys(self._tasks, txn.start_ts, 0, tuple(dict.fromkeys(txn.flushed)))
 

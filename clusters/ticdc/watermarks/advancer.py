@@ -69,7 +69,7 @@ class Advancer:
         return [(start_ts, large.primary) for start_ts, large in self._large.items() if large.bound is not None]
 
     def determined(self) -> tuple[tuple[int, int], ...]:
-        """The large transactions that have committed here in part: start, commit (invariant 5)."""
+        """The start and commit timestamps of large transactions that have committed here in part (invariant 5)."""
         if planted.RESCAN_FORGETS_DETERMINED in self._bugs or not self._site.is_new:
             return ()
         return tuple((start_ts, large.commit_ts) for start_ts, large in self._large.items() if large.commit_ts)
@@ -117,7 +117,7 @@ class Advancer:
         return self.resolved
 
     def whole(self) -> int:
-        """The timestamp at or below which every row has been applied here: below leftover locks of what committed."""
+        """The timestamp at or below which every row has been applied here: it stays below locks of committed rows."""
         if planted.PITR_STATUS_BASED in self._bugs or not self._site.is_new:
             return self.resolved
         left = (large.bound or large.commit_ts for large in self._large.values() if large.live)

@@ -183,7 +183,7 @@ class Held:
         self._await("Breakpoint 1, ")
 
     def release(self) -> None:
-        """Let it go on, and take gdb away."""
+        """Let the server process continue, and end gdb."""
         if self._gdb.poll() is None:
             self._say("delete", "detach", "quit")
             self._gdb.wait(WITHIN_S)

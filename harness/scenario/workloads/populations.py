@@ -112,7 +112,10 @@ NDB_MIX: Mix = (
 
 
 def different(places: list[int], count: int) -> list[int]:
-    """The places below `count`; each repeated one is replaced by the next free place, if there is one."""
+    """The places, which are below `count`, without repetitions: a repeated place becomes the next free one after it.
+
+    If no place is free, the repetition stays.
+    """
     chosen: list[int] = []
     for place in places:
         free = ((place + step) % count for step in range(count))

@@ -68,9 +68,9 @@ def _are_final(view: StreamView) -> Bools:
 
 
 def _are_right(view: StreamView, rows: Int64s, name: Int64s | None, is_final: Bools) -> Bools:
-    """True for rows with the value of the write that their unit number or identity already gave.
+    """True for rows whose value is that of the write found by their unit number, or by the events' identity.
 
-    These count as compared, and cannot be wrong.
+    They were compared with that write, and cannot be wrong.
     """
     d, w = view.deliveries, view.writes
     by_identity = view.contract.identity != "position+key+value"

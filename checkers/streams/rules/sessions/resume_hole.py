@@ -61,13 +61,13 @@ def holes(view: StreamView) -> Holes:
 
 @per_key("write")
 def resume_holes(view: StreamView) -> Ruling:
-    """The holes of S13 alone."""
+    """The ruling of S13: the holes at the start of sessions that resume."""
     return holes(view).resumes
 
 
 @per_key("write")
 def snapshot_holes(view: StreamView) -> Ruling:
-    """The holes of S25 alone."""
+    """The ruling of S25: the holes at the start of sessions that do not resume."""
     return holes(view).backfills
 
 

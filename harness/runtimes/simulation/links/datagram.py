@@ -55,7 +55,7 @@ class Datagrams:
                 self._send_copy(message)
 
     def queued(self, to_come: int) -> int:
-        """The number of messages that a stall holds back, plus those of the next `to_come` beyond the window."""
+        """The number of messages held back by a stall, plus those of the next `to_come` that exceed the window."""
         return len(self._held) + max(0, to_come - WINDOW)
 
     def consumed(self) -> None:
