@@ -122,7 +122,7 @@ def summary(trials: Iterable[Trial]) -> list[str]:
     lines = []
     for (bug, arm, time_s), group in sorted(groups.items()):
         ranges = "  ".join(
-            f"{name} {median(values):.0f} ({min(values):.0f} to {max(values):.0f})"
+            f"{name} {median(values):g} ({min(values):.0f} to {max(values):.0f})"
             for name, values in (
                 ("runs", [each.runs for each in group]),
                 ("simulated s", [each.simulated_s for each in group]),
