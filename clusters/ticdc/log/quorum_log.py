@@ -276,7 +276,7 @@ class QuorumLog:
         self._hand_over()
 
     def _hand_over(self) -> None:
-        """Let the heir stand for election once it has the whole log: before, nobody would vote for it."""
+        """Tell the successor to stand for election once it has the whole log: before, it would get no vote."""
         if self._heir is not None and self._match[self._heir] == len(self._entries):
             self._site.send(self._heir, TimeoutNow(self.region, self.term))
             self._heir = None

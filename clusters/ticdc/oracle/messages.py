@@ -1,4 +1,4 @@
-"""Messages with the timestamp oracle, of upgrades too, and records on disk."""
+"""Messages with the timestamp oracle, those of a rolling upgrade, and their records on disk."""
 
 from msgspec import Struct
 
@@ -10,7 +10,7 @@ class Tso(Struct, frozen=True, tag=True):
 
 
 class Timestamp(Struct, frozen=True, tag=True):
-    """The answer: a timestamp above all that were given before. `is_new`: all stores run the new version."""
+    """The answer: a timestamp above all that the oracle gave before. `is_new`: all stores run the new version."""
 
     number: int
     timestamp: int
@@ -24,11 +24,11 @@ class Bound(Struct, frozen=True, tag=True):
 
 
 class Upgrade(Struct, frozen=True, tag=True):
-    """From the oracle: run the new version."""
+    """From the oracle: the receiver is to run the new version."""
 
 
 class Upgraded(Struct, frozen=True, tag=True):
-    """The sender runs the new version."""
+    """The answer: the sender runs the new version."""
 
 
 class Version(Struct, frozen=True, tag=True):

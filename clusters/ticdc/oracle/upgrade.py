@@ -1,13 +1,12 @@
 """A rolling upgrade: nodes of the old version are replaced one after the other, under load.
 
 Theory of operation. An old capture releases row by row. An old store keeps the watermark below the start of every large
-transaction with locks left, passes locks by in stale reads, and shares no states of large transactions.
+transaction with locks left, ignores locks in stale reads, and shares no states of large transactions.
 1. Captures are upgraded first: a new one matches whole transactions, which is right with either rule of watermarks.
 2. While any store is old, all stores follow the old rule. Each timestamp carries whether the last store is new
    (`Timestamp.is_new`): so a round follows the rule that was in force at its timestamp.
 3. What the oracle has announced is durable: it never goes back to the old rule.
-4. A node writes its new version to disk, and starts again with it. Where faults make that late, the cluster stays
-   mixed.
+4. A node writes its new version to disk, and starts again with it. If faults delay that, the cluster stays mixed.
 """
 
 from typing import Final
@@ -36,7 +35,7 @@ def is_new(durable: Durable, settings: Settings) -> bool:
 
 
 def upgrade(site: Site, oracle: NodeId) -> None:
-    """Run the new version from now on (invariant 4); answer if this node does."""
+    """Write the new version to disk and restart (invariant 4); if this node runs it already, answer that it does."""
     if site.is_new:
         site.send(oracle, Upgraded())
         return
@@ -45,7 +44,7 @@ def upgrade(site: Site, oracle: NodeId) -> None:
 
 
 class Upgrades:
-    """The oracle's part: who is next, and whether all stores are new."""
+    """The upgrade at the oracle: the nodes that are still old, in the order in which they are upgraded."""
 
     def __init__(self, site: Site, durable: Durable, settings: Settings) -> None:
         self.is_done = not is_rolling(settings) or durable.value("all-new") is not None
@@ -54,13 +53,13 @@ class Upgrades:
         self._due_ns = site.now_ns() + PACE_NS
 
     def tick(self) -> None:
-        """Send the request to the next node, when it is time."""
+        """Send the request to the next node, if it is due."""
         if self._left and self._due_ns <= self._site.now_ns() < LAST_NS:
             self._due_ns = self._site.now_ns() + AGAIN_NS
             self._site.send(self._left[0], Upgrade())
 
     def upgraded(self, node: NodeId) -> None:
-        """Go on to the next node; after the last one the new rule is in force (invariants 2 and 3)."""
+        """Note that this node is new. After the last one the new rule is in force (invariants 2 and 3)."""
         if not self._left or node != self._left[0]:
             return
         del self._left[0]

@@ -30,9 +30,9 @@ from harness.core.machine import NodeId
 
 
 class Region(Struct, frozen=True, tag=True):
-    """The slots from `start` up to `end`, without it. Whatever changes them raises the version.
+    """The slots from `start` up to `end`, without it. Each change of them raises the version.
 
-    Of each slot the versions of the regions that own it one after the other rise.
+    A slot may have several owners one after the other: the versions of these rise, too.
     """
 
     id: int
@@ -41,7 +41,7 @@ class Region(Struct, frozen=True, tag=True):
     end: int
 
     def holds(self, key: Key) -> bool:
-        """True if the key lives here."""
+        """True if the region has the key's slot."""
         return self.start <= slot_of(key) < self.end
 
 
@@ -51,7 +51,7 @@ FIRST = tuple(
 
 
 class Contents(Struct, frozen=True, tag=True):
-    """All that is in a region. `absorbed`: the regions that have become a part of it."""
+    """All locks, versions and records of a region. `absorbed` are the regions that have become a part of it."""
 
     locks: tuple[Lock, ...] = ()
     writes: tuple[tuple[Key, tuple[Write, ...]], ...] = ()
@@ -60,25 +60,25 @@ class Contents(Struct, frozen=True, tag=True):
 
 
 class Found(Struct, frozen=True, tag=True):
-    """In the log of a region that a split has made, as its first entry: its range, and what is in it."""
+    """The first entry in the log of a region that a split has made: its range and its contents."""
 
     region: Region
     contents: Contents
 
 
 class Split(Struct, frozen=True, tag=True):
-    """In the log: the slots from `slot` up become a region of that number."""
+    """In the log: the slots from `slot` up become a new region, with the number `child`."""
 
     slot: int
     child: int
 
 
 class Freeze(Struct, frozen=True, tag=True):
-    """In the log: nothing changes here any more, as the region becomes a part of the one to its left."""
+    """In the log: the region accepts no more changes, as it becomes a part of its left neighbour."""
 
 
 class Absorb(Struct, frozen=True, tag=True):
-    """In the log: that frozen region, which is to the right, becomes a part of this one."""
+    """In the log: the frozen region to the right, `source`, becomes a part of this one."""
 
     source: Region
     contents: Contents
@@ -89,43 +89,46 @@ Command = RowCommand | RegionCommand
 
 
 class SplitAt(Struct, frozen=True, tag=True):
-    """Split the region, so that the key begins a new one of that number."""
+    """A request to split the region: a new one, with the number `child`, begins at the key."""
 
     key: Key
     child: int
 
 
 class MergeLeft(Struct, frozen=True, tag=True):
-    """Make the region a part of the one to its left."""
+    """A request to make the region a part of its left neighbour."""
 
 
 class MergeInto(Struct, frozen=True, tag=True):
-    """From the leader of a frozen region: make it a part of the receiver's."""
+    """From the leader of a frozen region: a request to make it a part of the receiver's."""
 
     source: Region
     contents: Contents
 
 
 class TransferLeader(Struct, frozen=True, tag=True):
-    """Let that store lead the region."""
+    """A request to let that store lead the region."""
 
     to: NodeId
 
 
 class Reshaped(Struct, frozen=True, tag=True):
-    """The region is split, frozen for its merge, or its leader has given up; or that cannot be, here and now."""
+    """The answer to a request to split, merge or transfer: it is carried out, or impossible here and now.
+
+    A merge is then only begun: the region is frozen. After a transfer the leader has given up.
+    """
 
     outcome: Literal["done", "refused"]
 
 
 class NotLeader(Struct, frozen=True, tag=True):
-    """This replica does not lead the region; that store may."""
+    """The answer of a replica that does not lead the region; `leader` may."""
 
     leader: NodeId | None
 
 
 class Moved(Struct, frozen=True, tag=True):
-    """There is no such region of that version here, but those."""
+    """The answer of a store that has no such region of that version: the regions that it knows there."""
 
     regions: tuple[Region, ...]
 
@@ -137,7 +140,7 @@ Reply = RowReply | Reshaped | NotLeader | Moved
 
 
 class ToRegion(Struct, frozen=True, tag=True):
-    """A request to a region of that version."""
+    """A request to that version of a region."""
 
     number: int
     region: int
@@ -160,7 +163,7 @@ class KnownRegions(Struct, frozen=True, tag=True):
 
 
 def keys_of(body: Request) -> tuple[Key, ...]:
-    """The keys that a request concerns; none if it is about the region as a whole."""
+    """The keys in a request; none if it is about the region as a whole."""
     match body:
         case Prewrite():
             return tuple(mutation.key for mutation in body.mutations)

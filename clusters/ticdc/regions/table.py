@@ -1,7 +1,7 @@
-"""Who routes requests knows the regions by what stores said of them last.
+"""The table by which a node routes requests: the regions that stores have reported to it.
 
-1. Of each slot the highest version counts: versions of a slot's owners rise. What is older is kept where nothing newer
-   is known; a store that is sent a request for it answers with what it knows.
+1. For each slot the region with the highest version counts, as the versions of a slot's owners rise. Where nothing
+   newer is known an old region stays; a store that gets a request for it answers with the regions that it knows.
 """
 
 from bisect import bisect_right
@@ -12,7 +12,7 @@ from clusters.ticdc.shape import Key, slot_of
 
 
 class RegionTable:
-    """The regions as far as they are known: `regions` covers all slots, in order."""
+    """The regions that this node knows. `regions` covers all slots, in order."""
 
     def __init__(self) -> None:
         self.regions: tuple[Region, ...] = FIRST
@@ -30,7 +30,7 @@ class RegionTable:
         return {region: tuple(held) for region, held in found.items()}
 
     def learn(self, regions: Iterable[Region]) -> bool:
-        """Take regions into account (invariant 1). True if that changed anything."""
+        """Add these regions to the table (invariant 1). True if that changed it."""
         before = self.regions
         for region in regions:
             if region not in self.regions:

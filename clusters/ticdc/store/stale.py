@@ -35,7 +35,10 @@ class ReadProgress:
         self.applied(applied)
 
     def merged(self, index: int, other: "ReadProgress | None") -> None:
-        """Count for what another region's replica here had, too; what was published before does not (invariant 3)."""
+        """Lower the safe timestamp to that of the absorbed region's replica; earlier published ones no longer count.
+
+        `other` is the progress of that replica; None if this store had none. See invariant 3.
+        """
         least = max if planted.MERGE_MAX_SAFE_TS in self._site.bugs else min
         self._safe_ts = least(self._safe_ts, other._safe_ts if other is not None else 0)
         self._hints |= other._hints if other is not None else {}

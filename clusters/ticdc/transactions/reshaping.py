@@ -1,4 +1,4 @@
-"""Changes of regions that an operator, or a balancer, begins: split, merge, transfer of the leader."""
+"""Changes of regions that an operator or a balancer requests: split, merge, transfer of the leader."""
 
 from typing import Final
 
