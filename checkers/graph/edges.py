@@ -78,7 +78,7 @@ class ImplicitRw:
         return spans(self.writers.group.astype(np.int64), self.readers.group.astype(np.int64))
 
     def beside(self, other: "ImplicitRw") -> "ImplicitRw":
-        """These groups and those of `other`, which are renumbered to follow these."""
+        """The groups of both. Those of `other` get new numbers, above all of this one's."""
         base = np.int32(max(self.readers.group.max(initial=-1), self.writers.group.max(initial=-1)) + 1)
         readers, writers = (replace(each, group=each.group + base) for each in (other.readers, other.writers))
         return ImplicitRw(concat([self.readers, readers]), concat([self.writers, writers]))

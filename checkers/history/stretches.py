@@ -249,7 +249,7 @@ def _has_plain_events(path: Path) -> bool:
 
 
 def _write_events(path: Path, out: Path, cuts: _Cuts) -> None:
-    """Write each event once per stretch of its key; one of a key without a stretch once, under a new key."""
+    """Write the events: each once for each stretch of its key, or once under a new key if its key has no stretch."""
     if not path.is_file():
         return
     with opened(path) as file, pq.ParquetWriter(out, file.schema_arrow, write_page_checksum=True) as writer:

@@ -99,7 +99,7 @@ class Claims:
         return np.where(self.is_failed, Fate.FAILED, np.where(is_unclear, Fate.UNCLEAR, fate))
 
     def claim(self, row: int) -> Claim:
-        """The transaction at that row as a value."""
+        """The transaction in that row, as an object."""
         epoch = int(self.epoch[row])
         return Claim(transaction=self.written.transaction(row), epoch=None if epoch == NEVER else epoch)
 

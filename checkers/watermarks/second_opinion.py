@@ -1,11 +1,11 @@
-"""Two opinions on one stream, independent on purpose: anomalies that only the graph, or only the rules, found.
+"""Disputes: anomalies of one stream that only the graph of watermarks, or only the stream rules, found.
 
-The graph of watermarks needs a dependency to contradict a stream, the rules need positions. So a row after its
-watermark may be seen by the rules alone: no dependency forbids its place. And a stream that keeps its positions, which
-contradict what transactions saw, is seen by the graph alone. A transaction that is torn or split both should usually
-see: for the example that was found, `checkers/watermarks/disputes.py` decides by definition if both had to. If so and
-only one did, that is a finding of its own: one of the two is wrong about the stream, or its positions are. It breaks no
-promise, so it makes no run red. Without a finding of either opinion there is none.
+The two are independent on purpose. The graph finds a contradiction between the stream and dependencies, the rules one
+between the stream and positions. So either may rightly be alone: no dependency forbids the place of a row after its
+watermark, and a stream may keep its positions although these contradict what transactions saw. But both should usually
+find a transaction that is torn or split. For the example found, `checkers/watermarks/disputes.py` decides by definition
+whether both had to. If so and only one did, that is a finding of its own: one of the two is wrong about the stream, or
+its positions are. It breaks no promise, so it makes no run red. If neither has a finding, there is no dispute.
 """
 
 from hashlib import blake2b

@@ -166,6 +166,6 @@ class Ticdc:
         )
 
     def promised(self, settings: Settings) -> tuple[Promise, ...]:
-        """All promises; while old nodes are upgraded that nothing is broken by it, in place of freshness."""
+        """All promises but one: in a rolling upgrade without freshness (TIK-G10), else without TIK-G20."""
         left_out = "TIK-G10" if is_rolling(settings) else "TIK-G20"
         return tuple(promise for promise in self.promises if promise.id != left_out)

@@ -21,7 +21,7 @@ from nemesis.plan import Plan
 class Task(msgspec.Struct, frozen=True, kw_only=True):
     """An attempt at one run, in a new folder inside `folder`. A run that is kept moves to `store`; others are removed.
 
-    `keep` is red, all or none. `cell` is for the row.
+    `keep` says which runs are kept: the red ones, all or none. `cell` is copied to the run's row.
     """
 
     cell: int

@@ -190,7 +190,10 @@ def _started(engine: Callable[[], Engine], again: str, failure: str | None = Non
 
 
 def confirmed(report: Report, footer: Footer | None) -> Report:
-    """The report; an error if the run was stopped for a violation that the report lacks: then one check is wrong."""
+    """The report of a run. It becomes an error if the run was stopped for a violation that the report lacks.
+
+    Then either the check at run time or the one afterwards is wrong.
+    """
     if footer is None or not is_stopped(footer) or report.verdict not in UNCONFIRMED:
         return report
     error = Verdict.ERROR

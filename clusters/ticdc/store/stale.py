@@ -3,10 +3,11 @@
 Theory of operation. A leader publishes, with its watermark, how far its log was applied then.
 1. A replica's safe timestamp rises to a published one when it has applied as much: every row committed at or below is
    here then, or is a lock of a large transaction that has committed elsewhere.
-2. Normal locks are passed by: their transactions commit above the safe timestamp. A large transaction's lock is looked
-   into: by what the reader knows, by the leader's hint, or else by the reader, at the primary key. Of a transaction
-   that committed at or below the timestamp the lock itself holds the value.
-3. Where regions are merged, both must be readable at the timestamp. What was published before the merge speaks of one.
+2. Normal locks are ignored: their transactions commit above the safe timestamp. The state of a large transaction with a
+   lock comes from what the reader knows, from the leader's hint, or else from the primary key, which the reader asks.
+   If it committed at or below the timestamp, the lock itself holds the value.
+3. Where regions are merged, both must be readable at the timestamp. What was published before the merge is about one of
+   them only.
 """
 
 from collections import deque
@@ -19,7 +20,7 @@ from clusters.ticdc.watermarks.messages import ReadState
 
 
 class ReadProgress:
-    """The safe timestamp of one replica. It is in memory only, and falls when the region takes in another, at most."""
+    """The safe timestamp of one replica. It is in memory only, and falls at most when the region absorbs another."""
 
     def __init__(self, site: Site) -> None:
         self._site = site
