@@ -158,9 +158,10 @@ def witness_count(acts: Sequence[Act]) -> int:
 
 
 def _answer(acts: Sequence[Act], model: Model, limit: int) -> Answer:
-    """The answer of the search.
+    """Whether one life of a register is linearizable, and where the search ended if not.
 
-    A yes of the test by intervals comes first; its no counts where the search is undecided.
+    For a single register the interval test runs first. If it says yes, there is no search. If it says no, and the
+    search is undecided, the answer is no.
     """
     fits = is_linearizable(acts, str(model.initial)) if isinstance(model, OneRegister) else None
     if fits:

@@ -294,7 +294,7 @@ class _Record:
 
 
 def _alive_ns(written: Written, before: Sequence[int]) -> list[int]:
-    """For each position the time when the last successful operation that ended before it began; 0 if there is none."""
+    """For each position the last begin of a successful operation that ended before it; 0 without such an operation."""
     rows = np.flatnonzero(written.outcome == OK)
     rows = rows[ascending(written.complete_seq[rows])]
     latest_ns = np.append(0, np.maximum.accumulate(written.invoke_ns[rows]))

@@ -87,14 +87,14 @@ class Guard:
         tokens = [value for name, value in query if name == TOKEN]
         if tokens:
             if not all(_is_same(each, self._token) for each in tokens):
-                return _refused(401, f"this is not the token of today: {_OPEN}")
+                return _refused(401, f"this is not the current token: {_OPEN}")
             left = urlencode([(name, value) for name, value in query if name != TOKEN])
             place = "/" + quote(scope["path"].lstrip("/\\"))  # Exactly one slash: two would name another host.
             answer = RedirectResponse(f"{place}?{left}" if left else place, status_code=303)
             answer.set_cookie(_cookie_name(headers), self._pass, path="/", httponly=True, samesite="strict")
             return answer
         if not _is_same(_cookies(headers).get(_cookie_name(headers), ""), self._pass):
-            return _refused(401, f"this store is not for everybody: {_OPEN}")
+            return _refused(401, f"this store needs a token: {_OPEN}")
         return None
 
 

@@ -67,9 +67,9 @@ class TakeOver:
         self._site.checkpoints.let_go()
 
     def _is_dead(self, transid: int) -> bool:
-        """True if the coordinator is dead in this node's view.
+        """True if this node's view has the coordinator as failed.
 
-        A storage may know of a later failure, on which others have not reported.
+        A storage may already know of a failure that this view lacks and that others have not reported.
         """
         return self._site.view.since(coordinator_in(transid)) != since_in(transid)
 

@@ -22,10 +22,10 @@ WITH_NUMBER = ["key", "value", "ordinal"]
 def wrong_values(view: StreamView) -> Ruling:
     """S12: rows whose write is identified without the value, and which show a value that this write does not have.
 
-    The write of a row is found by the unit that it names, if the source knows it; else by its identity, unless that
-    includes the value; else by the value, which then must be the last that its operation wrote to the key, if only that
-    is sent (`unit_rows: final`). Values that no operation wrote are left to S11, unless the row names its unit. A
-    witness is a row that was compared, and could have failed. O(n log n).
+    A row's write is the one that its unit number names, if the source knows that unit; else the one of its identity,
+    unless that includes the value; else, with `unit_rows: final`, the one that wrote the value, which must be the last
+    that its operation wrote to the key. Values that no operation wrote are left to S11, unless the row names its unit.
+    A witness is a row that was compared, and could have failed. O(n log n).
     """
     d, w = view.deliveries, view.writes
     if len(w.op) == 0 or view.contract.system_events:

@@ -51,7 +51,7 @@ def torn_units(view: StreamView) -> Ruling:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Boundary:
-    """A kind of boundary: its lanes, and the groups (n,) in which a unit begins and in which it must be whole."""
+    """The boundaries of one kind: their lanes, and the scopes (n,) in which units begin and must be whole."""
 
     lanes: Lanes
     high: Int64s  # (lanes,) the highest position that each lane covers
