@@ -2,7 +2,7 @@
 
 from random import Random
 
-from hypothesis import given, note, settings
+from hypothesis import example, given, note, settings
 from hypothesis import strategies as st
 
 from checkers.engine.datasets import LocalEngine
@@ -13,6 +13,7 @@ from checkers.words import models
 from harness.core.verdict import Judgement
 from tests.amount import count
 from tests.oracles import serializability as oracle
+from tests.oracles.explained import Model, explained
 from tests.worlds import histories
 from tests.worlds.drawn_transactions import ALL, cut, randomness
 
@@ -30,6 +31,14 @@ MODELS = (
     "strong-snapshot-isolation",
     "strict-serializable",
 )
+AXIOMS = {
+    "snapshot-isolation": Model("snapshot"),
+    "serializable": Model("serial"),
+    "strong-session-snapshot-isolation": Model("snapshot", "process"),
+    "strong-session-serializable": Model("serial", "process"),
+    "strong-snapshot-isolation": Model("snapshot", "realtime"),
+    "strict-serializable": Model("serial", "realtime"),
+}
 seeds = st.integers(0, 2**48)
 
 
@@ -54,10 +63,14 @@ def agree(operations: list[Operation], draw: Random) -> None:
     assert models.ruled_out(result) == models.ruled_out(expected)
     model = draw.choice(MODELS)
     answer = judged(draw, operations, models.prohibited((model,)))
-    assert bool(answer.findings) == bool(set(expected) & models.prohibited((model,)))
+    is_shown = bool(set(expected) & models.prohibited((model,)))
+    # Of appends that no read shows every order may break the model. No one edge says so; brute force does.
+    is_broken = is_shown or (model in AXIOMS and bool(answer.findings) and not explained(operations, [AXIOMS[model]]))
+    assert bool(answer.findings) == is_broken
 
 
 @settings(deadline=None, max_examples=count(250))
+@example(seed=18528)  # An append that no read shows: before or after the other one, snapshot isolation is broken.
 @given(seed=seeds)
 def test_spoiled_histories_have_the_anomalies_of_the_oracle(seed: int) -> None:
     draw = randomness(seed)
