@@ -144,7 +144,7 @@ class Contents:
         self._doubled = self._doubled_elements()
 
     def state(self, rows: Int64s, number: int) -> "Sights":
-        """What those rows, ascending, show of each transaction, as the state after `number` restarts."""
+        """The part of each transaction that those rows, ascending, show as the state after `number` restarts."""
         dumps, claims = self.dumps, self.claims
         at = self._places(distinct(np.sort(self.list_of_row[rows])))
         is_there = np.zeros(self._count, np.bool_)

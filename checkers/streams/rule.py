@@ -23,7 +23,7 @@ Sentence = Callable[[Example, Names], str]
 
 
 class Need(Enum):
-    """What a rule needs besides the events of a stream. Without it the rule is not exercised."""
+    """The evidence that a rule needs besides the events of a stream. Without it the rule is not exercised."""
 
     SOURCE = "the operations of the source"
     POSITIONS = "the positions of nearly all writes"

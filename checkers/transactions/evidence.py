@@ -1,4 +1,4 @@
-"""What the sentences of findings need of a history, chunk by chunk: operations, and the longest reads of keys."""
+"""The operations and the longest reads of keys that the sentences of findings need, read chunk by chunk."""
 
 from dataclasses import dataclass
 

@@ -86,7 +86,7 @@ class _Write:
 
 
 class Definition:
-    """What watermarks contain and lack, for a stream and its source."""
+    """The rows that each watermark contains and lacks, for a stream and its source."""
 
     def __init__(self, deliveries: Deliveries, writes: SourceWrites, contract: StreamContract) -> None:
         self.contract = contract

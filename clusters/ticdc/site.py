@@ -1,4 +1,4 @@
-"""What the parts of one node share: the context of the current event, and callbacks that wait for the disk."""
+"""The state that all parts of a node share: the context of the current event, and callbacks that wait for the disk."""
 
 from collections.abc import Callable
 

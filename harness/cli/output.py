@@ -77,7 +77,7 @@ class _OnTerminal:
 
 @dataclass(frozen=True, slots=True)
 class _Working:
-    """What is at work, whose seconds go on each time it is shown."""
+    """A line about the work in progress. Its seconds go on each time it is shown."""
 
     what: str
     since_s: float

@@ -1,4 +1,4 @@
-"""What one run adds to the exposure of a sweep, from its columns and the facts of its own judgement."""
+"""The exposure that one run adds to a sweep, from its columns and the facts of its own judgement."""
 
 from collections import Counter
 
@@ -9,7 +9,7 @@ from harness.report.model import Exposed
 
 
 def exposed(run_file: RunFile, exposure: Exposure, facts: RunFacts) -> Exposed:
-    """What that run adds to the exposure of a sweep."""
+    """The exposure that the run adds to its sweep."""
     recovery_ns, gap_ns = exposure.longest_recovery_ns(), exposure.watermark_gap_ns
     met = Counter[str]()
     for window in exposure.windows:

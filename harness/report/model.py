@@ -67,7 +67,7 @@ class FindingRow(Finding, frozen=True, kw_only=True):
 
 
 class Exposed(msgspec.Struct, frozen=True, kw_only=True):
-    """What a run adds to the exposure of its sweep, besides its promises and faults.
+    """The exposure that a run adds to its sweep, besides its promises and faults.
 
     `purposes` are the ids of the promises for which the test exists. `has_end`: the run came to its end, with final
     reads, and every subscriber caught up. Of `all_versions` writes whose version order matters it is known for

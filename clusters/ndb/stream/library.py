@@ -38,7 +38,7 @@ class Epoch:
 
 @dataclass(slots=True)
 class Content:
-    """What is known of an epoch: rows by sender, the announcer of each bucket, and the announced buckets, as bits."""
+    """The known parts of an epoch: rows by sender, the announcer of each bucket, and the announced buckets, as bits."""
 
     rows: dict[NodeId, list[Row]] = field(default_factory=dict)
     announcer: dict[int, NodeId] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""What a request does to the rows of a region: its answer, and the command that the log must apply before, if any.
+"""The effect of a request on the rows of a region: its answer, and the command that the log must apply before, if any.
 
 Pure functions: the caller holds the latches of the request's keys, so that nothing changes between the decision here
 and the command's effect. Numbers refer to clusters/ticdc/README.md.

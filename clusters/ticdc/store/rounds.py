@@ -5,7 +5,7 @@ Theory of operation. The order of the steps is a part of the protocol.
    without a lock that was applied before.
 2. A region goes on only if a quorum, this store included, follows this leader in its term, and said so after 1. So all
    that another leader could commit gets a later timestamp.
-3. For the states of large transactions, the stores that lead their primary keys are asked, once per store and round.
+3. For the states of large transactions, one query per round goes to each store that leads primary keys of theirs.
    Without an answer the old bound stays in force.
 4. A region advances when all have answered, or at the next tick with those that have. But a round lasts until a quorum
    has confirmed every region, for `AGAIN_NS` at most: where messages take longer than ticks, none would ever succeed.
@@ -27,7 +27,7 @@ from clusters.ticdc.watermarks.advancer import Advancer
 from clusters.ticdc.watermarks.messages import AskLarge, CheckLeader, LargeStatus, LeaderChecked, ReadState
 from harness.core.machine import Message, NodeId
 
-AGAIN_NS = 200 * MS  # After so much silence the oracle, or the other stores, are asked again.
+AGAIN_NS = 200 * MS  # After so much silence the query to the oracle, or to the other stores, is sent again.
 
 
 @dataclass(slots=True)

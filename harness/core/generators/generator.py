@@ -20,7 +20,7 @@ from harness.core.record import Complete, Invoke, Json, MicroOp
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What a generator may base its choice on: the time and the threads.
+    """The facts on which a generator may base its choice: the time and the threads.
 
     A *thread* is one of the run's clients, from 0; its *process* changes after info.
     """

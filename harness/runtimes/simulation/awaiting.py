@@ -10,7 +10,7 @@ _TASKS_NAMED: Final = 10
 
 
 def awaited(tasks: Sequence[asyncio.Task[object]]) -> str:
-    """What each unfinished task awaits, for at most ten tasks, in one line."""
+    """One line with the thing that each unfinished task awaits, for at most ten tasks."""
     waiting = [task for task in tasks if not task.done()]
     named = [f"{task.get_name()} awaits {_chain(task)}" for task in waiting[:_TASKS_NAMED]]
     more = len(waiting) - len(named)

@@ -58,7 +58,7 @@ class Contents:
 
 @dataclass(frozen=True, slots=True)
 class Views:
-    """What the sessions of some logs saw: the positions they completed, and hashes of their events."""
+    """The view of each session of some logs: the positions that it completed, and hashes of their events."""
 
     sessions: Sessions
     intervals: Intervals
