@@ -23,7 +23,7 @@ import numpy as np
 
 from checkers.axioms.choices import Variables, reordered
 from checkers.axioms.cycles import CYCLES, ChosenStep, Contradiction, Cycle, Evidence, Paths, short_cycles
-from checkers.axioms.execution import UNRANKED, Execution, Pairs, part
+from checkers.axioms.execution import INITIAL, UNRANKED, Execution, Pairs, part
 from checkers.axioms.levels import LAYERED, Chains, Layers, Level, base, chains, guesses, is_ordered, layers
 from checkers.columns.index import Places
 from checkers.columns.table import empty, take
@@ -124,6 +124,9 @@ class _Guess:
         result = is_spanned[self.place[:size]]
         if level in LAYERED:
             result |= is_spanned[self.place[size : 2 * size]]
+        # A read leads to the next version of what it shows, which is known only beside the writer.
+        writers = execution.views.writer[result[execution.views.reader]]
+        result[writers[writers != INITIAL]] = True
         return np.flatnonzero(result)
 
 

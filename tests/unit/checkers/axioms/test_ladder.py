@@ -21,7 +21,7 @@ from checkers.history.transactions import Append, Load, Operation, Read, Source,
 from checkers.transactions.check import check_sources
 from checkers.transactions.options import Options
 from harness.core.columns import NOTHING, OK
-from tests.bench.axioms import TIMES, axiom_of, holds, misjudged, verdict
+from tests.bench.axioms import TIMES, axiom_of, disagreements, holds, misjudged, verdict
 from tests.oracles import axioms
 from tests.worlds.drawn_transactions import cut
 from tests.worlds.troubled_histories import troubled
@@ -237,3 +237,7 @@ def test_a_causal_store_is_judged_with_clocks_that_follow_the_sessions(monkeypat
         assert weak.breach(whole, Axiom.CAUSAL, PROCESS) is None
         assert looked["blocks"] <= size / 3  # Many transactions at once.
         assert isinstance(polygraph.decided(whole, Level.SERIAL, 0), Contradiction)
+
+
+def test_the_last_round_of_the_solver_sees_reads_beside_their_writers() -> None:
+    assert list(disagreements(238942, lists=False)) == []
