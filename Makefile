@@ -42,7 +42,8 @@ test: $(READY) ## everything that a change must pass, with the time that each pa
 	@scripts/test static unit simulation spark system
 
 calibrate: $(READY) ## how soon planted bugs are found; fails if one is found less often than docs/calibration.json says
-	@$(BIN)/seamark calibrate ndb tutorial --compare docs/calibration.json
+	@SEAMARK_REQUIRE_DOCKER=1 scripts/docker
+	@$(BIN)/seamark calibrate ndb tutorial postgres --correct 1000 --compare docs/calibration.json
 
 bench: $(READY) ## measurements: messages, simulation, journal, checking
 	@scripts/bench

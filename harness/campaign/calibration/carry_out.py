@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from harness.campaign.calibration.cells import SCHEDULED, Cell, Limits
+from harness.campaign.calibration.cells import Cell, Limits
 from harness.campaign.calibration.document import Calibration
 from harness.campaign.calibration.rows import SCRIPTED, calibration_row
 from harness.campaign.rows import ATTEMPTS, Row
@@ -15,6 +15,7 @@ from harness.core.errors import ScenarioError
 from harness.record.ownership import temporary_folder
 from harness.run.pool import LocalPool, Pool, results
 from harness.run.running import versions
+from harness.runtimes.containers.engine.engine import connect
 
 Tell = Callable[[Cell, int, str], None]  # A cell, a seed, and the verdict of its run.
 
@@ -27,12 +28,18 @@ def calibrated(
     pool: Callable[[], AbstractContextManager[Pool[Task, Row]]] | None = None,
     jobs: int | None = None,
 ) -> Calibration:
-    """The calibration, after all runs that it still lacks; `pool` is for simulated runs, `jobs` processes if None."""
+    """The calibration, after all runs that it still lacks; `pool` is for simulated runs, `jobs` processes if None.
+
+    Raises DeployError, before any run, if a cluster needs containers and no engine answers.
+    """
+    simulated = [cell for cell in cells if cell.scenario.runtime == "sim"]
+    in_containers = [cell for cell in cells if cell not in simulated]
+    if in_containers:
+        connect().close()  # Without an engine it would be hundreds of failed runs, after hours of simulated ones.
     store.mkdir(parents=True, exist_ok=True)
     with temporary_folder("calibrate", beside=store) as folder:
-        simulated = [cell for cell in cells if cell.scenario.runtime == "sim"]
         _drain(simulated, folder, store, tell, pool or (lambda: LocalPool(done, jobs)))
-        _drain([cell for cell in cells if cell not in simulated], folder, store, tell, lambda: LocalPool(done, 1))
+        _drain(in_containers, folder, store, tell, lambda: LocalPool(done, 1))
     for cell in cells:
         cell.kept.complete()
     correct = [cell.correct() for cell in cells if cell.bug is None]
@@ -83,19 +90,14 @@ def _following(cells: Sequence[Cell], folder: Path, store: Path) -> Task | None:
         seed = cell.following()
         if seed is not None:
             cell.begun.add(seed)
-            scenario = msgspec.structs.replace(cell.scenario, seed=seed)
-            if seed == SCRIPTED:
-                own = {"cluster": scenario.cluster, "bugs": scenario.bugs}
-                scenario = msgspec.structs.replace(SCHEDULED, **own)
-            plan = cell.plan if seed == SCRIPTED else None
             return Task(
                 cell=number,
                 attempt=1,
-                scenario=scenario,
+                scenario=cell.scenario_of(seed),
                 code=cell.code,
                 folder=folder,
                 store=store,
                 keep="none",
-                plan=plan,
+                plan=cell.plan if seed == SCRIPTED else None,
             )
     return None

@@ -25,12 +25,14 @@ SCHEDULED: Final = Scenario(seed=27, time_s=8.0, clients=8)  # That of the sched
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """The size of a calibration: each bug until `hits` runs show it, at most `runs`; `correct` runs without a bug.
 
+    A cluster in containers makes `correct_in_containers` of those, as such runs take real time, one after another.
     `time_s` is the load of each run.
     """
 
     hits: int = 5
     runs: int = 200
     correct: int = 500
+    correct_in_containers: int = 50
     time_s: float = 20.0
 
 
@@ -42,7 +44,7 @@ class Cell:
     ) -> None:
         self.code, self.scenario, self.plan = code, scenario, plan
         self.bug = scenario.bugs[0] if scenario.bugs else None
-        self.key = code_key(package_of(code), scenario)
+        self.key = code_key(package_of(code), scenario, plan)
         self._description, self._limits = description, limits
         self.kept = CellRows(folder / code.name / (self.bug or CORRECT) / self.key)
         self.begun: set[int] = set()  # Seeds of runs in progress.
@@ -61,7 +63,16 @@ class Cell:
 
     @property
     def _runs_max(self) -> int:
-        return self._limits.runs if self.bug is not None else self._limits.correct
+        if self.bug is not None:
+            return self._limits.runs
+        return self._limits.correct if self.scenario.runtime == "sim" else self._limits.correct_in_containers
+
+    def scenario_of(self, seed: int) -> Scenario:
+        """The scenario of a seed's run; of the bug's schedule for SCRIPTED."""
+        own = self.scenario
+        if seed != SCRIPTED:
+            return msgspec.structs.replace(own, seed=seed)
+        return msgspec.structs.replace(SCHEDULED, cluster=own.cluster, runtime=own.runtime, bugs=own.bugs)
 
     def following(self) -> int | None:
         """The next seed to run; None if there is none now."""
@@ -85,8 +96,10 @@ class Cell:
         rows = [row for row in self.sample if not row.is_error]
         hits = [row for row in rows if row.is_hit]
         rate = rate_of(len(hits), len(rows), is_stopped_by_hit=len(hits) >= self._limits.hits)
-        kinds = Counter(kind for row in hits for kind in row.kinds)
-        names = Counter((row.promise, row.anomaly, row.checker) for row in hits)
+        scheduled = self.kept.rows.get(SCRIPTED)
+        shown = hits or ([scheduled] if scheduled is not None and scheduled.is_hit else [])
+        kinds = Counter(kind for row in shown for kind in row.kinds)
+        names = Counter((row.promise, row.anomaly, row.checker) for row in shown)
         promise, anomaly, checker = names.most_common(1)[0][0] if names else (None, None, None)
         return BugCell(
             cluster=self.code.name,
@@ -106,15 +119,9 @@ class Cell:
             rules=kinds["rules"],
             client=kinds["client"],
             state=kinds["state"],
-            is_client_more=bool(rows) and kinds["client"] / len(rows) > clean,
-            scripted=None if hits else self._scripted(),
+            is_client_more=bool(shown) and kinds["client"] / len(rows if hits else shown) > clean,
+            scripted=None if hits else _scripted(scheduled),
         )
-
-    def _scripted(self) -> Literal["found", "not found", "no schedule"]:
-        row = self.kept.rows.get(SCRIPTED)
-        if row is None:
-            return "no schedule"
-        return "found" if row.is_hit else "not found"
 
     def correct(self) -> CorrectCell:
         """The summary of the correct cluster's rows."""
@@ -130,6 +137,12 @@ class Cell:
             interval=interval_of(len(alarms), len(rows)),
             seeds=tuple(row.seed for row in alarms),
         )
+
+
+def _scripted(row: CalibrationRow | None) -> Literal["found", "not found", "no schedule"]:
+    if row is None:
+        return "no schedule"
+    return "found" if row.is_hit else "not found"
 
 
 def cells_of(
@@ -156,7 +169,7 @@ def _cells(
         if not bugs or bug in bugs:
             planted = msgspec.structs.replace(scenario, bugs=(bug,))
             yield Cell(code, planted, description, limits, folder, _plan(plans, name, bug))
-    if limits.correct:
+    if limits.correct if runtime == "sim" else limits.correct_in_containers:
         yield Cell(code, scenario, "", limits, folder, None)
 
 

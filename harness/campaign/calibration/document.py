@@ -32,7 +32,7 @@ class BugCell(msgspec.Struct, frozen=True, kw_only=True):
     `promise`, `anomaly` and `checker` are those of the first finding in most hits. `graph`, `rules`, `client` and
     `state` count the hits in which the watermark graph, a rule of streams, a check of client operations, or one of
     stored state found something. `is_client_more`: checks of client operations alone find more than without the bug.
-    `scripted`: if no seed showed it, the result of its schedule.
+    `scripted`: if no seed showed it, the result of its schedule; the findings are then those of that one run.
     """
 
     cluster: str

@@ -3,6 +3,7 @@
 A run that has ended becomes a file of its own at once; the files of a complete cell become one.
 """
 
+import ast
 import io
 import re
 from collections.abc import Mapping
@@ -20,7 +21,7 @@ import checkers
 import harness.core
 import harness.interpreter
 import harness.judging
-import harness.runtimes.simulation
+import harness.runtimes
 import harness.scenario
 import nemesis
 from harness.campaign.rows import Row
@@ -29,6 +30,7 @@ from harness.core.verdict import Verdict
 from harness.judging.checks import MODULES, checks_of
 from harness.record.store import write_atomically
 from harness.scenario.scenario import Scenario
+from nemesis.plan import Plan
 
 COMPLETE: Final = "rows.parquet"
 PART: Final = re.compile(r"part-(-?\d+)\.parquet")
@@ -42,8 +44,9 @@ KIND_OF: Final[Mapping[str, str]] = MappingProxyType(
 )
 MATTER: Final = (
     *(checkers, nemesis, harness.core, harness.interpreter, harness.judging),
-    *(harness.runtimes.simulation, harness.scenario),
+    *(harness.runtimes, harness.scenario),
 )
+DOCUMENTED: Final = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 _SCHEMA: Final = pa.schema(
     [
         ("seed", pa.int64()),
@@ -100,9 +103,9 @@ def calibration_row(row: Row, seed: int) -> CalibrationRow:
     )
 
 
-def code_key(package: Path, scenario: Scenario) -> str:
-    """The hash of everything but the seed that decides the outcome of a run of that scenario."""
-    options = msgspec.json.encode(msgspec.structs.replace(scenario, seed=0))
+def code_key(package: Path, scenario: Scenario, plan: Plan | None) -> str:
+    """The hash of everything but the seed that decides the outcomes of a bug's runs; `plan` is its schedule."""
+    options = msgspec.json.encode((msgspec.structs.replace(scenario, seed=0), plan))
     return sha256(options + _code_digest(package)).hexdigest()[:16]
 
 
@@ -112,12 +115,21 @@ def _code_digest(package: Path) -> bytes:
     digest = sha256()
     for folder in (*(Path(module.__file__ or "").parent for module in MATTER), package):
         for path in sorted(folder.rglob("*.py")):
-            digest.update(path.relative_to(folder.parent).as_posix().encode() + b"\0" + path.read_bytes())
+            digest.update(path.relative_to(folder.parent).as_posix().encode() + b"\0" + syntax(path.read_bytes()))
     return digest.digest()
 
 
+def syntax(source: bytes) -> bytes:
+    """The syntax tree of a file, without comments and docstrings: other words alone need no new run."""
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        if isinstance(node, DOCUMENTED) and ast.get_docstring(node, clean=False) is not None:
+            del node.body[0]
+    return ast.dump(tree).encode()
+
+
 class CellRows:
-    """The rows of one cell under one key, in a folder."""
+    """The rows of one cell under one key, in a folder. A later call repeats runs in which the harness failed."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -125,7 +137,7 @@ class CellRows:
         if folder.is_dir():
             for path in sorted(folder.iterdir()):
                 if path.name == COMPLETE or PART.fullmatch(path.name):
-                    self.rows |= {row.seed: row for row in _read(path)}
+                    self.rows |= {row.seed: row for row in _read(path) if not row.is_error}
 
     def add(self, row: CalibrationRow) -> None:
         """Store a row, durably. Raises OSError if the disk is full."""

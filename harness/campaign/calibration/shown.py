@@ -5,6 +5,7 @@ from typing import Final
 
 from checkers.words.titles import title as title_of
 from harness.campaign.calibration.document import BugCell, Calibration, CorrectCell
+from harness.core.wording import counted
 from harness.report.markdown import escaped, table
 from harness.report.page import rendered
 
@@ -20,7 +21,7 @@ def calibration_page(calibration: Calibration) -> str:
         {"hover": {}},
         calibration=calibration,
         versions=", ".join(f"{name} {version}" for name, version in calibration.versions.items()),
-        rows=[(cell, title_of(cell.anomaly) if cell.anomaly else None, _seeds(cell)) for cell in calibration.bugs],
+        rows=[(cell, title_of(cell.anomaly) if cell.anomaly else None, seeds_shown(cell)) for cell in calibration.bugs],
         alarms=sum(each.false_alarms for each in calibration.correct),
         share=_share,
     )
@@ -34,7 +35,7 @@ def calibration_markdown(calibration: Calibration) -> str:
             escaped(cell.description),
             f"{cell.hits} of {cell.runs}: {_share(cell.rate)}",
             f"{_share(cell.interval.low)} to {_share(cell.interval.high)}",
-            _seeds(cell),
+            seeds_shown(cell),
             f"{cell.anomaly} ({cell.promise})" if cell.anomaly else "–",
             cell.found_by,
             "yes" if cell.is_client_more else "no",
@@ -46,14 +47,15 @@ def calibration_markdown(calibration: Calibration) -> str:
         "",
         f"Seeds from 0 on, {calibration.time_s:g} s of load and drawn faults, until {calibration.hits_max} runs show a",
         f"bug or {calibration.runs_max} are made. The rate is that of inverse sampling, (hits - 1) / (runs - 1); its",
-        "interval is Clopper and Pearson's. *seeds*: as many show the bug once with a chance of one half. *checks*:",
-        "who finds it, the watermark graph, the rules of streams, both, or others. *clients alone*: checks of client",
+        "interval is Clopper and Pearson's. *seeds*: as many show the bug once with a chance of one half; a bug that",
+        "no seed shows has a schedule of its own, *scripted only*, and what found it there is named. *checks*: who",
+        "finds it, the watermark graph, the rules of streams, both, or others. *clients alone*: checks of client",
         "operations find more than without the bug.",
         "",
         *table(HEAD, rows),
         "",
     ]
-    return "\n".join([*text, *(f"{_correct(each)}\n" for each in calibration.correct)])
+    return "\n".join([*text, *(f"{correct_sentence(each)}\n" for each in calibration.correct)])
 
 
 def lines(calibration: Calibration) -> Iterator[str]:
@@ -62,19 +64,21 @@ def lines(calibration: Calibration) -> Iterator[str]:
         interval = f"{_share(cell.interval.low)} to {_share(cell.interval.high)}"
         hits = f"{cell.hits} of {cell.runs}"
         found = f"{cell.anomaly} ({cell.promise}), {cell.found_by}" if cell.anomaly else ""
-        numbers = f"{hits:>11}  {_share(cell.rate):>7}  {interval:<18}{_seeds(cell):<14}"
+        numbers = f"{hits:>11}  {_share(cell.rate):>7}  {interval:<18}{seeds_shown(cell):<14}"
         yield f"  {cell.cluster:<9}{cell.bug:<28}{numbers}{found}"
-    yield from (f"  {_correct(each)}" for each in calibration.correct)
+    yield from (f"  {correct_sentence(each)}" for each in calibration.correct)
 
 
-def _correct(each: CorrectCell) -> str:
+def correct_sentence(each: CorrectCell) -> str:
+    """The false alarms of a cluster without a bug, with a bound of their rate."""
     most = f"below {_share(each.interval.high)} at 95 %"
     if each.false_alarms:
         most = f"at least {_share(each.interval.low)}"
-    return f"{each.cluster} without a bug: {each.false_alarms} false alarms in {each.runs:,} runs, {most}."
+    alarms, runs = counted(each.false_alarms, "false alarm"), counted(each.runs, "run")
+    return f"{each.cluster} without a bug: {alarms} in {runs}, {most}."
 
 
-def _seeds(cell: BugCell) -> str:
+def seeds_shown(cell: BugCell) -> str:
     """The median number of seeds, or how else the bug is shown."""
     if cell.median_seeds is not None:
         return str(cell.median_seeds)

@@ -18,6 +18,7 @@ from harness.campaign.calibration.document import (
     read_calibration,
     worse,
 )
+from harness.campaign.calibration.rows import SCRIPTED
 from harness.campaign.calibration.shown import PAGE_FILE, calibration_markdown, calibration_page, lines
 from harness.campaign.spark_pool import require_cluster, spark_pool
 from harness.cli.output import print_json, standard_error, watched
@@ -40,6 +41,9 @@ def calibrate(  # noqa: PLR0913, PLR0917  Each argument is an option of the comm
     hits: Annotated[int, typer.Option(min=2, help="Runs that show a bug, of which no more are drawn.")] = 5,
     runs: Annotated[int, typer.Option(min=2, help="Runs after which a bug is given up.")] = 200,
     correct: Annotated[int, typer.Option(min=0, help="Runs without a bug.")] = 500,
+    correct_in_containers: Annotated[
+        int, typer.Option(min=0, help="The same for a cluster in containers, where runs take real time, one by one.")
+    ] = 50,
     plans: Annotated[Path, typer.Option(help="Schedules of bugs that no seed shows: CLUSTER/BUG.json.")] = PLANS,
     jobs: Annotated[int | None, typer.Option(min=1, help="Runs at once. Default: all cores.")] = None,
     on: Annotated[
@@ -57,7 +61,7 @@ def calibrate(  # noqa: PLR0913, PLR0917  Each argument is an option of the comm
         raise ScenarioError("--json and --markdown both print one document: choose one")
     pool = None if on is None else partial(spark_pool, require_cluster(on))
     before = None if compare is None else read_calibration(compare)
-    limits = Limits(hits=hits, runs=runs, correct=correct, time_s=time)
+    limits = Limits(hits=hits, runs=runs, correct=correct, correct_in_containers=correct_in_containers, time_s=time)
     folder = store / CALIBRATION
     cells = cells_of(clusters, bug or (), limits, folder / "rows", plans)
     with watched(is_shown=not quiet) as watcher:
@@ -79,7 +83,8 @@ def _tell(watcher: Watcher | None, cell: Cell, seed: int, verdict: str) -> None:
     """Show the progress of a cell."""
     if watcher is not None:
         made = f"{counted(len(cell.sample), 'run')}, {counted(sum(row.is_hit for row in cell.sample), 'hit')}"
-        watcher.line(f"  {cell.code.name} {cell.bug or 'correct'}  seed {seed} {verdict}  {made}")
+        run = "its schedule" if seed == SCRIPTED else f"seed {seed}"
+        watcher.line(f"  {cell.code.name} {cell.bug or 'correct'}  {run} {verdict}  {made}")
 
 
 def _compared(outcome: Calibration, before: Calibration | None) -> int:

@@ -17,7 +17,7 @@ from harness.campaign.calibration.document import (
     rate_of,
     worse,
 )
-from harness.campaign.calibration.rows import SCRIPTED, CalibrationRow, CellRows, calibration_row
+from harness.campaign.calibration.rows import SCRIPTED, CalibrationRow, CellRows, calibration_row, syntax
 from harness.campaign.calibration.shown import calibration_markdown, calibration_page, lines
 from harness.campaign.rows import row_of
 from harness.core.errors import ScenarioError
@@ -40,6 +40,13 @@ def row(seed: int, *, is_hit: bool = False, kinds: tuple[str, ...] = ("rules",))
 def cell(tmp_path: Path) -> Cell:
     bug, _ = cells_of(["ndb"], ["no-arbitration"], LIMITS, tmp_path, PLANS)
     return bug
+
+
+def test_a_schedule_has_the_scenario_that_it_was_written_for(cell: Cell) -> None:
+    drawn_run, scripted = cell.scenario_of(3), cell.scenario_of(SCRIPTED)
+    assert (drawn_run.seed, drawn_run.time_s) == (3, 20.0)
+    assert (scripted.seed, scripted.time_s, scripted.clients) == (27, 8.0, 8)
+    assert scripted.bugs == drawn_run.bugs == ("no-arbitration",)
 
 
 def drawn(cell: Cell, hits: set[int]) -> list[int]:
@@ -70,6 +77,7 @@ def test_a_bug_that_no_seed_shows_gets_its_schedule(cell: Cell) -> None:
     assert cell.outcome(0.0).scripted == "not found"
     cell.kept.add(row(SCRIPTED, is_hit=True))
     found = cell.outcome(0.0)
+    assert (found.anomaly, found.promise, found.rules) == ("late-event", "P1", 1)
     assert (found.runs, found.hits, found.rate, found.median_seeds, found.scripted) == (5, 0, 0.0, None, "found")
 
 
@@ -86,6 +94,26 @@ def test_rows_are_read_again_before_and_after_they_are_one_file(cell: Cell, tmp_
     (file,) = (tmp_path / "ndb" / "no-arbitration" / cell.key).iterdir()
     assert file.name == "rows.parquet"
     assert CellRows(file.parent).rows == cell.kept.rows
+
+
+def test_a_run_in_which_the_harness_failed_is_made_again_by_the_next_call(cell: Cell, tmp_path: Path) -> None:
+    cell.kept.add(CalibrationRow(seed=0, verdict="error", reason="its process died"))
+    assert cell.following() == 1
+    again, _ = cells_of(["ndb"], ["no-arbitration"], LIMITS, tmp_path, PLANS)
+    assert again.following() == 0
+
+
+def test_other_words_are_the_same_key_and_other_code_is_another() -> None:
+    source = b'''"""A file."""\ndef one() -> int:\n    """One."""\n    return 1\n'''
+    assert syntax(source) == syntax(source.replace(b"One", b"1, always").replace(b"return", b"# Why.\n    return"))
+    assert syntax(source) != syntax(source.replace(b"return 1", b"return 2"))
+
+
+def test_a_cluster_in_containers_makes_fewer_runs_without_a_bug(tmp_path: Path) -> None:
+    limits = Limits(hits=2, runs=2, correct=3, correct_in_containers=1)
+    simulated, in_containers = (cells_of([name], [], limits, tmp_path, PLANS)[-1] for name in ("tutorial", "postgres"))
+    assert [cell.scenario.runtime for cell in (simulated, in_containers)] == ["sim", "docker"]
+    assert [len(drawn(cell, set())) for cell in (simulated, in_containers)] == [3, 1]
 
 
 def test_other_options_are_another_key_and_run_again(cell: Cell, tmp_path: Path) -> None:
