@@ -89,6 +89,8 @@ def time_steps(index: Int64s, end: Int64s, is_mark: Bools | None = None) -> Step
 
 def strong_labels(source: Int64s, target: Int64s, size: int) -> Int64s:
     """The number of the strongly connected component of each node, shape (size,)."""
+    if not len(source):
+        return np.arange(size)  # Without scipy, whose import takes longer than most checks of registers.
     from scipy.sparse.csgraph import connected_components  # noqa: PLC0415  See TYPE_CHECKING above.
 
     _, label = connected_components(_matrix(source, target, size), directed=True, connection="strong")
