@@ -16,11 +16,11 @@ decided, if another operation could have changed it before their answer.
 """
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from checkers.engine.protocol import Check, Context
 from checkers.history.registers import Register
@@ -37,9 +37,10 @@ from checkers.linearizability.deeds import (
     written,
 )
 from checkers.linearizability.intervals import first_misfit, is_linearizable
-from checkers.linearizability.models import Model, OneRegister, model_of
-from checkers.linearizability.search import Act, Answer, DeadEnd, search
+from checkers.linearizability.models import Model, OneRegister, OneText, model_of
+from checkers.linearizability.search import Act, Answer, DeadEnd, search, text_dead_end
 from checkers.linearizability.sentences import Problem, problem_of, sentence
+from harness.core.columns import NEVER
 from harness.core.record import Json
 from harness.core.verdict import Judgement
 
@@ -83,6 +84,15 @@ class Tally:
     open: tuple[Open, ...]
 
 
+class _Bad(NamedTuple):
+    """A register that is not linearizable."""
+
+    life: RegisterHistory
+    acts: list[Act]
+    model: Model
+    answer: Answer
+
+
 LIMITS: Final = Limits()
 
 
@@ -116,14 +126,15 @@ def judged(
     only: frozenset[str | None] | None = None,
 ) -> Tally:
     """The results of those registers, or of those with keys in `only`, in at most `limit` configurations each."""
-    problems: list[Problem] = []
+    bad: list[_Bad] = []
     left: list[Open] = []
     decided = operations = witnesses = size = 0
     for life in lives:
         if only is not None and life.key not in only:
             continue
         acts = acts_of(life, register)
-        answer = _answer(acts, model_of(register, form.model, count=len(registers_of(life))), limit)
+        model = model_of(register, form.model, count=len(registers_of(life)))
+        answer = _answer(acts, model, limit)
         size = max(size, answer.size)
         start = None
         if answer.verdict == "not-linearizable" and not register.is_initial_known:
@@ -134,17 +145,31 @@ def judged(
         decided += 1
         operations += len(acts)
         witnesses += max(witness_count(acts), answer.verdict == "not-linearizable")
-        if answer.dead_end is not None:
-            problems.append(problem_of(life, acts, answer.dead_end))
+        if answer.verdict == "not-linearizable":
+            bad.append(_Bad(life, acts, model, answer))
     return Tally(
         decided=decided,
         operations=operations,
         witnesses=witnesses,
         size=size,
-        bad=len(problems),
-        problem=min(problems, default=None),
+        bad=len(bad),
+        problem=_earliest(bad, limit),
         open=tuple(left),
     )
+
+
+def _earliest(bad: Iterable[_Bad], limit: int) -> Problem | None:
+    """The problem of the register that ceases to be linearizable first."""
+    first: Problem | None = None
+    # Short refutations first: after them, most of the long ones need not be explained.
+    for life, acts, model, answer in sorted(bad, key=lambda each: each.answer.size):
+        dead_end = answer.dead_end
+        if isinstance(model, OneText):
+            dead_end = text_dead_end(acts, model, limit, before=NEVER if first is None else first.end)
+        if dead_end is not None:
+            found = problem_of(life, acts, dead_end)
+            first = found if first is None else min(first, found)
+    return first
 
 
 def witness_count(acts: Sequence[Act]) -> int:

@@ -12,8 +12,8 @@ ordered yet. The search is depth first, and turns back where nothing fits.
 5. The set of ordered operations is a number (all before it) and a bit mask (those after it), so its size depends on how
    many operations overlap, not on the length of the history.
 6. For a text, future gets say more: `outlook` gives up configurations that they make impossible, and joins those that
-   they cannot tell apart. This shows that there is no order, but not where it fails. `_blocked` then looks for the
-   first answer that leaves no order; the search up to there considers only the gets before it.
+   they cannot tell apart. This shows that there is no order, but not where it fails. `text_dead_end` then looks for
+   the first answer that leaves no order; the search up to there considers only the gets before it.
 A configuration with all operations that were answered before some moment, and no next operation, is a dead end. The
 furthest ones explain the contradiction: up to there an order exists, and beyond there is none. Rules 3 and 4 hold if
 each step states all its needs; if one has `more`, every unclear operation is tried everywhere.
@@ -63,7 +63,10 @@ class DeadEnd:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The verdict of a search, the number of configurations visited, and the dead end if there is no order."""
+    """The verdict of a search, the number of configurations visited, and the dead end if there is no order.
+
+    The dead end of a text is not known yet: `text_dead_end` finds it.
+    """
 
     verdict: Literal["linearizable", "not-linearizable", "undecided"]
     size: int
@@ -72,31 +75,32 @@ class Answer:
 
 def search(acts: Iterable[Act], model: Model, limit: int) -> Answer:
     """The answer, from at most `limit` configurations. Each takes some microseconds and about 300 bytes."""
-    every = sorted(acts)
-    if not isinstance(model, OneText):
-        return _Search(every, model).answer(limit)
-    found = _Search(every, model, outlook_until=NEVER).answer(limit)
-    return _blocked(every, model, limit) if found.verdict == "not-linearizable" else found
+    if isinstance(model, OneText):
+        return replace(_Search(sorted(acts), model, outlook_until=NEVER).answer(limit), dead_end=None)
+    return _Search(sorted(acts), model).answer(limit)
 
 
-def _blocked(acts: Sequence[Act], model: OneText, limit: int) -> Answer:
-    """The answer for a text that has no order, with its dead end.
+def text_dead_end(acts: Iterable[Act], model: OneText, limit: int, *, before: int = NEVER) -> DeadEnd | None:
+    """The dead end of a text that has no order; None if its blocked operation is answered at `before` or later.
 
     It has no states if `limit` is too low to find them.
     """
-    answers = sorted((act.end, act.op) for act in acts if act.is_answered)
+    every = sorted(acts)
+    answers = sorted((act.end, act.op) for act in every if act.end < before)
 
     def is_impossible(moment: int) -> bool:
-        return _Search(acts, model, outlook_until=moment).answer(limit, until=moment).verdict == "not-linearizable"
+        return _Search(every, model, outlook_until=moment).answer(limit, until=moment).verdict == "not-linearizable"
 
+    if before != NEVER and not (answers and is_impossible(answers[-1][0])):
+        return None
     end, op = answers[bisect_left(answers, True, hi=len(answers) - 1, key=lambda each: is_impossible(each[0]))]
-    found = _Search(acts, model, outlook_until=end - 1).answer(limit)
+    found = _Search(every, model, outlook_until=end - 1).answer(limit)
     dead_end = found.dead_end
     if dead_end is None or dead_end.blocked != op:
-        dead_end = DeadEnd(op, (), ())
-    elif found.verdict == "undecided" and len(dead_end.states) < STATES_MAX:
-        dead_end = replace(dead_end, states=())
-    return Answer("not-linearizable", found.size, dead_end)
+        return DeadEnd(op, (), ())
+    if found.verdict == "undecided" and len(dead_end.states) < STATES_MAX:
+        return replace(dead_end, states=())
+    return dead_end
 
 
 class _Frame(NamedTuple):

@@ -17,7 +17,7 @@ from checkers.linearizability.check import Limits, check, judged, witness_count
 from checkers.linearizability.deeds import Form, RegisterHistory, RegisterOp, acts_of
 from checkers.linearizability.intervals import first_misfit, is_linearizable
 from checkers.linearizability.models import OneRegister, OneText, model_of
-from checkers.linearizability.search import Answer, search
+from checkers.linearizability.search import Answer, search, text_dead_end
 from checkers.linearizability.sentences import problem_of
 from harness.core.columns import NEVER, OK
 from harness.core.record import Json
@@ -69,15 +69,17 @@ def test_the_dead_end_is_where_the_history_ceases_to_be_linearizable(model: str)
         answer = searched(model, deeds)
         if answer.verdict == "linearizable":
             continue
-        assert answer.dead_end is not None
+        life = RegisterHistory(None, tuple(deeds))
+        acts = acts_of(life, register(model))
+        dead_end = text_dead_end(acts, OneText(""), LIMIT) if model == "key-value" else answer.dead_end
+        assert dead_end is not None
         op = oracle.blocked(deeds, INITIAL[model])
-        assert answer.dead_end.blocked == op, f"seed {seed}: {deeds}"
+        assert dead_end.blocked == op, f"seed {seed}: {deeds}"
         end = next(deed.end for deed in deeds if deed.op == op)
         before = oracle.known_at([deed for deed in deeds if deed.op != op], end)
         possible = {str(state) for state in oracle.final_states(before, INITIAL[model])}
-        assert possible.issuperset(answer.dead_end.states), f"seed {seed}: {deeds}"
-        life = RegisterHistory(None, tuple(deeds))
-        result = problem_of(life, acts_of(life, register(model)), answer.dead_end)
+        assert possible.issuperset(dead_end.states), f"seed {seed}: {deeds}"
+        result = problem_of(life, acts, dead_end)
         assert model == "key-value" or possible.issubset(result.states), f"seed {seed}: {deeds}"
 
 
@@ -99,8 +101,12 @@ def test_gets_to_come_change_neither_the_verdict_nor_the_dead_end_of_a_text() ->
         assert answer.verdict == ("linearizable" if expected else "not-linearizable"), f"seed {seed}: {texts}"
         ambiguous += not expected
         if not expected:
-            assert answer.dead_end is not None
-            assert answer.dead_end.blocked == oracle.blocked(texts, initial), f"seed {seed}: {texts}"
+            dead_end = text_dead_end(acts, OneText(initial), LIMIT)
+            assert dead_end is not None
+            assert dead_end.blocked == oracle.blocked(texts, initial), f"seed {seed}: {texts}"
+            end = next(act.end for act in acts if act.op == dead_end.blocked)
+            assert text_dead_end(acts, OneText(initial), LIMIT, before=end) is None, f"seed {seed}: {texts}"
+            assert text_dead_end(acts, OneText(initial), LIMIT, before=end + 1) == dead_end, f"seed {seed}: {texts}"
     assert COUNT < 100 or 0.1 < ambiguous / COUNT < 0.9
 
 
@@ -219,6 +225,25 @@ def test_a_history_on_disk_has_the_verdict_of_its_keys(
         assert len(judgement.findings) == bool(bad), f"seed {seed}, {result}"
         assert judgement.facts.get("violated", 0) == len(bad)
         assert judgement.unknown == {}
+
+
+def test_of_several_registers_the_one_that_fails_first_is_explained() -> None:
+    """Whatever the order in which they are decided: `judged` leaves the dead ends of all other texts unknown."""
+    form, several = Form("key-value", is_keyed=True), 0
+    for seed in SEEDS[: COUNT // 3]:
+        lives = [RegisterHistory(str(key), tuple(small(12 * seed + key, "key-value"))) for key in range(12)]
+        blocked = {
+            life.key: next(deed.end for deed in life.deeds if deed.op == oracle.blocked(life.deeds, ""))
+            for life in lives
+            if not oracle.is_linearizable(life.deeds, "")
+        }
+        tally = judged(lives, form=form, register=register("key-value"), limit=LIMIT)
+        assert tally.bad == len(blocked), f"seed {seed}"
+        if tally.problem is not None:
+            assert tally.problem.end == blocked[tally.problem.key] == min(blocked.values()), f"seed {seed}"
+        assert (tally.problem is None) == (not blocked), f"seed {seed}"
+        several += len(blocked) > 1
+    assert COUNT < 100 or several > COUNT / 10
 
 
 def test_a_larger_share_for_what_is_left_open_changes_no_verdict(
