@@ -1,18 +1,53 @@
-"""The list of all anomaly names that promises may forbid and checks may report, each with a one-line meaning."""
+"""The table of checks, and the names of all anomalies. A new check is a module with `CHECKS`, and a row here."""
 
-from collections.abc import Mapping
-from types import MappingProxyType
+from collections.abc import Iterable, Mapping, Sequence
+from importlib import import_module
 from typing import Final
 
-from checkers.streams.catalogue import RULES
-from checkers.words.anomalies import INVARIANT, SYSTEM, TRANSACTIONAL, WATERMARK
+from checkers.engine.protocol import Check
+from checkers.words.anomalies import SHARED
 
-NAMES: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        **TRANSACTIONAL,
-        **{name: rule.meaning for name, rule in RULES.items()},
-        **SYSTEM,
-        **WATERMARK,
-        **INVARIANT,
-    }
+# The modules with checks, in the order of the report.
+MODULES: Final = (
+    "transactions.check",
+    "streams.check",
+    "watermarks.check",
+    "streams.acknowledged",
+    "streams.epoch_fork",
+    "state.freshness",
+    "state.replay",
+    "state.timestamps",
+    "state.cuts",
+    "state.epochs",
+    "state.durability",
+    "state.survival",
+    "state.replicas",
+    "state.authority",
+    "state.causes",
+    "state.liveness",
+    "state.aborts",
+    "linearizability.check",
+    "invariants.bank",
+    "invariants.counter",
+    "invariants.sets",
+    "invariants.queues",
+    "invariants.logs",
+    "invariants.ids",
+    "invariants.forks",
+    "invariants.monotonic",
+    "invariants.causal",
 )
+
+
+def checks_of(modules: Sequence[str]) -> tuple[Check, ...]:
+    """The checks of those modules of `checkers`, in order."""
+    return tuple(check for name in modules for check in import_module(f"checkers.{name}").CHECKS)
+
+
+def names_of(checks: Iterable[Check]) -> Mapping[str, str]:
+    """The anomalies that promises may forbid and these checks may report, each with a one-line meaning."""
+    return dict(SHARED) | {name: meaning for check in checks for name, meaning in check.anomalies.items()}
+
+
+CHECKS: Final = checks_of(MODULES)
+NAMES: Final = names_of(CHECKS)

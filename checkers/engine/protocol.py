@@ -1,6 +1,6 @@
 """The protocol of checks, `check(history, context) -> Judgement`, and `Check`, a row of the table of checks.
 
-A module of checks exports its rows as `CHECKS`, and `harness/judging/checks.py` names the module. All else follows from
+A module of checks exports its rows as `CHECKS`, and `checkers/catalogue.py` names the module. All else follows from
 the row: which histories get the check, which of its anomalies a promise can forbid, and how a history is cut for it.
 """
 
@@ -62,7 +62,7 @@ class When(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """A check as data.
+    """A check as data. `anomalies` are the names that it may report, each with a one-line meaning.
 
     `needs_contract`: only histories with a stream contract get it. `by_generation`: it judges the operations between
     two restarts of the whole cluster by themselves; with `is_locked` it sees only their reads under a lock; `at_once`
@@ -71,7 +71,7 @@ class Check:
     """
 
     name: str
-    anomalies: tuple[str, ...]
+    anomalies: Mapping[str, str]
     judge: Callable[[Path, Context], Judgement]
     when: When = When.NEEDED
     needs_contract: bool = False

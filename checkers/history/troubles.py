@@ -1,6 +1,6 @@
 """Violations as findings: one finding per anomaly, with the first violation as its example and their number."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
 
@@ -26,23 +26,24 @@ class Trouble:
 
 
 def findings(
-    checker: str, anomalies: Sequence[str], troubles: Iterable[Trouble], *, scope: tuple[object, ...] | None = None
+    checker: str, anomalies: Collection[str], troubles: Iterable[Trouble], *, scope: tuple[object, ...] | None = None
 ) -> tuple[Finding, ...]:
     """One finding for each anomaly and group, in the order of `anomalies`, then of the first violation.
 
     `scope` is part of all fingerprints. By default it is the checker, so that two checks do not share a finding.
     """
     scope = (checker,) if scope is None else scope
+    order = list(anomalies)
     alike: dict[tuple[str, object], list[Trouble]] = {}
     for trouble in troubles:
         alike.setdefault((trouble.anomaly, trouble.group), []).append(trouble)
-    ordered = sorted(alike.values(), key=lambda same: anomalies.index(same[0].anomaly))
+    ordered = sorted(alike.values(), key=lambda same: order.index(same[0].anomaly))
     return tuple(_finding(checker, scope, same[0], sum(trouble.count for trouble in same)) for same in ordered)
 
 
 def judgement(
     checker: str,
-    anomalies: Sequence[str],
+    anomalies: Collection[str],
     troubles: Iterable[Trouble],
     witnesses: Mapping[str, int],
     *,

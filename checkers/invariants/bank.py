@@ -26,7 +26,12 @@ from harness.core.verdict import Judgement
 
 CHECKER: Final = "bank"
 UNEXPECTED, NIL, TOTAL, NEGATIVE = "unexpected-key", "nil-balance", "wrong-total", "negative-balance"
-ANOMALIES: Final = (UNEXPECTED, NIL, TOTAL, NEGATIVE)
+ANOMALIES: Final = {
+    UNEXPECTED: "A read of a bank shows an account that does not exist.",
+    NIL: "A read of a bank shows an account without a balance.",
+    TOTAL: "A read of all accounts of a bank does not come to what they hold together.",
+    NEGATIVE: "An account of a bank is below zero.",
+}
 
 
 class Read(NamedTuple):

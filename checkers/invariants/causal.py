@@ -26,8 +26,8 @@ from harness.core.verdict import Judgement
 CAUSAL: Final = "causal-reverse"
 SEQUENTIAL: Final = "sequential"
 HOLE: Final = "sequence-hole"
-CAUSAL_ANOMALIES: Final = (CAUSAL,)
-SEQUENTIAL_ANOMALIES: Final = (HOLE,)
+CAUSAL_ANOMALIES: Final = {CAUSAL: "A read shows a write, and misses one that had ended before that began."}
+SEQUENTIAL_ANOMALIES: Final = {HOLE: "A client's later write is seen, and an earlier one is not."}
 
 
 def judged_causal(operations: Sequence[Op]) -> Judgement:

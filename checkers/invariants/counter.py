@@ -21,7 +21,7 @@ from harness.core.verdict import Judgement
 
 CHECKER: Final = "counter"
 OUT: Final = "counter-out-of-bounds"
-ANOMALIES: Final = (OUT,)
+ANOMALIES: Final = {OUT: "A counter shows less than was certainly added, or more than could have been."}
 _PLAIN: Final = "the counter"
 
 

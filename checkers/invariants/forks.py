@@ -1,6 +1,7 @@
 """Long fork and write skew: transactions that see the same keys at moments that fit into no order.
 
 A *long fork* is two reads of the same keys, each of which sees more of one key than the other does. Keys only grow:
+
 from nothing to their one value, or, in transactions over lists, by appends.
 
 A *write skew* is two transactions that read the same two keys and write one each, and neither sees the other's write.
@@ -26,8 +27,10 @@ from harness.core.verdict import Judgement
 
 LONG_FORK: Final = "long-fork"
 WRITE_SKEW: Final = "write-skew"
-FORK_ANOMALIES: Final = (LONG_FORK,)
-SKEW_ANOMALIES: Final = (WRITE_SKEW,)
+FORK_ANOMALIES: Final = {LONG_FORK: "Of two reads of the same keys each sees more of one key than the other."}
+SKEW_ANOMALIES: Final = {
+    WRITE_SKEW: "Two transactions read the same keys, write one each, and neither sees the other's write.",
+}
 
 
 class View(NamedTuple):

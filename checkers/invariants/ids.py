@@ -9,7 +9,7 @@ from harness.core.verdict import Judgement
 
 CHECKER: Final = "unique-ids"
 DUPLICATE: Final = "duplicate-id"
-ANOMALIES: Final = (DUPLICATE,)
+ANOMALIES: Final = {DUPLICATE: "Two operations got the same id, which should be unique."}
 
 
 def judged(operations: Sequence[Op]) -> Judgement:

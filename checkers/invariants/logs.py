@@ -26,6 +26,7 @@ from checkers.graph.search import residual, search
 from checkers.history.troubles import Trouble, judgement
 from checkers.invariants.log_acts import Logs, Message, by_key, logs_of
 from checkers.invariants.operations import Op, invariant, listed, shown
+from checkers.words.anomalies import TRANSACTIONAL
 from harness.core.columns import INFO, OK
 from harness.core.verdict import Judgement
 
@@ -35,10 +36,22 @@ OWN, SKIP, BACK = "precommitted-read", "poll-skip", "nonmonotonic-poll"
 INNER_SKIP, INNER_BACK = "internal-poll-skip", "internal-nonmonotonic-poll"
 SEND_BACK, INNER_SEND_BACK = "nonmonotonic-send", "internal-nonmonotonic-send"
 SEND_SKIP, WRITES, READS = "internal-send-skip", "G0", "G1c"
-ANOMALIES: Final = (
-    *(CONFLICT, TWICE, LOST, ABORTED, OWN, SKIP, BACK, INNER_SKIP, INNER_BACK),
-    *(SEND_BACK, INNER_SEND_BACK, SEND_SKIP, WRITES, READS),
-)
+ANOMALIES: Final = {
+    CONFLICT: "One offset of a log holds two values.",
+    TWICE: "One message is at two offsets of a log.",
+    LOST: "A message that was certainly sent was never polled, though later ones were.",
+    ABORTED: TRANSACTIONAL[ABORTED],
+    OWN: "An operation polls a message that it sent itself and has not yet committed.",
+    SKIP: "A consumer's next poll leaves out a message that is in the log.",
+    BACK: "A consumer's next poll begins at or before the last message that it polled.",
+    INNER_SKIP: "Inside one operation, polls leave out a message that is in the log.",
+    INNER_BACK: "Inside one operation, a polled message is at or before the previous one.",
+    SEND_BACK: "A process's next message is before its last one in the log.",
+    INNER_SEND_BACK: "Inside one operation, a message is before the one that was sent first.",
+    SEND_SKIP: "Another message is between two messages of one operation.",
+    WRITES: TRANSACTIONAL[WRITES],
+    READS: TRANSACTIONAL[READS],
+}
 # Few systems promise more: a log mixes messages of several senders, and two logs have no common order.
 PROMISED: Final = (CONFLICT, TWICE, LOST, ABORTED, OWN, INNER_SKIP, INNER_BACK, SEND_BACK, INNER_SEND_BACK)
 IN_ORDER: Final = (*PROMISED, SKIP, BACK)  # Promised to consumers that assign their logs: no rebalance takes one away.

@@ -16,7 +16,7 @@ from harness.core.verdict import Judgement
 
 CHECKER: Final = "monotonic"
 BACK: Final = "non-monotonic-read"
-ANOMALIES: Final = (BACK,)
+ANOMALIES: Final = {BACK: "A process no longer sees what it saw before."}
 SHOWS: Final = ("inc", "read")
 _PLAIN: Final = "the value"
 

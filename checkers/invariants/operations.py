@@ -160,7 +160,7 @@ def pairs(value: Json) -> list[tuple[Json, Json]] | None:
 
 
 def invariant(
-    name: str, anomalies: tuple[str, ...], judged: Callable[[Sequence[Op]], Judgement], when: When = When.NEEDED
+    name: str, anomalies: Mapping[str, str], judged: Callable[[Sequence[Op]], Judgement], when: When = When.NEEDED
 ) -> Check:
     """A check for a simple workload: it needs plain operations only, and judges one generation at a time."""
 

@@ -18,14 +18,22 @@ from typing import Final, NamedTuple
 from checkers.engine.protocol import When
 from checkers.history.troubles import Trouble, judgement
 from checkers.invariants.operations import Op, Token, collection, invariant, listed, shown, token
+from checkers.words.anomalies import SHARED
 from harness.core.columns import FAIL, INFO
 from harness.core.verdict import Judgement
 
 QUEUE: Final = "queue"
 TOTAL: Final = "total-queue"
 UNEXPECTED, TWICE, LOST = "unexpected-element", "dequeued-twice", "lost-element"
-QUEUE_ANOMALIES: Final = (UNEXPECTED, TWICE)
-TOTAL_ANOMALIES: Final = (UNEXPECTED, LOST, TWICE)
+QUEUE_ANOMALIES: Final = {
+    UNEXPECTED: SHARED[UNEXPECTED],
+    TWICE: "A value came out of a queue more often than it was put in.",
+}
+TOTAL_ANOMALIES: Final = {
+    UNEXPECTED: SHARED[UNEXPECTED],
+    LOST: SHARED[LOST],
+    TWICE: QUEUE_ANOMALIES[TWICE],
+}
 TAKES: Final = ("dequeue", "drain")
 
 

@@ -26,6 +26,7 @@ from checkers.engine.protocol import When
 from checkers.history.troubles import Trouble, judgement
 from checkers.invariants.members import Members, Put, Read, collections, is_failed
 from checkers.invariants.operations import Op, Token, invariant, listed, shown
+from checkers.words.anomalies import SHARED, TRANSACTIONAL
 from harness.core.columns import NEVER, Bools, Int64s
 from harness.core.verdict import Judgement
 
@@ -33,7 +34,13 @@ SET: Final = "set"
 SET_FULL: Final = "set-full"
 LOST, STALE, UNEXPECTED = "lost-element", "stale-element", "unexpected-element"
 FAILED, TWICE = "failed-element", "duplicate-elements"
-ANOMALIES: Final = (LOST, STALE, UNEXPECTED, FAILED, TWICE)
+ANOMALIES: Final = {
+    LOST: SHARED[LOST],
+    STALE: "A read of a set misses an element that was known when it began; a later one shows it.",
+    UNEXPECTED: SHARED[UNEXPECTED],
+    FAILED: "A set shows an element whose add had certainly failed.",
+    TWICE: TRANSACTIONAL[TWICE],
+}
 NONE: Final = -1
 
 

@@ -46,7 +46,9 @@ from harness.core.verdict import Judgement
 
 CHECKER: Final = "linearizability"
 NON_LINEARIZABLE: Final = "non-linearizable"
-ANOMALIES: Final = (NON_LINEARIZABLE,)
+ANOMALIES: Final = {
+    NON_LINEARIZABLE: "No order of a register's operations, each between its call and its answer, explains all.",
+}
 FIRST_LIMIT: Final = 20_000  # Configurations for each register at first,
 SHARED_LIMIT: Final = 1_000_000  # and for all those together that need more.
 STARTS_MAX: Final = 8  # The number of undeclared initial values that are tried.

@@ -19,7 +19,7 @@ from harness.core.verdict import Judgement
 
 CHECKER: Final = "aborts"
 SPURIOUS: Final = "spurious-abort"
-ANOMALIES: Final = (SPURIOUS,)
+ANOMALIES: Final = {SPURIOUS: "An operation was refused without any of the reasons that are declared."}
 
 
 def check(history: Path, context: Context) -> Judgement:

@@ -18,6 +18,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 
@@ -34,7 +35,7 @@ from harness.core.verdict import Judgement
 
 CHECKER = "authority"
 SPLIT = "split-brain"
-ANOMALIES = (SPLIT,)
+ANOMALIES: Final = {SPLIT: "Two nodes act as the only one at once."}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,6 +21,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 
@@ -49,7 +50,10 @@ from harness.core.verdict import Judgement
 
 CHECKER = "causes"
 FALSE_GAP, SPURIOUS = "false-gap", "spurious-disconnect"
-ANOMALIES = (FALSE_GAP, SPURIOUS)
+ANOMALIES: Final = {
+    FALSE_GAP: "A gap marker, though nothing was lost.",
+    SPURIOUS: "A subscriber was disconnected for no reason that is declared.",
+}
 CAUSES = ("inconsistent", "out-of-memory", "disconnected", "cluster-failure")
 
 

@@ -35,7 +35,7 @@ from harness.core.verdict import Judgement
 
 CHECKER: Final = "cuts"
 NOT_CLOSED: Final = "cut-not-closed"
-ANOMALIES: Final = (NOT_CLOSED,)
+ANOMALIES: Final = {NOT_CLOSED: "What a watermark contains depends on something that it does not contain."}
 KINDS: Final = ("ww", "wr", "rt", "rw")
 NOBODY: Final = -1
 

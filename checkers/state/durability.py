@@ -41,6 +41,7 @@ from checkers.state.contents import (
     read_dumps,
     wrong,
 )
+from checkers.words.anomalies import SHARED, TRANSACTIONAL
 from harness.core.columns import Bools, Int64s
 from harness.core.promises import Bounds, Excuse
 from harness.core.record import Json
@@ -49,7 +50,14 @@ from harness.core.verdict import Finding, Judgement
 CHECKER = "durability"
 LOST, RESURRECTED, FRACTURED = "lost-acknowledged", "resurrected", "fractured-restore"
 PHANTOM, TWICE, BEYOND = "phantom-write", "duplicate-elements", "loss-beyond-bound"
-ANOMALIES = (LOST, RESURRECTED, FRACTURED, PHANTOM, TWICE, BEYOND)
+ANOMALIES: Final = {
+    LOST: SHARED[LOST],
+    RESURRECTED: SHARED[RESURRECTED],
+    FRACTURED: "A restart of the whole cluster brought back a part of a transaction.",
+    PHANTOM: SHARED[PHANTOM],
+    TWICE: TRANSACTIONAL[TWICE],
+    BEYOND: "A restart of the whole cluster lost more than the declared bound allows.",
+}
 _FAR_NS: Final = 1 << 62  # The end of a fault that was not healed, low enough that sums stay within int64.
 
 

@@ -36,7 +36,10 @@ from harness.core.verdict import Judgement
 CHECKER: Final = "epochs"
 DOUBLE: Final = "double-epoch"
 SHAPE: Final = "epoch-shape"
-ANOMALIES: Final = (DOUBLE, SHAPE)
+ANOMALIES: Final = {
+    DOUBLE: "One transaction appears in two epochs.",
+    SHAPE: "An epoch does not consist of what its declaration says.",
+}
 ANSWER: Final = -1  # In place of a subscriber: the observation is a client's answer.
 
 

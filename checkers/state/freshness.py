@@ -28,7 +28,7 @@ from harness.core.verdict import Judgement
 
 CHECKER: Final = "freshness"
 STALE: Final = "stale-acknowledged"
-ANOMALIES: Final = (STALE,)
+ANOMALIES: Final = {STALE: "A read misses a write that was acknowledged before it began."}
 _SHOWN: Final = 4  # Of a longer list only the end is shown.
 
 

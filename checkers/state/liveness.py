@@ -26,6 +26,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from itertools import accumulate, pairwise
 from pathlib import Path
+from typing import Final
 
 from checkers.engine.protocol import Check, Context
 from checkers.history.faults import disturbed, is_among, overlaps, span
@@ -52,7 +53,13 @@ from harness.core.verdict import Judgement
 CHECKER = "liveness"
 STALL, LAG, GROWTH, BLOCKS = "stall", "lag", "memory-growth", "user-blocks-acknowledgements"
 STALE = "stale-watermark"
-ANOMALIES = (STALL, LAG, GROWTH, BLOCKS, STALE)
+ANOMALIES: Final = {
+    STALL: "Nothing went on for longer than the system's declared bound.",
+    LAG: "The stream was further behind than is promised.",
+    GROWTH: "Buffers grew without the bound that is declared.",
+    BLOCKS: "A subscriber was disconnected as lagging because its user was slow.",
+    STALE: "The watermark stayed below an answered write for longer than the declared bound.",
+}
 NAP_REACH_NS = 250 * MS  # A nap is probed every 100 ms; the user may sleep this long around a probe.
 
 

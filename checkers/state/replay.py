@@ -44,7 +44,13 @@ BACKUP: Final = "backup-mismatch"
 FLASHBACK: Final = "flashback-mismatch"
 ORDER: Final = "timestamp-order"
 READS: Final = (MISMATCH, STALE, BACKUP, FLASHBACK)  # By `Acts.kind`: 0 for transactions.
-ANOMALIES: Final = (*READS, ORDER)
+ANOMALIES: Final = {
+    "snapshot-mismatch": "A transaction read something else than the state at its timestamp.",
+    "stale-mismatch": "A read of the past shows something else than the state at its timestamp.",
+    "backup-mismatch": "A restore from a backup shows something else than the state at its timestamp.",
+    "flashback-mismatch": "A flashback shows something else than the state at its timestamp.",
+    ORDER: "Dependent transactions have timestamps in the wrong order.",
+}
 _KINDS: Final = {"restore": READS.index(BACKUP), "flashback": READS.index(FLASHBACK)}  # By `f`; others are stale.
 _UNPLACED: Final = -1  # The rank of an element whose append has no known timestamp.
 _NOBODYS: Final = -2  # The rank of an element that no operation appended, or only a failed one.

@@ -8,6 +8,7 @@ witness is a key that two nodes of a group show. The facts count the changes of 
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
+from typing import Final
 
 from checkers.engine.protocol import Check, Context
 from checkers.history.names import Dictionary, Names
@@ -18,7 +19,7 @@ from harness.core.verdict import Judgement
 
 CHECKER = "replicas"
 DIVERGED = "diverged-replicas"
-ANOMALIES = (DIVERGED,)
+ANOMALIES: Final = {DIVERGED: "Two replicas of one object differ at rest."}
 SHOWN = 8  # Of a longer list only the end is shown.
 Rows = dict[int, State]
 

@@ -35,6 +35,7 @@ from checkers.state.contents import (
     read_dumps,
     wrong,
 )
+from checkers.words.anomalies import SHARED, TRANSACTIONAL
 from harness.core.columns import NEVER, OK, READ, Bools
 from harness.core.promises import Bounds, Excuse
 from harness.core.verdict import Judgement
@@ -42,7 +43,14 @@ from harness.core.verdict import Judgement
 CHECKER = "survival"
 LOST, PHANTOM, FRACTURED = "lost-acknowledged", "phantom-write", "fractured-transaction"
 RESURRECTED, DOUBLE, TWICE = "resurrected", "double-status", "duplicate-elements"
-ANOMALIES = (LOST, PHANTOM, FRACTURED, RESURRECTED, DOUBLE, TWICE)
+ANOMALIES: Final = {
+    LOST: SHARED[LOST],
+    PHANTOM: SHARED[PHANTOM],
+    FRACTURED: "At rest a part of a transaction is there, and another part is not.",
+    RESURRECTED: SHARED[RESURRECTED],
+    DOUBLE: "One transaction is both committed and aborted.",
+    TWICE: TRANSACTIONAL[TWICE],
+}
 _READER: Final = "final reads"
 
 

@@ -28,7 +28,10 @@ from harness.core.verdict import Judgement
 CHECKER: Final = "timestamps"
 DOUBLE: Final = "double-timestamp"
 ABOVE: Final = "watermark-above-start"
-ANOMALIES: Final = (DOUBLE, ABOVE)
+ANOMALIES: Final = {
+    DOUBLE: "A transaction has two commit timestamps, or another one's, or one not above its start.",
+    ABOVE: "A transaction started at or below a watermark that had been announced before.",
+}
 
 
 def check(history: Path, context: Context) -> Judgement:

@@ -36,13 +36,14 @@ from checkers.history.troubles import Trouble, judgement
 from checkers.streams.examples import by_subscriber
 from checkers.streams.rules.events.duplicate_event import acknowledgements
 from checkers.streams.view import Ruling, StreamView, stream_view
+from checkers.words.anomalies import SHARED
 from harness.core.columns import BACKFILL, NEVER, OPEN, Bools, Int64s
 from harness.core.promises import Excuse, Excuses, StreamContract
 from harness.core.verdict import Judgement
 
 CHECKER: Final = "acknowledgements"
 LOST: Final = "lost-acknowledged"
-ANOMALIES: Final = (LOST,)
+ANOMALIES: Final = {LOST: SHARED[LOST]}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

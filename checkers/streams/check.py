@@ -115,7 +115,7 @@ def _sum(counts: Iterable[dict[str, int]]) -> dict[str, int]:
 CHECKS = (
     Check(
         name=CHECKER,
-        anomalies=tuple(RULES),
+        anomalies={name: rule.meaning for name, rule in RULES.items()},
         judge=check,
         when=When.ALWAYS,
         needs_contract=True,

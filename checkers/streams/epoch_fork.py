@@ -28,7 +28,7 @@ from harness.core.verdict import Judgement
 
 CHECKER: Final = "epoch-owners"
 FORK: Final = "epoch-fork"
-ANOMALIES: Final = (FORK,)
+ANOMALIES: Final = {FORK: "Two owners act in one epoch."}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -314,7 +314,7 @@ def _consequences(
 
 _OF_BOTH: Final = Check(
     name=CHECKER,
-    anomalies=tuple(TRANSACTIONAL),
+    anomalies=TRANSACTIONAL,
     judge=check,
     when=When.ALWAYS,
     by_generation=True,

@@ -64,6 +64,7 @@ from checkers.watermarks.task import (
     received_of,
     required,
 )
+from checkers.words.anomalies import WATERMARK
 from harness.core.columns import Int64s
 from harness.core.promises import StreamContract
 from harness.core.record import Json
@@ -347,7 +348,7 @@ def witnesses(seen: Chances) -> dict[str, int]:
 
 _OF_BOTH: Final = Check(
     name=CHECKER,
-    anomalies=NAMES,
+    anomalies={name: WATERMARK[name] for name in NAMES},
     judge=check,
     when=When.ALWAYS,
     needs_contract=True,

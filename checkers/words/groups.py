@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from types import MappingProxyType
 from typing import Final, Protocol, TypeVar
 
-from checkers.words.anomalies import CYCLES, INVARIANT, ORDERS, SYSTEM, TRANSACTIONAL, WATERMARK
+from checkers.words.anomalies import CYCLES, ORDERS, TRANSACTIONAL, WATERMARK
 
 _CAUSES: Final = (
     # Ownership and epochs.
@@ -25,23 +25,16 @@ _CAUSES: Final = (
     *("order-inversion", "silent-gap", "split-view", "state-mismatch", "real-time-order", "timestamp-order"),
 )
 _SIMPLE: Final = tuple(name for name in TRANSACTIONAL if not name.startswith(tuple(CYCLES)))
-_PLACES: Final = MappingProxyType(
-    {
-        name: place
-        for place, name in enumerate(
-            dict.fromkeys(
-                (
-                    *_CAUSES,
-                    *INVARIANT,
-                    *_SIMPLE,
-                    *(base + order for order in ORDERS for base in CYCLES),
-                    *WATERMARK,
-                    "cut-not-closed",
-                    *SYSTEM,  # Waits and refusals: the rest.
-                )
-            )
-        )
-    }
+_WAITS: Final = (
+    *("cut-not-closed", "stall", "stale-watermark", "lag", "disputed-cut", "double-timestamp"),
+    *("watermark-above-start", "snapshot-mismatch", "stale-mismatch", "backup-mismatch", "flashback-mismatch"),
+    *("spurious-abort", "memory-growth", "spurious-disconnect", "user-blocks-acknowledgements"),
+)
+_CONSEQUENCES: Final = (*_SIMPLE, *(base + order for order in ORDERS for base in CYCLES), *WATERMARK, *_WAITS)
+_OTHERS: Final = len(_CAUSES)  # The rank of what stands in no list.
+_RANKS: Final = MappingProxyType(
+    {name: _OTHERS + 1 + place for place, name in enumerate(_CONSEQUENCES)}
+    | {name: place for place, name in enumerate(_CAUSES)}
 )
 
 
@@ -62,8 +55,8 @@ F = TypeVar("F", bound=Shown)
 
 
 def rank(anomaly: str) -> int:
-    """The place of an anomaly between causes and consequences: lower ones explain higher ones."""
-    return _PLACES.get(anomaly, len(_PLACES))
+    """The rank of an anomaly: lower ones explain higher ones. An anomaly in no list follows the causes."""
+    return _RANKS.get(anomaly, _OTHERS)
 
 
 def groups(findings: Sequence[F]) -> list[list[F]]:

@@ -25,7 +25,7 @@ Excuses = Mapping[str, Excuse]  # By package of faults. Faults without an excuse
 class Promise(msgspec.Struct, frozen=True, kw_only=True):
     """A documented guarantee. A finding quotes it, so that no reader has to look it up.
 
-    `forbids` are the anomalies that would break it, by the names of `checkers/words/anomalies.py`; the run binds them
+    `forbids` are the anomalies that would break it, by the names of `checkers/catalogue.py`; the run binds them
     to checks. `is_purpose`: the test exists for this promise, so too few witnesses make the run vacuous.
     """
 

@@ -1,4 +1,4 @@
-"""The table of checks, and how each judges a history. A new check is a module with `CHECKS`, and a row here.
+"""Which checks a history gets, and how each judges it. `checkers/catalogue.py` has the table of checks.
 
 A check runs only if some promise needs it, since each costs time. The transactional check always runs, and the stream
 check wherever there is a contract.
@@ -6,12 +6,11 @@ check wherever there is a contract.
 
 from collections.abc import Sequence
 from hashlib import sha256
-from importlib import import_module
 from pathlib import Path
-from typing import Final
 
 import msgspec
 
+from checkers.catalogue import CHECKS
 from checkers.engine import tasks
 from checkers.engine.protocol import Check, Context
 from checkers.history.generations import merged
@@ -24,45 +23,6 @@ from harness.core.promises import Promise
 from harness.core.verdict import Judgement
 from harness.judging.generations import Generations
 from harness.record.formats.promise_file import require_breakable
-
-# The modules with checks, in the order of the report.
-MODULES: Final = (
-    "transactions.check",
-    "streams.check",
-    "watermarks.check",
-    "streams.acknowledged",
-    "streams.epoch_fork",
-    "state.freshness",
-    "state.replay",
-    "state.timestamps",
-    "state.cuts",
-    "state.epochs",
-    "state.durability",
-    "state.survival",
-    "state.replicas",
-    "state.authority",
-    "state.causes",
-    "state.liveness",
-    "state.aborts",
-    "linearizability.check",
-    "invariants.bank",
-    "invariants.counter",
-    "invariants.sets",
-    "invariants.queues",
-    "invariants.logs",
-    "invariants.ids",
-    "invariants.forks",
-    "invariants.monotonic",
-    "invariants.causal",
-)
-
-
-def checks_of(modules: Sequence[str]) -> tuple[Check, ...]:
-    """The checks of those modules of `checkers`, in order."""
-    return tuple(check for name in modules for check in import_module(f"checkers.{name}").CHECKS)
-
-
-CHECKS: Final = checks_of(MODULES)
 
 
 def require_known(promises: Sequence[Promise], where: str) -> None:
@@ -81,7 +41,7 @@ def chosen(context: Context) -> tuple[Check, ...]:
 
 def anomalies_of(name: str) -> tuple[str, ...]:
     """The anomalies that the named check looks for."""
-    return next(check.anomalies for check in CHECKS if check.name == name)
+    return next(tuple(check.anomalies) for check in CHECKS if check.name == name)
 
 
 def judgement_of(check: Check, known: Generations) -> Judgement:

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import msgspec
 
+from checkers.catalogue import CHECKS
 from checkers.engine.datasets import Engine
 from checkers.history.registers import ORDER, declared_initial
 from checkers.words import models
 from harness.core.command import seamark
 from harness.core.errors import ScenarioError
-from harness.judging.checks import CHECKS
 from harness.judging.judge import Budget
 from harness.record.formats.promise_file import Promised, read_promise_file
 from harness.record.formats.streams.line import StreamFormat

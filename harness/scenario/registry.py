@@ -14,6 +14,7 @@ from importlib.abc import ExecutionLoader
 from importlib.metadata import distribution
 from importlib.util import decode_source, find_spec, module_from_spec, spec_from_loader
 from inspect import get_annotations
+from itertools import chain
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -31,19 +32,21 @@ NAME = re.compile(r"[A-Za-z0-9][\w.-]*")  # The name of a cluster becomes that o
 OWN_MODULE = "seamark_own_"  # The prefix of the names of modules loaded from a user's own file.
 
 
-def load_cluster(code: Code, code_sha256: str | None = None) -> Cluster:
+def load_cluster(code: Code, code_sha256: str | None = None, *, is_checked: bool = False) -> Cluster:
     """The cluster of that code. Raises ScenarioError, with the reason, if it cannot be loaded.
 
-    `code_sha256` is the hash that its file must have: the one recorded with the run.
+    `code_sha256` is the hash that its file must have: the one recorded with the run. `is_checked` is for a child
+    process whose parent has loaded the same code: the anomalies that its promises forbid are not looked up again, as
+    that imports every check.
     """
     if code.place is not None:
-        return _from_file(code.place, code_sha256)
+        return _from_file(code.place, code_sha256, is_checked)
     point = entry_point(code.name)
     try:
         cluster: Cluster = point.load()()
     except Exception as error:
         raise ScenarioError(f"cluster {code.name!r} ({point.value}) cannot be loaded: {error!r}") from error
-    return _fit(cluster, f"cluster {code.name!r} ({point.value})")
+    return _fit(cluster, f"cluster {code.name!r} ({point.value})", is_checked)
 
 
 def of_machines(cluster: Cluster) -> MachineCluster:
@@ -53,9 +56,9 @@ def of_machines(cluster: Cluster) -> MachineCluster:
     return cluster
 
 
-def load_machines(code: Code, code_sha256: str | None = None) -> MachineCluster:
-    """The cluster of that code, if it can be simulated. Raises ScenarioError otherwise."""
-    return of_machines(load_cluster(code, code_sha256))
+def load_machines(code: Code, code_sha256: str | None = None, *, is_checked: bool = False) -> MachineCluster:
+    """As `load_cluster`, for a cluster that can be simulated. Raises ScenarioError if it cannot."""
+    return of_machines(load_cluster(code, code_sha256, is_checked=is_checked))
 
 
 def module_of(code: Code) -> str:
@@ -73,7 +76,7 @@ def code_sha256_of(code: Code) -> str | None:
     return None if code.place is None else sha256(_content(code.place.path)).hexdigest()
 
 
-def _from_file(place: Place, code_sha256: str | None) -> Cluster:
+def _from_file(place: Place, code_sha256: str | None, is_checked: bool) -> Cluster:
     module = _module(place.path, code_sha256)
     names = _defined(module)
     if not place.name:
@@ -86,7 +89,7 @@ def _from_file(place: Place, code_sha256: str | None) -> Cluster:
     cluster = getattr(module, place.name)
     if isinstance(cluster, type) or (callable(cluster) and not _is_cluster(cluster)):
         cluster = _called(cluster, place.path, f"{place.name}()")
-    return _fit(cluster, f"{place.path}:{place.name}")
+    return _fit(cluster, f"{place.path}:{place.name}", is_checked)
 
 
 def _module(path: Path, code_sha256: str | None = None) -> ModuleType:
@@ -162,7 +165,7 @@ def _is_cluster(value: object) -> bool:
     return not isinstance(value, type) and (hasattr(value, "service") or hasattr(value, "machine"))
 
 
-def _fit(cluster: Any, where: str) -> Cluster:
+def _fit(cluster: Any, where: str, is_checked: bool) -> Cluster:
     """The candidate, if it has all members of a cluster.
 
     Raises ScenarioError that names the missing or wrong member.
@@ -177,7 +180,7 @@ def _fit(cluster: Any, where: str) -> Cluster:
     if missing:
         advice = "harness.core.system.System has a default for most: see docs/your-own-system.md"
         raise ScenarioError(f"{where} is no cluster, it lacks: {', '.join(missing)}; {advice}")
-    for problem in _problems(cluster):
+    for problem in chain(_problems(cluster), () if is_checked else _unknown_anomalies(cluster)):
         raise ScenarioError(f"{where}: {problem}")
     fit: Cluster = cluster
     return fit
@@ -203,7 +206,10 @@ def _problems(cluster: Cluster) -> Iterator[str]:
         yield "it needs at least one node and one workload"
     if len({node.id for node in cluster.nodes}) < len(cluster.nodes):
         yield "two of its nodes have the same name"
-    from checkers.catalogue import NAMES  # noqa: PLC0415  A node's process needs no rules, and no numpy.
+
+
+def _unknown_anomalies(cluster: Cluster) -> Iterator[str]:
+    from checkers.catalogue import NAMES  # noqa: PLC0415  It imports every check.
 
     for promise in cluster.promises:
         for name in promise.forbids:

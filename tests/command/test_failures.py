@@ -11,8 +11,8 @@ import pytest
 
 import harness.run.batch
 import harness.run.running
+from checkers.catalogue import CHECKS
 from checkers.engine.protocol import Check
-from harness.judging.checks import CHECKS
 from harness.record.store import read_run_file
 from tests.command.broken import BROKEN_CHILD
 from tests.command.conftest import SEED, SMALL, Outcome, Seamark

@@ -3,18 +3,19 @@
 Absent files are skipped.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 import pytest
 
+from checkers.catalogue import CHECKS
 from checkers.engine.datasets import LocalEngine
 from checkers.invariants import causal, counter, forks, ids, queues, sets
 from checkers.invariants.counter import bounds, counters
 from checkers.invariants.operations import operations
 from harness.core.record import Json
 from harness.core.verdict import Judgement
-from harness.judging.checks import CHECKS, judgement_of
+from harness.judging.checks import judgement_of
 from harness.judging.generations import generations
 from harness.judging.judge import judge
 from harness.record.formats.load import load
@@ -27,7 +28,7 @@ GROUP = "jepsen-unit/cases.jsonl"
 pytestmark = pytest.mark.skipif(not (HISTORIES / GROUP).is_file(), reason=f"{HISTORIES / GROUP} is absent")
 
 # What makes a history of that workload invalid. Jepsen's set-full knows nothing of elements that nobody added.
-FORBIDDEN: Mapping[str, tuple[str, ...]] = {
+FORBIDDEN: Mapping[str, Collection[str]] = {
     "queue": queues.QUEUE_ANOMALIES,
     "total-queue": (queues.UNEXPECTED, queues.LOST),
     "set": (sets.LOST, sets.UNEXPECTED),
@@ -58,7 +59,7 @@ def judged(case: Case, folder: Path) -> Judgement:
         return judgement_of(check, known)
 
 
-def verdict(judgement: Judgement, forbidden: tuple[str, ...]) -> bool | str:
+def verdict(judgement: Judgement, forbidden: Collection[str]) -> bool | str:
     """As Jepsen says it; where nothing could have been shown or found, it does not know."""
     if any(finding.anomaly in forbidden for finding in judgement.findings):
         return False

@@ -14,7 +14,7 @@ import msgspec
 import pytest
 import typer.main
 
-from checkers.catalogue import NAMES
+from checkers.catalogue import CHECKS, NAMES
 from checkers.words.models import ALIASES, MODELS
 from harness.cli.main import app
 from harness.cli.texts.contract_fields import BOUNDS, CONTRACT
@@ -22,7 +22,6 @@ from harness.cli.texts.promises_page import promises_page
 from harness.core.draw import Draw
 from harness.core.promises import Bounds, Promise, StreamContract
 from harness.core.seams import Cluster
-from harness.judging.checks import CHECKS
 from harness.scenario.consent import GROUP, cluster_names, installed
 from harness.scenario.registry import load_cluster
 from harness.scenario.scenario import SECOND, topology

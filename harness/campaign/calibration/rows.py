@@ -24,10 +24,10 @@ import harness.judging
 import harness.runtimes
 import harness.scenario
 import nemesis
+from checkers.catalogue import MODULES, checks_of
 from harness.campaign.rows import Row
 from harness.core.errors import HistoryError
 from harness.core.verdict import Verdict
-from harness.judging.checks import MODULES, checks_of
 from harness.record.store import write_atomically
 from harness.scenario.scenario import Scenario
 from nemesis.plan import Plan

@@ -6,7 +6,7 @@ from typing import Final
 
 import msgspec
 
-from checkers.catalogue import NAMES
+from checkers.catalogue import CHECKS, NAMES
 from checkers.engine.protocol import When
 from checkers.streams.catalogue import RULES
 from checkers.streams.rule import Need, Rule
@@ -19,13 +19,13 @@ from harness.core.machine import Settings
 from harness.core.promises import Bounds, Promise, StreamContract
 from harness.core.seams import Cluster
 from harness.core.wording import counted
-from harness.judging.checks import CHECKS
 from harness.judging.judge import SETTLED
 from harness.report.markdown import code, table
 from harness.report.screen import visible
 
 MODELS_HEADING: Final = "Consistency models"
 RULES_HEADING: Final = "What the rules of streams look for"
+ANOMALIES_HEADING: Final = "All anomalies"
 _SECOND: Final = 1_000_000_000
 _MARKUP: Final = re.compile(r"([|<*`])")
 _OUR_README: Final = re.compile(r"clusters/\w+/README\.md")
@@ -37,7 +37,7 @@ def promises_page(clusters: Sequence[Cluster]) -> str:
     for cluster in clusters:
         lines += _cluster(cluster)
     promises = [promise for cluster in clusters for promise in cluster.promises]
-    lines += [*_models(promises), *_contract_fields(), *_bound_fields(), *_stream_rules()]
+    lines += [*_models(promises), *_contract_fields(), *_bound_fields(), *_stream_rules(), *_anomalies()]
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -68,7 +68,7 @@ def _contents(clusters: Iterable[Cluster]) -> list[str]:
         f"{counted(len(cluster.bugs), 'planted bug')}"
         for cluster in clusters
     ]
-    others = (MODELS_HEADING, "What a stream contract means", "What bounds mean", RULES_HEADING)
+    others = (MODELS_HEADING, "What a stream contract means", "What bounds mean", RULES_HEADING, ANOMALIES_HEADING)
     return [*lines, *(f"- [{each}](#{each.lower().replace(' ', '-')})" for each in others), ""]
 
 
@@ -172,6 +172,7 @@ def _field(name: str, words: Words) -> tuple[str, str, str]:
 def _bound_fields() -> Iterator[str]:
     yield from ("## What bounds mean", "", "A bound that a cluster does not give is not promised.", "")
     yield from table(("bound", "meaning"), ((code(name), _prose(words.about)) for name, words in BOUNDS.items()))
+    yield ""
 
 
 def _stream_rules() -> Iterator[str]:
@@ -181,6 +182,17 @@ def _stream_rules() -> Iterator[str]:
         ("rule", "anomaly", "meaning", "a witness is", "needs"),
         map(_stream_rule, sorted(RULES.values(), key=lambda rule: rule.id)),
     )
+    yield ""
+
+
+def _anomalies() -> Iterator[str]:
+    yield from (f"## {ANOMALIES_HEADING}", "")
+    yield from ("The names that `forbids` of a promise may hold besides consistency models, and who reports each.", "")
+    rows = []
+    for name in sorted(NAMES, key=str.lower):
+        by = [check.name for check in CHECKS if name in check.anomalies and not check.is_locked]
+        rows.append((code(name), _prose(NAMES[name]), ", ".join(map(code, by)) or "a comparison of two checks"))
+    yield from table(("anomaly", "meaning", "checks"), rows)
 
 
 def _stream_rule(rule: Rule) -> tuple[str, ...]:

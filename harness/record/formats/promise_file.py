@@ -100,7 +100,9 @@ def _of_register(parts: dict[str, Any]) -> list[Promise]:
         return []
     text = "Each register is linearizable: one order of its operations explains every answer."
     check = linearizability.CHECKER
-    return [Promise(id="REGISTER", text=text, source="[register]", forbids=linearizability.ANOMALIES, check=check)]
+    return [
+        Promise(id="REGISTER", text=text, source="[register]", forbids=tuple(linearizability.ANOMALIES), check=check)
+    ]
 
 
 def _register(given: object) -> Register:

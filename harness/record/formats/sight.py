@@ -130,20 +130,20 @@ def _is_sight(value: Json) -> bool:
 REGISTERS: Final = Kind(
     lambda shape: shape.has_only("read", "write", "cas", "get", "put", "append", "acquire", "release"),
     linearizability.CHECKER,
-    linearizability.ANOMALIES,
+    tuple(linearizability.ANOMALIES),
     "Each register is linearizable: one order of its operations explains every answer.",
 )
 KINDS: Final = (
     Kind(
         lambda shape: shape.has_only("read", "transfer") and shape.all_reads(lambda value: pairs(value) is not None),
         bank.CHECKER,
-        bank.ANOMALIES,
+        tuple(bank.ANOMALIES),
         "Every read shows the accounts of the bank, none below zero, and the same sum.",
     ),
     Kind(
         lambda shape: shape.has_only("add", "read") and shape.all_reads(_is_number),
         counter.CHECKER,
-        counter.ANOMALIES,
+        tuple(counter.ANOMALIES),
         "A counter shows what had been added when it was read.",
     ),
     Kind(
@@ -179,37 +179,37 @@ KINDS: Final = (
     Kind(
         lambda shape: shape.has_only("generate"),
         ids.CHECKER,
-        ids.ANOMALIES,
+        tuple(ids.ANOMALIES),
         "Every id that is generated is unique.",
     ),
     Kind(
         lambda shape: shape.has_only("read", "write") and shape.all_reads(_is_steps),
         forks.LONG_FORK,
-        forks.FORK_ANOMALIES,
+        tuple(forks.FORK_ANOMALIES),
         "Of two reads of the same keys one sees all that the other sees.",
     ),
     Kind(
         lambda shape: shape.has_only("insert", "read") and "insert" in shape.names,
         forks.WRITE_SKEW,
-        forks.SKEW_ANOMALIES,
+        tuple(forks.SKEW_ANOMALIES),
         "Of two inserts for one key, each made only if it finds nothing, one succeeds at most.",
     ),
     Kind(
         lambda shape: shape.has_only("inc", "read") and "inc" in shape.names and shape.all_reads(_is_sight),
         monotonic.CHECKER,
-        monotonic.ANOMALIES,
+        tuple(monotonic.ANOMALIES),
         "What a process reads never goes back.",
     ),
     Kind(
         lambda shape: shape.has_only("read", "write") and shape.all_reads(_is_sequence),
         causal.SEQUENTIAL,
-        causal.SEQUENTIAL_ANOMALIES,
+        tuple(causal.SEQUENTIAL_ANOMALIES),
         "A read that shows a client's write shows all that this client had written before.",
     ),
     Kind(
         lambda shape: shape.has_only("read", "write") and shape.all_reads(_is_members),
         causal.CAUSAL,
-        causal.CAUSAL_ANOMALIES,
+        tuple(causal.CAUSAL_ANOMALIES),
         "A read that shows a write shows all that had been written before it began.",
     ),
 )

@@ -293,7 +293,7 @@ async def _synced(writer: JournalWriter) -> None:
 async def _main(run_json: Path, journal: Path, code: Code) -> int:
     run = read_run_file(run_json)
     scenario = scenario_of(run, run_json)
-    cluster = load_cluster(code, run.code_sha256)
+    cluster = load_cluster(code, run.code_sha256, is_checked=True)
     decided = decide(scenario, cluster, run.plan)
     clock = WallClock()
     with JournalWriter(journal) as writer:

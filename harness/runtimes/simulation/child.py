@@ -119,7 +119,7 @@ def record_run(
     """Simulate that run with the cluster of `code`, in this process, and write its journal."""
     run = read_run_file(run_json)
     scenario = scenario_of(run, run_json)
-    cluster = load_machines(code, run.code_sha256)
+    cluster = load_machines(code, run.code_sha256, is_checked=True)
     decided = decide(scenario, cluster, run.plan)
     history_hash = HistoryHash()
     with JournalWriter(journal) as writer:

@@ -7,18 +7,20 @@ from random import Random
 import pytest
 
 import checkers
-from checkers.catalogue import NAMES
+from checkers import catalogue
+from checkers.catalogue import CHECKS, NAMES
 from checkers.transactions.check import LOCKED
 from harness.cli.texts import promises_page
 from harness.core.promises import Promise, StreamContract
 from harness.core.record import Evidence, Outcome
 from harness.core.verdict import Judgement
 from harness.judging import checks
-from harness.judging.checks import CHECKS, anomalies_of, chosen
+from harness.judging.checks import anomalies_of, chosen
 from harness.judging.judge import judge
 from harness.record.formats.load import Loaded
 from harness.record.formats.parquet.parquet import write_history
 from harness.record.formats.promise_file import read_promise_file
+from harness.report.findings import shown
 from harness.scenario.consent import installed
 from harness.scenario.registry import load_cluster
 from tests.worlds.contexts import ENGINE, EPOCHS, by_check, context
@@ -58,11 +60,12 @@ from harness.core.verdict import Judgement
 
 def check(history: Path, context: Context) -> Judgement:
     done = rows(history, "ops", ["index"], outcome=[OK])
-    troubles = [] if done else [Trouble("stall", "Nothing ever succeeded.", ())]
-    return judgement("ends", ("stall",), troubles, {"stall": len(done)})
+    troubles = [] if done else [Trouble("never-ends", "Nothing ever succeeded.", ())]
+    return judgement("ends", ANOMALIES, troubles, {"never-ends": len(done)})
 
 
-CHECKS = (Check(name="ends", anomalies=("stall",), judge=check, by_generation=True),)
+ANOMALIES = {"never-ends": "No operation ever succeeded."}
+CHECKS = (Check(name="ends", anomalies=ANOMALIES, judge=check, by_generation=True),)
 '''
 
 
@@ -70,19 +73,21 @@ CHECKS = (Check(name="ends", anomalies=("stall",), judge=check, by_generation=Tr
 def test_a_check_is_one_file_and_one_row(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: Outcome, verdict: str
 ) -> None:
-    """It is judged, known to promise files, and listed where promises are documented."""
+    """It is judged, known to promise files, and listed with its anomaly where promises are documented."""
     (tmp_path / "ends.py").write_text(FRESH, encoding="utf-8")
     monkeypatch.setattr(checkers, "__path__", [*checkers.__path__, str(tmp_path)])
-    table = checks.checks_of((*checks.MODULES, "ends"))
-    for module in (checks, promises_page):
+    table = catalogue.checks_of((*catalogue.MODULES, "ends"))
+    for module in (catalogue, checks, promises_page):
         monkeypatch.setattr(module, "CHECKS", table)
+    for module in (catalogue, promises_page, shown):
+        monkeypatch.setattr(module, "NAMES", catalogue.names_of(table))
     del sys.modules["checkers.ends"]
 
     promise_file = tmp_path / "promises.toml"
     promise_file.write_text(
-        '[[promise]]\nid = "P"\ntext = "All ends."\nforbids = ["stall"]\ncheck = "ends"\n', encoding="utf-8"
+        '[[promise]]\nid = "P"\ntext = "All ends."\nforbids = ["never-ends"]\ncheck = "ends"\n', encoding="utf-8"
     )
-    promised = read_promise_file(promise_file, checks.CHECKS)
+    promised = read_promise_file(promise_file, table)
     story = Story()
     story.op("ax1", (7, 0), kind)
     loaded = Loaded(history=story.write(tmp_path), format="parquet", is_foreign=True)
@@ -92,7 +97,9 @@ def test_a_check_is_one_file_and_one_row(
 
     cluster = load_cluster(installed("tutorial"))
     cluster.promises = promised.promises
-    assert "Checked by `ends`." in promises_page.promises_page([cluster])
+    page = promises_page.promises_page([cluster])
+    assert "`never-ends`: No operation ever succeeded. Checked by `ends`." in page
+    assert shown.glossary(report) == [("Never ends", "No operation ever succeeded.")] * (kind == "fail")
 
 
 @pytest.mark.parametrize(

@@ -5,13 +5,14 @@ from random import Random
 
 import pytest
 
+from checkers.catalogue import CHECKS
 from checkers.invariants.operations import Mop, collection, listed, operations, pairs, shown, token
 from harness.core.columns import FAIL, INFO, NEVER, OK
 from harness.core.errors import HistoryError
 from harness.core.promises import Promise
 from harness.core.record import Evidence, Json
 from harness.core.verdict import Judgement
-from harness.judging.checks import CHECKS, judgement_of
+from harness.judging.checks import judgement_of
 from harness.judging.generations import generations
 from harness.record.formats.edn.jepsen import records_of_maps
 from harness.record.formats.parquet.parquet import write_history

@@ -2,10 +2,9 @@ from collections import Counter
 
 import pytest
 
-from checkers.catalogue import NAMES
+from checkers.catalogue import CHECKS, NAMES
 from harness.core.generators.generator import Context, Planned
 from harness.core.record import MicroOp
-from harness.judging.checks import CHECKS
 from harness.scenario.consent import cluster_names, installed
 from harness.scenario.registry import load_cluster
 from harness.scenario.workloads import WORKLOADS
