@@ -82,7 +82,7 @@ class Search:
                 ahead.append(self._begun(candidates[submitted]))
                 submitted += 1
             result = ahead.popleft()
-            is_shown = result if isinstance(result, bool) else self._ended(candidate, result)
+            is_shown = result if isinstance(result, bool) else self._ended(result)
             if self.tries == self._most:
                 raise Exhausted
             self.tries += 1
@@ -117,14 +117,15 @@ class Search:
             self._running[key] = self._pool.submitted(candidate)
         return self._running[key]
 
-    def _ended(self, candidate: Case, result: "Future[bool]") -> bool:
-        tried = Tried(candidate.key(), result.result())
-        if self._running.pop(tried.key, None) is None:
-            return tried.is_shown
-        self._known[tried.key] = tried.is_shown
-        self._file.write(msgspec.json.encode(tried) + b"\n")
+    def _ended(self, result: "Future[bool]") -> bool:
+        is_shown = result.result()
+        # Tries ahead are kept as well, though their turn may never come: after a kill they need not be made again.
+        ended = [key for key, each in self._running.items() if each.done() and each.exception() is None]
+        for key in ended:
+            self._known[key] = self._running.pop(key).result()
+            self._file.write(msgspec.json.encode(Tried(key, self._known[key])) + b"\n")
         self._file.flush()
-        return tried.is_shown
+        return is_shown
 
 
 def _read(file: Path) -> Iterable[Tried]:

@@ -1,5 +1,6 @@
 """The search for a smaller case: the same result however many are tried at once, and whether it was interrupted."""
 
+from concurrent.futures import Future
 from pathlib import Path
 
 import pytest
@@ -92,6 +93,16 @@ def test_an_interrupted_search_goes_on_with_what_it_knew(tmp_path: Path, alone: 
     assert searched(file, 2) == alone
     keys = [line for line in file.read_bytes().splitlines() if line.startswith(b'{"key":"')]
     assert len(keys) == len(set(keys)), "a case was tried twice"
+
+
+def test_a_try_ahead_whose_turn_never_came_is_kept(tmp_path: Path) -> None:
+    file = tmp_path / "tries.jsonl"
+    with Search(made(), is_red, file, jobs=1, tries=10, tell=lambda size, count: None) as search:
+        ahead: Future[bool] = Future()
+        ahead.set_result(False)
+        search._running["ahead"] = ahead
+        assert search.adopt([made()])
+    assert b'{"key":"ahead","is_shown":false}' in file.read_bytes().splitlines()
 
 
 def test_a_case_keeps_its_key_and_another_has_another() -> None:
