@@ -15,8 +15,10 @@ from harness.campaign.calibration.document import (
     interval_of,
     median_seeds,
     rate_of,
+    read_calibration,
     worse,
 )
+from harness.campaign.calibration.pages import PAGE, README, SOURCE, rewritten
 from harness.campaign.calibration.rows import SCRIPTED, CalibrationRow, CellRows, calibration_row, syntax
 from harness.campaign.calibration.shown import calibration_markdown, calibration_page, lines
 from harness.campaign.rows import row_of
@@ -235,3 +237,11 @@ def test_a_bug_that_only_its_schedule_shows_is_marked_everywhere() -> None:
         "| `ndb` `no-arbitration` | half \\| go on | 5 of 40: 10 % | 4 % to 27 % | 7 | split-brain (NDB-G25) |" in table
     )
     assert "ndb without a bug: 0 false alarms in 500 runs, below 0.735 % at 95 %." in table
+
+
+def test_the_page_and_the_table_of_the_readme_follow_from_the_measurement() -> None:
+    measured, readme = read_calibration(SOURCE), README.read_text(encoding="utf-8")
+    renewal = "run .venv/bin/python -m harness.campaign.calibration.pages"
+    assert PAGE.read_text(encoding="utf-8") == calibration_markdown(measured), renewal
+    assert rewritten(readme, measured) == readme, renewal
+    assert all(f"`{cell.cluster}` `{cell.bug}`" in readme for cell in measured.bugs)
