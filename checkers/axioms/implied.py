@@ -61,7 +61,7 @@ def by_session(execution: Execution) -> Implied:
 
 
 def unordered(execution: Execution, install: Int64s, view: Int64s) -> Implied:
-    """The pairs implied by writes that are visible to reads: rows of installs (-1 for none) and of views.
+    """The pairs implied if write install[i], a row of installs or -1, is visible to read view[i], a row of views.
 
     Pairs that follow from the known order of a list's versions are left out.
     """

@@ -32,7 +32,7 @@ _SHIFT: Final = 20  # A moment is an index << _SHIFT, plus the steps taken since
 
 
 class Level(Enum):
-    """A model that needs the order of versions. The value names the anomaly that breaks it, but no weaker model."""
+    """A model that needs the order of versions. The value is an anomaly that breaks it and no weaker model."""
 
     PREFIX = "prefix-violation"
     PARALLEL = "G-single"

@@ -144,5 +144,5 @@ def pieces(count: int, block_rows: int | None = None) -> Iterator[slice]:
 
 
 def piece_from(begin: int, count: int, *, least: int) -> slice:
-    """The next slice of `count` rows, from `begin` on: a block, or `least` rows if that is more."""
+    """A slice of the `count` rows of a log, from `begin` on: as long as a block, but at least `least` rows."""
     return slice(begin, min(begin + max(BLOCK_ROWS, least), count))

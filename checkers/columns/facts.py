@@ -38,7 +38,7 @@ class Facts:
         known.set_result(value)
 
     def clear(self) -> None:
-        """Forget all facts. One may refer to the subject, which would then live until Python collects cycles."""
+        """Forget all facts: one that refers to the subject would keep it in memory until Python collects cycles."""
         self._known.clear()
 
 

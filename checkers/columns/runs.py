@@ -126,7 +126,10 @@ def merged(start: Int64s, stop: Int64s) -> tuple[Int64s, Int64s]:
 
 
 def meets(start: Int64s, stop: Int64s, *, of_start: Int64s, of_stop: Int64s) -> Bools:
-    """True for half-open intervals start:stop that share a point with any of of_start:of_stop, which are merged."""
+    """True for half-open intervals start:stop that share a point with one of the intervals of_start:of_stop.
+
+    The latter ascend and do not overlap, as `merged` returns them.
+    """
     nearest = np.searchsorted(of_stop, start, side="right")
     exists = nearest < of_stop.size
     result = np.zeros(start.size, np.bool_)

@@ -81,7 +81,7 @@ class Check:
     has_kernels: bool = False
 
     def is_wanted(self, context: Context) -> bool:
-        """True if a history with those promises gets the check."""
+        """True if a history gets the check, given the promises and the stream contract of `context`."""
         if self.needs_contract and context.contract is None:
             return False
         if self.when is When.ALWAYS or any(promise.check == self.name for promise in context.promises):

@@ -80,7 +80,10 @@ def kinds_of(names: Container[str]) -> tuple[int, bool]:
 
 
 def name(cycle: Cycle) -> str:
-    """The class of a cycle, by its steps. By registers.order 6, a cycle with a timed step is at least G-single."""
+    """The class of a cycle, by its steps.
+
+    By rule 6 of checkers/transactions/registers/order.py a cycle with a timed step is at least G-single.
+    """
     kinds = cycle.kinds
     missed = [_is_miss(kind) for kind in kinds]
     whole = reduce(or_, kinds)

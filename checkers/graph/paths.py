@@ -111,7 +111,7 @@ def components(label: Int64s) -> list[Int64s]:
 
 
 class StepGraph:
-    """A graph of `size` operations, and as many moments."""
+    """A graph: nodes 0 to `size` - 1 are operations, and the next `size` nodes are moments of real time."""
 
     def __init__(self, parts: Sequence[Steps], size: int) -> None:
         self.steps, self.size = concat(parts), size

@@ -32,7 +32,7 @@ _ENCODER: Final = msgspec.json.Encoder(order="sorted")
 class Dictionary:
     """Ids of keys and elements, and the values they stand for.
 
-    A value that the history lacks gets an id below 0, valid here only.
+    A value that the history lacks gets an id below 0, which only this object knows.
     """
 
     def __init__(self, history: Path) -> None:

@@ -52,7 +52,7 @@ class Reign:
     begun: Int64s  # and the positions in the journal at which they began.
 
     def after(self, seq: int) -> int | None:
-        """The first write that began after that position in the journal."""
+        """The first operation that wrote and began after that position in the journal; None if there is none."""
         place = int(np.searchsorted(self.begun, seq, side="right"))
         return int(self.writes[place]) if place < len(self.writes) else None
 

@@ -238,7 +238,10 @@ class _Replay:
 
 
 def early_snapshots(acts: Acts) -> tuple[Int64s, int]:
-    """The operations, by index, with a snapshot below a commit answered before; and the number of witnesses."""
+    """The operations whose snapshot is below the commit timestamp of an operation answered before they began.
+
+    Rows of `acts`, by index; and the number of witnesses.
+    """
     commits = np.flatnonzero(acts.commit != NEVER)
     commits = commits[np.argsort(acts.after[commits], kind="stable")]
     highest = np.maximum.accumulate(acts.commit[commits])

@@ -116,7 +116,7 @@ class _Log:
 
 
 def breaches(deliveries: Deliveries, contract: StreamContract, wanted: tuple[str, ...]) -> Iterator[Breach]:
-    """All breaches of those rules that the events show. A breach stays one, whatever events follow."""
+    """All breaches of those rules that the events show. No later event undoes a breach."""
     view = stream_view(deliveries, NO_WRITES, contract)
     for name in wanted:
         match ONLINE[name].scope:

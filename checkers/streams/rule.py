@@ -126,7 +126,8 @@ Scope = OfKeys | OfUnits | OfLog | OfSource | OfAllLogs[Any]
 class Rule:
     """A rule of change streams, with its id in stream-guarantees.md.
 
-    Findings are in the order of `rank`. Some rules count legal cases that look like violations: in the fact `legal`.
+    Findings are in the order of `rank`. `legal` is the name under which a rule counts legal cases that look like
+    violations; None if it counts none.
     """
 
     name: str  # The meaning of the anomaly.

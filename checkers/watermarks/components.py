@@ -40,7 +40,7 @@ class ShownCycle:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The cycles found, and the number of components with watermarks; `unsearched` of them were too many or large."""
+    """The cycles found, and the number of components with watermarks; `unsearched` is the number left out."""
 
     cycles: tuple[ShownCycle, ...] = ()
     component_count: int = 0

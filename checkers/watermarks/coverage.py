@@ -133,7 +133,7 @@ class Breaks:
         return result
 
     def watched(self, opens: Int64s) -> Int64s:
-        """Those of the openings that a watermark follows before the next opening of everything."""
+        """Those of the openings that are followed by a watermark before everything is declared anew."""
         unit, marks = self._unit, self._marks
         mark = GroupIndex(unit[marks], marks, marks).first(unit[opens], opens)
         over = self._anew.first(unit[opens], opens, above=True)

@@ -100,7 +100,7 @@ class PromiseVerdict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Vacuity:
-    """A clause that applies, the number that fell short, and a sentence."""
+    """A reason why a run is vacuous: the clause, the number that fell short, and a sentence for people."""
 
     clause: Literal["a", "b", "c", "e"]
     number: int

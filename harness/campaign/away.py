@@ -43,7 +43,10 @@ def archive(folder: Path) -> Path:
 
 
 def there(message: bytes) -> bytes:
-    """The answer to a pickled task, on an executor: a pickled pair of row and archive, or of None and a reason."""
+    """Carry out a pickled task on an executor, in a child process.
+
+    Returns a pickled pair: the row and the run's archive, or None and the reason why there is no row.
+    """
     with temporary_folder("away") as folder:
         place = Path(harness.__file__ or "").parents[1]
         code = place

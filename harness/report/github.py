@@ -23,7 +23,7 @@ def is_github(environment: Mapping[str, str]) -> bool:
 
 
 def annotations(reports: Sequence[Report]) -> list[str]:
-    """The commands, the worst first: one for each class of finding, and one for each verdict that is not a pass."""
+    """Lines that annotate a job, the worst first: one for each class of finding, and for each verdict but a pass."""
     found = [*_findings(reports), *_others(reports)]
     if len(found) <= ANNOTATIONS_MAX:
         return found

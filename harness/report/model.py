@@ -162,7 +162,7 @@ def smaller(report: Report, finding: FindingRow) -> str | None:
 
 
 def called(report: Report, promise: str | None) -> str:
-    """The name of a promise for people: that of one model is the model's."""
+    """The name of a promise for people: its id, or the model's name if the user named only a model."""
     if promise is None:
         return "none"
     return report.model if promise.startswith(MODEL) and report.model else promise
@@ -196,7 +196,10 @@ def allowed_anomalies(report: Report) -> list[str]:
 
 
 def how_decided(report: Report) -> str | None:
-    """How the verdict on transactions was reached: a proof, a counterexample, or neither; None if nothing depends."""
+    """How the verdict on transactions was reached: a proof, a counterexample, or neither.
+
+    None if no transaction depends on another.
+    """
     facts = report.facts.get("serializability")
     decided = facts.get("decided") if isinstance(facts, dict) else None
     return str(decided) if decided and any(model_ends(report)) else None

@@ -47,7 +47,7 @@ def activity(watcher: Watcher | None) -> Callable[[str], None]:
 
 
 def at_work(what: str, since_s: float) -> str:
-    """The line of what is at work at this moment."""
+    """A line that names what is at work, with the seconds since `since_s`, a time of `time.monotonic`."""
     return f"  {time.monotonic() - since_s:.1f} s  {what}"
 
 

@@ -47,7 +47,7 @@ def versions(side: Side) -> str:
 
 
 def sentence_of_power(signoff: Signoff) -> Iterator[str]:
-    """For each cluster a sentence: what was not found, and how rare it must be for that."""
+    """For each cluster a sentence: in how many of 1,000 runs a bug may occur that no run of the candidate showed."""
     for row in signoff.exposure:
         if row.what == RUNS and row.candidate:
             below = number(min(1.0, 3 / row.candidate) * PER)

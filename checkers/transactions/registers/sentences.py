@@ -48,9 +48,9 @@ def versions_of(operation: Operation) -> Iterator[Version]:
 
 
 def seen_versions(source: Source, *, key: Int64s, value: Int64s, initial: Initial) -> list[Meeting]:
-    """The transactions of this chunk that met or left those versions.
+    """Of the transactions of this chunk that met or left those versions all writers, and few readers.
 
-    That is all writers, and each process's first and last reader.
+    The readers are the first and the last one of each process.
     """
     touches = register_rows(initial.applied(load(source))).touches
     is_mentioned = np.isin(touches.read, value) | np.isin(touches.write, value)

@@ -91,7 +91,7 @@ class Membership:
         return (number // RANKS + 1) * RANKS + self._rank
 
     def wish(self, member: Member) -> None:
-        """Let that member join, or declare it started, as soon as nothing else is to be done. `since` -1: it is new."""
+        """Let that member join (its `since` is -1), or declare it started, once nothing else is to be done."""
         if self._wish is None:
             self._wish = member
 

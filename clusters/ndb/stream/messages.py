@@ -47,7 +47,7 @@ class Row(Struct, frozen=True, tag=True):
 
 
 class EpochComplete(Struct, frozen=True, tag=True):
-    """The sender has sent all rows of that epoch in `buckets`, which may be empty.
+    """The sender has sent all rows, if any, of that epoch in `buckets`.
 
     `is_resent`: a dead node had some of these buckets in that epoch. `is_missing_data`: its rows are no longer
     available.

@@ -94,7 +94,7 @@ class Publisher:
         self._subscriptions.limit(epoch)
 
     def hand_over(self, from_epoch: int, joiner: NodeId) -> None:
-        """Let the joiner publish the buckets that prefer it, from that epoch on, of which no row exists anywhere."""
+        """Let the joiner publish the buckets that prefer it from that epoch on. No row of the epoch may exist yet."""
         if joiner == self._site.node:
             self._publishing_from = from_epoch
         elif planted.HANDOVER_DOUBLE in self._site.bugs:

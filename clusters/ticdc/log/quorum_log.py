@@ -97,7 +97,7 @@ class QuorumLog:
 
     @property
     def has_left(self) -> bool:
-        """True if it leads, and has given up for another node: what it proposes now delays its successor."""
+        """True if this node leads, and has given up for another: what it proposes now delays its successor."""
         return self._left_ns is not None
 
     def has_lease(self) -> bool:
@@ -132,7 +132,7 @@ class QuorumLog:
             self._hand_over()
 
     def found(self, first: Entry | None = None) -> None:
-        """Apply the first entry, which is decided as the region exists; write it, unless it came from a leader."""
+        """Apply the first entry: it is decided, since the region exists. It is written unless a leader has sent it."""
         if first is not None and not self._entries:
             self._write(first)
         if self._entries:

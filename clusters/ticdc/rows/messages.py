@@ -146,8 +146,9 @@ class Alive(Struct, frozen=True, tag=True):
 class CheckStatus(Struct, frozen=True, tag=True):
     """A request for the state of the transaction with that primary key.
 
-    If its lifetime is over by `now_ts`, it is rolled back. If not, and it may not have locked its primary key yet,
-    `may_roll_back` says whether to prevent that. Else its bound is raised above `reader_ts`, unless that is 0.
+    If it holds the lock and its lifetime is over by `now_ts`, it is rolled back. If it holds the lock and is alive, its
+    bound is raised above `reader_ts`, unless that is 0. If it has left no trace on the key, `may_roll_back` says
+    whether to roll it back, so that it cannot lock the key later.
     """
 
     primary: Key
@@ -239,7 +240,7 @@ class AskResolved(Struct, frozen=True, tag=True):
 
 
 class Reaches(Struct, frozen=True, tag=True):
-    """The answer to the last two: a timestamp; 0 if there is none yet."""
+    """The answer to `AskBackup` and `AskResolved`: a timestamp; 0 if there is none yet."""
 
     timestamp: int
 
@@ -266,9 +267,9 @@ class Copied(Struct, frozen=True, tag=True):
 
 
 class Upload(Struct, frozen=True, tag=True):
-    """In storage: a piece of a log backup, as (key, commit timestamp, value), and how far all pieces reach with it.
+    """In storage: a piece of a region's log backup, rows as (key, commit timestamp, value).
 
-    All pieces of that version of the region.
+    Together with the earlier pieces of that version of the region it is complete up to `checkpoint`.
     """
 
     rows: tuple[tuple[Key, int, Elements], ...]

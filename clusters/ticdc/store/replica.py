@@ -77,7 +77,7 @@ from harness.core.machine import NodeId
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """A request that changes something in the region of that version, and where its answer goes; 0: nowhere."""
+    """A request to change the region of that version. `number` is that of the request at `sender`; 0: no answer."""
 
     sender: NodeId
     number: int

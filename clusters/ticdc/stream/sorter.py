@@ -28,7 +28,7 @@ class Sorter:
         self._rows.setdefault((row.commit_ts, row.start_ts, row.key), row)
 
     def cover(self, regions: Sequence[Region]) -> None:
-        """Keep the watermarks of these regions from now on, which hold all slots (invariant 3)."""
+        """Keep the watermarks of these regions, which together hold all slots, from now on (invariant 3)."""
         before = self.frontier
         self.frontier = {
             region: self._least(
@@ -42,7 +42,7 @@ class Sorter:
         self.frontier[region] = max(self.frontier[region], resolved)
 
     def publish(self, regions: Sequence[Region]) -> list[Row]:
-        """The rows up to the new watermark of these regions, which is `published`, in order (invariant 2)."""
+        """The rows up to the least watermark of these regions, in order; `published` rises to it (invariant 2)."""
         self.published = max(self.published, min(self.frontier[region] for region in regions))
         ready = [place for place in self._rows if place[0] <= self.published]
         ready.sort(key=lambda place: (place[0], place[1], isinstance(place[2], str), place[2]))

@@ -42,7 +42,7 @@ class Context:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Planned:
-    """An operation to invoke at `time_ns` on `thread`; a time that has passed is when the operation was due."""
+    """An operation to invoke at `time_ns` on `thread`; if that time has passed, it is invoked at once, as late."""
 
     time_ns: int
     thread: int

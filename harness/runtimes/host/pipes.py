@@ -70,7 +70,7 @@ class Closer(Protocol):
 
 
 def data_socket() -> socket.socket:
-    """A socket with small buffers, so that a slow receiver is soon noticed; a listening one passes the sizes on."""
+    """A socket with small buffers, so that a slow receiver is soon noticed. What a listening one accepts has them."""
     made = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     made.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SOCKET_BYTES)
     made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, SOCKET_BYTES)
@@ -114,10 +114,10 @@ class Pipe:
         return len(self._buffer)
 
     def queued(self, to_come: int) -> int:
-        """The number of frames in the buffer, once `to_come` more have been sent.
+        """The number of frames in the buffer once `to_come` more have been sent.
 
-        In any state of the connection, at most WINDOW of them leave at once: so a machine that sends until its buffer
-        is full stops, and the rest is lost if the connection has ended.
+        At most WINDOW of those count as leaving at once, even if the connection has ended: a machine that sends until
+        the buffer is full must stop there as well. Its messages are then lost.
         """
         is_clear = (self._takes and not self._buffer) or not self.is_open
         room = self._room() if is_clear else 0

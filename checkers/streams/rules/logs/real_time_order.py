@@ -32,7 +32,10 @@ class Placed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reversal:
-    """The first operation whose position is too low for one that had ended before it; `count` operations are."""
+    """The first operation whose position is below that of an operation which had ended before it began.
+
+    `before` is the latter, and `count` the number of such first operations.
+    """
 
     op: int
     position: int
@@ -79,7 +82,9 @@ def _processes(history: Path, op: Int64s) -> Int64s:
 
 
 def real_time_order(ops: Placed, contract: StreamContract) -> RealTime:
-    """S23: writes below one that had been answered before they were invoked; or at it, if positions are unique.
+    """S23: operations with a lower position than one that had been answered before they were invoked.
+
+    If positions are unique, an equal position is a violation as well.
 
     Nothing is judged if real-time order is not promised (`realtime`), or if positions of partitions are not comparable.
     A witness is an operation that was invoked after one of another process had been answered. O(n log n).

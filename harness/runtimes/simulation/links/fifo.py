@@ -105,10 +105,10 @@ class Fifo:
             self._queue(message)
 
     def queued(self, to_come: int) -> int:
-        """The number of messages in the send buffer, once `to_come` more have been sent.
+        """The number of messages in the send buffer once `to_come` more have been sent.
 
-        In any state of the connection, at most WINDOW of them leave at once: so a machine that sends until its buffer
-        is full stops, and the rest is lost if the connection has ended.
+        At most WINDOW of those count as leaving at once, even if the connection has ended: a machine that sends until
+        the buffer is full must stop there as well. Its messages are then lost.
         """
         room = WINDOW
         if self.is_open:
