@@ -4,12 +4,9 @@ The unit of distribution is the run. In a run, kernels run locally. A run with f
 engine before it is reported, and a disagreement between the two is an error of ours.
 """
 
-import signal
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, ProcessPoolExecutor, wait
-from itertools import islice
-from multiprocessing import active_children, get_context
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -24,6 +21,7 @@ from harness.report.batch_page import Summary, batch_page
 from harness.report.junit import junit
 from harness.report.model import REPORT_FILE, Report, error_report
 from harness.report.trouble import in_one_line
+from harness.run.pool import LocalPool, results
 from harness.run.running import prepare
 from harness.run.single import JUNIT_FILE, PAGE_FILE, carry_out, encoded, judge_run, store_report
 from harness.scenario.consent import Code
@@ -90,26 +88,16 @@ def run_batch(orders: Orders, engine: Callable[[], Engine] | None, tell: Callabl
     reports: list[Report] = []
     stopped: str | None = None
     seeds = iter(range(orders.scenario.seed, orders.scenario.seed + orders.count))
-    pool = ProcessPoolExecutor(orders.jobs, mp_context=get_context("spawn"))
-    try:
-        pending = _submitted(pool, orders, islice(seeds, orders.jobs))
-        while pending:
-            done, pending = wait(pending, return_when=FIRST_COMPLETED)
-            for report in map(_result, done):
-                confirmed = _confirmed(report, engine, orders.model)
-                reports.append(confirmed)
-                tell(confirmed)
-            if any(isinstance(future.exception(), BrokenExecutor) for future in done):
-                stopped = "a process of the batch died"
+
+    def following() -> int | None:
+        return next(seeds, None) if stopped is None else None
+
+    with LocalPool(partial(_one, orders), orders.jobs) as pool:
+        for seed, result in results(pool, following):
+            report = _confirmed(_report(seed, result), engine, orders.model)
+            reports.append(report)
+            tell(report)
             stopped = stopped or _why_stop(orders, reports, time.monotonic() - started)
-            if stopped is None:
-                pending |= _submitted(pool, orders, islice(seeds, len(done)))
-    except KeyboardInterrupt:  # The runs in progress are abandoned; their simulations die with them.
-        for process in active_children():
-            process.terminate()
-        raise
-    finally:
-        pool.shutdown(wait=True, cancel_futures=True)
     reports.sort(key=lambda report: report.seed or 0)
     return _stored(orders, _composed(orders, reports, stopped, time.monotonic() - started))
 
@@ -129,15 +117,6 @@ def _vacuous(batch: Batch) -> str | None:
     return batch.reason if batch.verdict == Verdict.VACUOUS.value else None
 
 
-def _submitted(pool: ProcessPoolExecutor, orders: Orders, seeds: Iterable[int]) -> "set[Future[Report]]":
-    """A future for each seed's run. Ctrl-C goes to the first process only: the processes started here ignore it."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        return {pool.submit(_one, orders, seed) for seed in seeds}
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
 def _one(orders: Orders, seed: int) -> Report:
     """The report of one run, made in a process of the pool."""
     scenario = msgspec.structs.replace(orders.scenario, seed=seed)
@@ -153,16 +132,14 @@ def _one(orders: Orders, seed: int) -> Report:
     )
 
 
-def _result(future: "Future[Report]") -> Report:
-    """A run's report; a failure of the harness itself becomes a report as well."""
-    try:
-        return future.result()
-    except ScenarioError:
-        raise  # An error in one scenario is an error in all.
-    except BrokenExecutor:
-        return error_report("a process of the batch died before its run was judged: killed, or out of memory")
-    except Exception as error:  # noqa: BLE001  The other runs count all the same.
-        return error_report(in_one_line(error))
+def _report(seed: int, result: Report | Exception) -> Report:
+    """A run's report; a failure of the harness itself becomes a report as well, and the other runs count all the same.
+
+    Raises ScenarioError: an error in one scenario is an error in all.
+    """
+    if isinstance(result, ScenarioError):
+        raise result
+    return error_report(in_one_line(result), seed=seed) if isinstance(result, Exception) else result
 
 
 def _confirmed(report: Report, engine: Callable[[], Engine] | None, model: str | None) -> Report:

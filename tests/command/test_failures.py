@@ -139,7 +139,7 @@ def test_an_engine_that_does_not_start_is_an_error_with_a_way_out(
     assert_one_line(outcome, message="--engine local")
 
 
-def test_a_process_of_a_batch_that_dies_is_an_error_and_keeps_what_the_others_found(
+def test_a_process_of_a_batch_that_dies_is_an_error_of_its_run_and_the_others_go_on(
     seamark: Seamark, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(harness.run.batch, "_one", _dies_on_seed_two)
@@ -147,9 +147,9 @@ def test_a_process_of_a_batch_that_dies_is_an_error_and_keeps_what_the_others_fo
     assert outcome.code == 4
     assert "Traceback" not in outcome.out + outcome.err
     assert outcome.err == ""
-    assert "stopped after 2 of 4 runs: a process of the batch died" in outcome.out
+    assert "its process died before it was judged" in outcome.out
     verdict, opened = outcome.out.splitlines()[-2:]
-    assert "1 HARNESS ERROR, 1 PASS" in verdict
+    assert "1 HARNESS ERROR, 3 PASS" in verdict
     assert opened.startswith("  open ")
 
 
