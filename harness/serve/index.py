@@ -5,7 +5,6 @@ row like any other, which says what is wrong with it.
 """
 
 import os
-import stat
 import time
 from collections.abc import Iterator
 from functools import lru_cache
@@ -20,7 +19,7 @@ from harness.campaign.document import SWEEPS
 from harness.core.errors import HistoryError
 from harness.core.verdict import Verdict
 from harness.hunt.search import HUNTS
-from harness.record.store import DOCUMENT_MAX, JOURNAL, RUN_FILE, began_utc
+from harness.record.store import JOURNAL, RUN_FILE, began_utc, read_plain
 from harness.report.model import REPORT_FILE
 from harness.run.batch import BATCHES
 from harness.serve.places import plain_folders
@@ -209,15 +208,9 @@ def _document(path: str, kind: type[T]) -> T:
     """The JSON document in that file. Raises HistoryError, in one line, if it cannot be read or decoded."""
     name = path.rpartition("/")[2]
     try:
-        with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
-            found = os.fstat(file.fileno())
-            if not stat.S_ISREG(found.st_mode):
-                raise HistoryError(f"{name} is no plain file")
-            if found.st_size > DOCUMENT_MAX:
-                raise HistoryError(f"{name} has {found.st_size:,} bytes, the limit is {DOCUMENT_MAX:,}")
-            return msgspec.json.decode(file.read(), type=kind)
-    except OSError as error:
-        raise HistoryError(f"{name} cannot be read ({error.strerror})") from None
+        return msgspec.json.decode(read_plain(Path(path)), type=kind)
+    except HistoryError as error:  # A page names no path of this machine.
+        raise HistoryError(f"{name}{str(error).removeprefix(path)}") from None
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
         raise HistoryError(f"{name} is damaged or written in part ({error})") from None
 

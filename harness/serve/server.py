@@ -83,7 +83,7 @@ def _listening(host: str, port: int) -> socket.socket:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         listening = socket.create_server(address[:2], family=family)
     except OSError as error:
-        why = error.strerror or str(error)
+        why = (error.strerror or str(error)).partition(" (while ")[0]  # Python names the address there again.
         raise ScenarioError(f"--host {host} --port {port}: cannot listen there ({why}); try --port 0") from None
     listening.set_inheritable(False)
     return listening
