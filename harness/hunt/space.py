@@ -6,8 +6,7 @@ import msgspec
 
 from harness.core.draw import Stream
 from harness.core.errors import ScenarioError
-from harness.core.seams import Cluster, Parameter
-from harness.scenario.registry import of_machines
+from harness.core.seams import Cluster, Parameter, is_of_machines
 from harness.scenario.scenario import SECOND, Scenario, decide, topology
 from harness.shrink.case import Case
 from nemesis.fault import Package
@@ -77,11 +76,11 @@ def _clash(one: Step, other: Step) -> bool:
 
 def space_of(scenario: Scenario, cluster: Cluster) -> Space:
     """The space around that scenario. Raises ScenarioError if it cannot be carried out, or has no fault."""
-    if scenario.runtime != "sim":
+    if scenario.runtime != "sim" or not is_of_machines(cluster):
         raise ScenarioError(
-            "seamark hunt is for simulated runs, of which it makes thousands: not with --runtime docker"
+            f"seamark hunt is for simulated runs, of which it makes thousands: {cluster.name} in containers is for "
+            "seamark run --runtime docker --count N, or seamark sweep"
         )
-    of_machines(cluster)
     decide(scenario, cluster)  # Raises for unknown names before anything begins.
     names = cluster.faults if scenario.nemesis is None else scenario.nemesis
     if not names:

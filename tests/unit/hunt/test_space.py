@@ -107,7 +107,7 @@ def test_nodes_of_one_role_are_as_good_as_each_other() -> None:
 @pytest.mark.parametrize(
     ("scenario", "message"),
     [
-        (Scenario(runtime="docker"), "not with --runtime docker"),
+        (Scenario(runtime="docker"), "for simulated runs"),
         (Scenario(nemesis=()), "must name some"),
         (Scenario(nemesis=("partitoin",)), "did you mean partition"),
         (Scenario(bugs=("no-such",)), "unknown bug"),
