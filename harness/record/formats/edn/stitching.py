@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from harness.core.columns import GROUP_ELEMENTS, GROUP_OPS, NAMED, Int64s
-from harness.record.formats.edn.part import Batch
+from harness.record.formats.edn.digest import Batch
 from harness.record.formats.parquet.parquet import HistoryWriter
 from harness.record.formats.parquet.schema import SCHEMAS
 

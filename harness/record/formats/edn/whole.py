@@ -14,9 +14,10 @@ from typing import IO, Final
 
 from harness.core.errors import HistoryError
 from harness.core.record import Footer
+from harness.record.formats.edn.digest import Digest, Opened, Part, batch
 from harness.record.formats.edn.forms import one_form, read_edn_with
 from harness.record.formats.edn.jepsen import SAMPLE, FieldNames, Pairing, is_of_lists
-from harness.record.formats.edn.part import Digest, Opened, Part, batch, digest_of
+from harness.record.formats.edn.part import digest_of
 from harness.record.formats.edn.plain import PlainLines
 from harness.record.formats.edn.stitching import Stitcher
 from harness.record.formats.parquet.operations import completed_row, open_row
