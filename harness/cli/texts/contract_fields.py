@@ -167,7 +167,7 @@ CONTRACT: Final[Mapping[str, Words]] = MappingProxyType(
         ),
         "is_whole_least": Words(
             "Is a watermark of the whole stream made of those that its session received by partition?",
-            _yes_or_no("Yes, it is never above the least of them.", "No, or nobody says so."),
+            _yes_or_no("Yes, it is never above the least of them.", "No, or that is not declared."),
         ),
         "epochs": Words(
             "Whose epoch is it that an event names?",
@@ -200,7 +200,7 @@ CONTRACT: Final[Mapping[str, Words]] = MappingProxyType(
             "Does a session go on behind its subscriber's last checkpoint, as the source has answered that?",
             _yes_or_no(
                 "Yes, unless it opens with a lower position: nothing up to the checkpoint comes again.",
-                "No, or nobody says so.",
+                "No, or that is not declared.",
             ),
         ),
         "tail": Words(

@@ -317,7 +317,7 @@ def _fits(items: Sequence[object], label: str, notes: list[str]) -> bool:
     """True if there are few enough items to draw. Otherwise adds a note that they are left out."""
     if len(items) <= MARKS_MAX:
         return True
-    notes.append(f"Left out: {len(items):,} {label}, too many to be told apart here; trace.jsonl has them.")
+    notes.append(f"Left out: {len(items):,} {label}, too many to be distinguished here; trace.jsonl has them.")
     return False
 
 
