@@ -13,7 +13,7 @@ import msgspec
 
 from harness.core.draw import Stream
 from harness.core.promises import Excuse
-from nemesis.plan import FaultName
+from nemesis.plan import FaultName, Step
 from nemesis.topology import Strike, Topology
 
 MS: Final = 1_000_000
@@ -89,3 +89,15 @@ class Package(msgspec.Struct, frozen=True, kw_only=True):
     def takes_down(self) -> bool:
         """True if the nodes that it strikes stand still while it is in force."""
         return all(fault.is_silencing and not fault.targets.are_links for fault in self.faults)
+
+
+def step_of(package: Package, strike: Strike, *, at_ns: int, until_ns: int) -> Step:
+    """A strike that the package drew as a step from `at_ns` to `until_ns`, both since the start of the load."""
+    return Step(
+        fault=strike.fault,
+        package=package.name,
+        at_ns=at_ns,
+        until_ns=until_ns,
+        targets=strike.targets,
+        args=strike.args,
+    )

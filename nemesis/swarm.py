@@ -10,7 +10,7 @@ from typing import Final
 
 from harness.core.draw import Draw, Stream
 from harness.core.errors import ScenarioError
-from nemesis.fault import Package
+from nemesis.fault import Package, step_of
 from nemesis.overlap import conflict
 from nemesis.plan import Plan, Step
 from nemesis.topology import Strike, Topology
@@ -93,7 +93,7 @@ class _Swarm:
         until_ns = self._end_ns
         at_ns = until_ns - self._length_ns(strike)
         self._end_ns = at_ns - self._drawn_ns(self._gap // 2, self._gap * 3 // 2)
-        return _step(package, strike, at_ns=at_ns, until_ns=until_ns)
+        return step_of(package, strike, at_ns=at_ns, until_ns=until_ns)
 
     def _before_the_end(self) -> list[Step]:
         steps: list[Step] = []
@@ -105,7 +105,7 @@ class _Swarm:
             length_ns = self._length_ns(strike)
             if at_ns + length_ns > self._end_ns:
                 return steps
-            first = _step(package, strike, at_ns=at_ns, until_ns=at_ns + length_ns)
+            first = step_of(package, strike, at_ns=at_ns, until_ns=at_ns + length_ns)
             second = None if strike.is_total else self._second(first)
             steps += [first] if second is None else [first, second]
             at_ns = max(step.until_ns for step in steps) + self._drawn_ns(self._gap // 2, self._gap * 3 // 2)
@@ -121,7 +121,7 @@ class _Swarm:
             package = self._stream.choice(others)
             strike = self._strike(package)
             at_ns = first.at_ns + self._stream.between(quarter_ns, 2 * quarter_ns)
-            second = _step(package, strike, at_ns=at_ns, until_ns=at_ns + self._length_ns(strike))
+            second = step_of(package, strike, at_ns=at_ns, until_ns=at_ns + self._length_ns(strike))
             is_fit = not strike.is_total and second.until_ns <= self._end_ns
             if is_fit and conflict(first, second, self._topology) is None:
                 return second
@@ -143,17 +143,6 @@ class _Swarm:
 
     def _seconds(self, milliunits: int) -> str:
         return f"{milliunits * self._unit_ns / 1000 / SECOND:.3g} s"
-
-
-def _step(package: Package, strike: Strike, *, at_ns: int, until_ns: int) -> Step:
-    return Step(
-        fault=strike.fault,
-        package=package.name,
-        at_ns=at_ns,
-        until_ns=until_ns,
-        targets=strike.targets,
-        args=strike.args,
-    )
 
 
 def _totals(steps: Sequence[Step]) -> dict[str, int | str]:

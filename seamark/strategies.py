@@ -6,10 +6,11 @@ from hypothesis import strategies as st
 
 from harness.core.draw import Stream
 from harness.core.errors import known
-from harness.hunt.space import Space, space_of, step_of
+from harness.hunt.space import Space, space_of
 from harness.scenario.consent import on_command_line
 from harness.scenario.registry import load_cluster
 from harness.scenario.scenario import Scenario
+from nemesis.fault import step_of
 from nemesis.plan import Plan, Step
 
 MS = 1_000_000

@@ -7,9 +7,9 @@ import msgspec
 
 from harness.core.draw import Stream
 from harness.hunt.menu import Menu
-from harness.hunt.space import LEAST_NS, SEEDS, Space, any_value, step_of
+from harness.hunt.space import LEAST_NS, SEEDS, Space, any_value
 from harness.shrink.case import Case
-from nemesis.fault import Package
+from nemesis.fault import Package, step_of
 from nemesis.plan import Step
 from nemesis.registry import PACKAGES
 

@@ -13,7 +13,7 @@ from nemesis.fault import Package
 from nemesis.overlap import conflict
 from nemesis.plan import Plan, Step
 from nemesis.registry import FAULTS, PACKAGES
-from nemesis.topology import Strike, Topology
+from nemesis.topology import Topology
 from nemesis.validation import validate
 
 SEEDS = 1_000_000_000  # The number of seeds of runs: short enough to be typed.
@@ -94,18 +94,6 @@ def any_value(parameter: Parameter, stream: Stream) -> int:
     if stream.chance(*EXTREME):
         return stream.choice((parameter.low, parameter.high))
     return stream.between(parameter.low, parameter.high)
-
-
-def step_of(package: Package, strike: Strike, *, at_ns: int, until_ns: int) -> Step:
-    """The strike as a step from `at_ns` to `until_ns`."""
-    return Step(
-        fault=strike.fault,
-        package=package.name,
-        at_ns=at_ns,
-        until_ns=until_ns,
-        targets=strike.targets,
-        args=strike.args,
-    )
 
 
 def is_sound(space: Space, case: Case) -> bool:

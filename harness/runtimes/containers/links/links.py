@@ -84,10 +84,6 @@ class Toxiproxy:
         """Remove a toxic; does nothing if it is gone."""
         self._ask(self._server.delete, f"{_path(name)}/toxics/{quote(toxic_name, safe='')}", is_gone_fine=True)
 
-    def reset_all(self) -> None:
-        """Enable all proxies, and remove all toxics."""
-        self._ask(self._server.post, "/reset")
-
     def proxies(self) -> dict[str, Proxy]:
         """All proxies, by name."""
         return {name: _proxy(each) for name, each in self._fetched("/proxies").items()}

@@ -60,7 +60,6 @@ def test_each_wish_is_one_request(server: Recorder, proxies: Toxiproxy) -> None:
     proxies.enable("n1>n2")
     proxies.add_toxic("n1>n2", LATENCY)
     proxies.remove_toxic("n1>n2", "late")
-    proxies.reset_all()
     toxic = {"name": "late", "type": "latency", "stream": "upstream", "toxicity": 1.0, "attributes": {"latency": 5}}
     assert server.asked == [
         ("POST", "/proxies", {"name": "n1>n2", "listen": "10.0.0.2:20000", "upstream": "10.0.0.3:7000"}),
@@ -68,7 +67,6 @@ def test_each_wish_is_one_request(server: Recorder, proxies: Toxiproxy) -> None:
         ("POST", "/proxies/n1%3En2", {"enabled": True}),
         ("POST", "/proxies/n1%3En2/toxics", toxic),
         ("DELETE", "/proxies/n1%3En2/toxics/late", None),
-        ("POST", "/reset", None),
     ]
 
 
@@ -110,8 +108,8 @@ def test_a_server_that_is_gone_cannot_be_reached(server: Recorder) -> None:
 
 def test_two_servers_in_one_process_are_kept_apart(server: Recorder, proxies: Toxiproxy) -> None:
     Toxiproxy("127.0.0.1", 1)
-    proxies.reset_all()
-    assert server.asked == [("POST", "/reset", None)]
+    proxies.disable("n1>n2")
+    assert server.asked == [("POST", "/proxies/n1%3En2", {"enabled": False})]
 
 
 def test_a_proxy_is_opened_when_the_last_reason_to_shut_it_is_gone(server: Recorder, proxies: Toxiproxy) -> None:
