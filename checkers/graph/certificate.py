@@ -227,8 +227,8 @@ def _found(ascending: Int32s | Int64s, op: Int32s) -> tuple[Int64s, Bools]:
 def _undecided(edges: Edges, known: Ends) -> tuple[Windows, Edges]:
     """Windows of edges that are cycles by themselves; and the edges that slices decide, with the ends of rule 6.
 
-    An operation from which no path leads to one with an end shares no cycle with an operation that has an end; without
-    any successor it is in no cycle at all.
+    If no path leads from an operation to one with an end, all cycles through it are of operations without an end. An
+    operation without a successor is in no cycle.
     """
     source_after = _end(edges.source, edges.source_after, known)
     target_after = _end(edges.target, edges.target_after, known)

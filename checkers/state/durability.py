@@ -219,7 +219,7 @@ class _Losses:
         return rows, alive_ns - begin_ns - quiet_ns
 
     def _disturbed_ns(self, until_ns: Int64s) -> Int64s:
-        """The disturbed time before each of those times."""
+        """For each of those times the length of the disturbed intervals before it, in ns."""
         begin = np.array([begin_ns for begin_ns, _ in self.quiet], np.int64)
         end = np.array([min(end_ns, _FAR_NS) for _, end_ns in self.quiet], np.int64)
         place = np.searchsorted(begin, until_ns)

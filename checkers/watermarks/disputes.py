@@ -237,7 +237,7 @@ class Definition:
         return fits[0] if len(fits) == 1 else None
 
     def _never_goes_back(self) -> bool:
-        """True if no chain of watermarks goes back, which would cut it in two."""
+        """True if no watermark is below an earlier one of its line: such a watermark begins another chain."""
         chains: dict[tuple[int, ...], list[int]] = {}
         is_by_session = self.contract.wm_scope == "session"
         for mark in (event for event in self.events if event.kind == WATERMARK):

@@ -85,7 +85,7 @@ def batch_page(summary: Summary, reports: Sequence[Report], folder: Path) -> str
 
 
 def batch_summary(summary: Summary, reports: Sequence[Report]) -> str:
-    """The same content as Markdown, for the summary of a job."""
+    """The content of `batch_page` as Markdown, for the summary of a job."""
     lines = [f"## {Verdict(summary.verdict).word}: {escaped(summary.reason)}", ""]
     if summary.stopped:
         lines += [f"stopped after {len(reports)} of {summary.planned} runs: {escaped(summary.stopped)}", ""]

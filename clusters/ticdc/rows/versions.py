@@ -77,7 +77,7 @@ class Versions:
                     break
 
     def contents(self, absorbed: tuple[int, ...]) -> Contents:
-        """All rows."""
+        """All locks, versions and records as one value; `absorbed` are the regions that became a part of this one."""
         writes = tuple((key, tuple(held)) for key, held in self._writes.items())
         return Contents(tuple(self.locks.values()), writes, tuple(self._rolled_back), absorbed)
 

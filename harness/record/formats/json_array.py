@@ -62,7 +62,7 @@ class _Search:
         self._depth = self._begin = self._at = 0
 
     def spans(self, text: bytes) -> Iterator[tuple[int, int]]:
-        """The ranges of the next whole elements; the end is -1 for the bracket that ends the array."""
+        """The (begin, end) of the next whole elements; at the bracket that ends the array the end is -1."""
         for match in _SIGN.finditer(text, self._at):
             match match[0]:
                 case b"[" | b"{":

@@ -125,7 +125,7 @@ def _folder(folder: Path, into: Path) -> Loaded:
 
 
 def _loaded(history: Path, name: str) -> Loaded:
-    """An existing history folder, validated whoever wrote it."""
+    """The history in an existing folder, validated even if Seamark wrote it."""
     validate(history)
     return Loaded(history=history, format=name, is_foreign=False, is_complete=footer_of(history) is not None)
 
@@ -171,7 +171,7 @@ def _imported(path: Path, history: Path, found: Format) -> Loaded:
 
 
 def _kept(path: Path, history: Path, found: Format) -> Loaded:
-    """A large EDN file: its history from the cache, or imported and stored there."""
+    """The history of a large EDN file: from the cache, or else imported and put there."""
     before, key = path.stat(), kept.key_of(path)
     notes = None if key is None else kept.found(key, history)
     if notes is not None:
