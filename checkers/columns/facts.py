@@ -1,4 +1,4 @@
-"""Facts about a subject, such as a view: each is computed once, at first use, and then kept with the subject.
+"""Facts about a subject, such as a view or a history: each is computed once, at first use, and then kept.
 
     @fact
     def closings(view: StreamView) -> Closings: ...
@@ -6,35 +6,38 @@
 A fact may need other facts, but never itself. A thread that needs a fact which another thread computes waits for it.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from concurrent.futures import Future
-from functools import wraps
+from functools import partial, wraps
 from typing import Any, Protocol, TypeVar
 
 F = TypeVar("F")
 
 
 class Facts:
-    """The facts of one subject that are known so far."""
+    """The facts of one subject that are known so far. Another process gets none of them."""
 
     def __init__(self) -> None:
-        self._known: dict[Callable[..., object], Future[Any]] = {}
+        self._known: dict[Hashable, Future[Any]] = {}
 
-    def of(self, make: Callable[["S"], F], subject: "S") -> F:
-        """The result of `make` for the subject."""
+    def __reduce__(self) -> tuple[type["Facts"], tuple[()]]:
+        return Facts, ()
+
+    def of(self, name: Hashable, make: Callable[[], F]) -> F:
+        """The fact of that name, the result of `make`."""
         mine: Future[F] = Future()
-        known: Future[F] = self._known.setdefault(make, mine)  # Atomic between threads.
+        known: Future[F] = self._known.setdefault(name, mine)  # Atomic between threads.
         if known is mine:
             try:
-                mine.set_result(make(subject))
+                mine.set_result(make())
             except BaseException as problem:  # An interrupt, too: other threads wait for this result.
                 mine.set_exception(problem)
                 raise
         return known.result()
 
-    def put(self, make: Callable[["S"], F], value: F) -> None:
-        """Store `value` as the result of `make`, so that it is not computed."""
-        self._known[make] = known = Future[F]()
+    def put(self, name: Hashable, value: F) -> None:
+        """Store `value` as the fact of that name, so that it is not computed."""
+        self._known[name] = known = Future[F]()
         known.set_result(value)
 
     def clear(self) -> None:
@@ -57,6 +60,6 @@ def fact(make: Callable[[S], F]) -> Callable[[S], F]:
 
     @wraps(make)
     def known(subject: S) -> F:
-        return subject.facts.of(make, subject)
+        return subject.facts.of(make, partial(make, subject))
 
     return known

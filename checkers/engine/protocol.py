@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 
+from checkers.columns.facts import Facts
 from checkers.engine.datasets import Engine
 from checkers.history.names import PLAIN, Names
 from checkers.history.registers import EMPTY, ORDER, Initial, Order, Register
@@ -23,7 +24,9 @@ class Context:
 
     `prohibited` holds the anomalies that count, for each check whose promises name models. `whole` is the folder of the
     whole history if a check judges a part: only that folder has the streams and the dictionary. With `stretches` the
-    history has several generations at once: a cycle in it is no finding, but leaves the check undecided.
+    history has several generations at once: a cycle in it is no finding, but leaves the check undecided. With
+    `is_locked` of all reads only those under a lock count. If `counts_only`, the caller needs no more of a judgement
+    than its witnesses. `facts` are those that several checks need; their names begin with the folder that they are of.
     """
 
     engine: Engine
@@ -38,6 +41,9 @@ class Context:
     excuses: Excuses = field(default_factory=dict)
     whole: Path | None = None
     stretches: Stretches | None = None
+    is_locked: bool = False
+    counts_only: bool = False
+    facts: Facts = field(default_factory=Facts)
 
     def home(self, history: Path) -> Path:
         """The folder of the whole history that `history` is, or is a part of."""

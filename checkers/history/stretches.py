@@ -34,7 +34,7 @@ from checkers.columns.files import opened, opened_operations
 from checkers.columns.index import Places
 from checkers.columns.runs import codes, distinct, expand, first_of_each, groups
 from checkers.columns.table import concat, take
-from checkers.history.generation_files import as_unclear, locked_only
+from checkers.history.generation_files import as_unclear
 from checkers.history.generations import Restart, Spans, spans
 from checkers.history.streams import NOTHING_DERIVED, Placement
 from harness.core.columns import APPEND, FAIL, INFO, NEVER, READ, Bools, Int64s
@@ -130,7 +130,6 @@ def write_stretches(
     *,
     saved_bits: int,
     reported: Placement = NOTHING_DERIVED,
-    is_locked: bool = False,
 ) -> Stretches | None:
     """Write all generations before the last restart into `folder`, as histories. O(n) for n rows of all stretches.
 
@@ -138,8 +137,10 @@ def write_stretches(
     judged by itself. Raises HistoryError.
     """
     with opened_operations(history) as (op_file, mop_file):
+        # No check that can judge stretches reads texts of operations.
+        names = [each.name for each in op_file.schema_arrow if pa.types.is_primitive(each.type)]
         read = (
-            _chunk(op_file.read_row_group(group), mop_file.read_row_group(group), is_locked=is_locked)
+            (op_file.read_row_group(group, columns=names), mop_file.read_row_group(group))
             for group in range(op_file.num_row_groups)
         )
         chunks = [_Rows(ops, mops, spans(ops, known, saved_bits=saved_bits, reported=reported)) for ops, mops in read]
@@ -190,10 +191,6 @@ class _Rows:
         mops = _with_keys(self.mops.take(pa.array(np.repeat(np.arange(len(begin)), count))), expand(begin, count))
         ops = as_unclear(self.ops, self.spans.unclear)
         return ops.filter(pa.array(self.spans.first <= np.minimum(self.spans.last, until))), mops
-
-
-def _chunk(ops: pa.Table, mops: pa.Table, *, is_locked: bool) -> tuple[pa.Table, pa.Table]:
-    return ops, locked_only(mops) if is_locked else mops
 
 
 def _with_keys(table: pa.Table, key: Int64s) -> pa.Table:

@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from checkers.columns.arrow import flags, integers, lists, validity
 from checkers.columns.files import footer, read_group
@@ -19,21 +20,28 @@ from harness.core.errors import HistoryError
 
 _OPS: Final = ["index", "process", "outcome", "after", "is_txn", "has_result", "commit_ts"]
 _MOPS: Final = ["op", "f", "key", "value", "read"]
+_LOCKS: Final = ("shared", "exclusive")  # Those that are held until commit.
 
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Row group `group` of the history in `directory`, and its number of operations."""
+    """Row group `group` of the history in `directory`, and its number of operations.
+
+    With `is_locked` every transaction stays, and only its reads without a lock are left out. A transaction holds its
+    exclusive locks until commit, whatever it reads. So its writes are in one order with all locked reads and writes of
+    others, and its unlocked reads are not part of that order. No element loses its writer.
+    """
 
     directory: str
     group: int
     op_count: int
+    is_locked: bool = False
 
 
 Source = Chunk | Transactions  # The input of a kernel.
 
 
-def chunks(directory: Path) -> tuple[Chunk, ...]:
+def chunks(directory: Path, *, is_locked: bool = False) -> tuple[Chunk, ...]:
     """The chunks of a history directory, in order. Raises HistoryError if its files do not match or cannot be read."""
     ops, mops = footer(directory / "ops.parquet"), footer(directory / "mops.parquet")
     if ops.num_row_groups != mops.num_row_groups:
@@ -41,7 +49,8 @@ def chunks(directory: Path) -> tuple[Chunk, ...]:
             f"{directory}: ops.parquet has {ops.num_row_groups} row groups, mops.parquet {mops.num_row_groups}: "
             "write the history again from its journal"
         )
-    return tuple(Chunk(str(directory), group, ops.row_group(group).num_rows) for group in range(ops.num_row_groups))
+    counts = (ops.row_group(group).num_rows for group in range(ops.num_row_groups))
+    return tuple(Chunk(str(directory), group, count, is_locked) for group, count in enumerate(counts))
 
 
 def op_count(sources: Sequence[Source]) -> int:
@@ -62,7 +71,10 @@ def read_chunk(chunk: Chunk) -> Transactions:
     ops = read_group(Path(chunk.directory, "ops.parquet"), chunk.group, _OPS)
     is_txn = flags(ops["is_txn"])
     index = integers(ops["index"])[is_txn]
-    mops = read_group(Path(chunk.directory, "mops.parquet"), chunk.group, _MOPS)
+    mops = read_group(Path(chunk.directory, "mops.parquet"), chunk.group, [*_MOPS, *["lock"] * chunk.is_locked])
+    if chunk.is_locked:
+        is_read = pc.equal(mops["f"], READ).to_numpy().astype(np.bool_, copy=False)
+        mops = mops.filter(pa.array(~is_read | under_lock(mops)))
     owner = integers(mops["op"])
     mop_start = np.searchsorted(owner, np.append(index, NEVER)).astype(np.int64)
     if mop_start[0] != 0 or not np.array_equal(np.repeat(index, np.diff(mop_start)), owner):
@@ -86,6 +98,13 @@ def read_chunk(chunk: Chunk) -> Transactions:
         elements=elements,
         commit=integers(ops["commit_ts"], NEVER)[is_txn] if "commit_ts" in ops.column_names else _NONE,
     )
+
+
+def under_lock(mops: pa.Table) -> Bools:
+    """True for the micro-operations that are reads under a lock held until commit."""
+    held = pc.and_(pc.equal(mops["f"], READ), pc.is_in(mops["lock"], value_set=pa.array(_LOCKS)))
+    result: Bools = held.to_numpy().astype(np.bool_, copy=False)
+    return result
 
 
 class Read(NamedTuple):

@@ -19,6 +19,7 @@ checked, and not counted: nearly all of its edges lie far apart.
 """
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -68,7 +69,7 @@ class Closure:
 
 def check(history: Path, context: Context) -> Judgement:
     """The judgement of all epochs as cuts. Raises HistoryError if the history is damaged."""
-    acts = read_acts(history)
+    acts = context.facts.of((history, "acts"), partial(read_acts, history))
     found = closure(acts)
     unknown = {NOT_CLOSED: "duplicate-appends: an element was appended to one key twice"} if acts.has_duplicates else {}
     show = epoch_name(context.bounds.saved_bits)

@@ -13,6 +13,7 @@ Witnesses: reads of a key with an element that was appended, or read, before the
 """
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -58,7 +59,7 @@ class Staleness:
 
 def check(history: Path, context: Context) -> Judgement:
     """The judgement of all reads. Raises HistoryError if the history is damaged."""
-    acts = read_acts(history)
+    acts = context.facts.of((history, "acts"), partial(read_acts, history))
     found = staleness(acts)
     unknown = {STALE: "duplicate-appends: an element was appended to one key twice"} if acts.has_duplicates else {}
     troubles = () if found.example is None else (_trouble(found.example, len(found.ops), context.name),)

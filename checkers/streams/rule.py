@@ -7,6 +7,7 @@ line in the docs) is derived from its `Rule`.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import partial
 from pathlib import Path
 from typing import Any, Generic, Literal, TypeVar
 
@@ -42,7 +43,7 @@ class PerKey:
 
     def __call__(self, view: StreamView) -> Ruling:
         """The ruling for all keys of the view."""
-        return view.facts.of(self.judge, view)
+        return view.facts.of(self.judge, partial(self.judge, view))
 
 
 def per_key(tie: Tie) -> Callable[[Callable[[StreamView], Ruling]], PerKey]:

@@ -9,8 +9,7 @@ from checkers.columns.arrow import integers
 from checkers.columns.files import read_columns
 from checkers.columns.index import codes as joint_codes
 from checkers.columns.runs import codes
-from checkers.history.generation_files import is_locked
-from checkers.history.transactions import chunks, read_chunk
+from checkers.history.transactions import chunks, read_chunk, under_lock
 from checkers.transactions.list_rows import rows_by_key
 from checkers.transactions.list_versions import Versions, resolved
 from harness.core.columns import NEVER, OK, READ, Bools, Int64s, Transactions
@@ -86,7 +85,7 @@ def _locked(history: Path) -> tuple[Int64s, Int64s]:
     """Pairs of operation and key that were read under a lock, and never without."""
     mops = read_columns(history / "mops.parquet", ["op", "f", "lock", "key"])
     is_read = integers(mops["f"], READ) == READ
-    op, key, held = integers(mops["op"], 0)[is_read], integers(mops["key"], 0)[is_read], is_locked(mops)[is_read]
+    op, key, held = integers(mops["op"], 0)[is_read], integers(mops["key"], 0)[is_read], under_lock(mops)[is_read]
     pair = joint_codes(op, key)
     without = np.zeros(int(pair.max(initial=-1)) + 1, np.bool_)
     without[pair[~held]] = True

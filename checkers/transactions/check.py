@@ -84,8 +84,9 @@ def check(history: Path, context: Context, name: str = CHECKER) -> Judgement:
         order=context.order,
         initial=context.initial,
         is_of_stretches=context.stretches is not None,
+        counts_only=context.counts_only,
     )
-    return check_sources(chunks(history), context.engine, options)
+    return check_sources(chunks(history, is_locked=context.is_locked), context.engine, options)
 
 
 def check_sources(sources: Sequence[Source], engine: Engine, options: Options | None = None) -> Judgement:
@@ -101,6 +102,8 @@ def check_sources(sources: Sequence[Source], engine: Engine, options: Options | 
     noted = parts.shuffle(route, partial(_inferred, order=options.order), partitions=partitions).keep()
     inferred, summaries = noted.items(), noted.notes()
     report = union(one.report for one in summaries)
+    if options.counts_only:
+        return Judgement(checker=CHECKER, findings=(), witnesses=_witnesses(report.tally))
     last = max((one.last_index for one in summaries), default=0)
     known = certificate.ends([one.open_sources for one in summaries], last=last)
     early = _weak_answers(parts, options)

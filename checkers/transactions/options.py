@@ -28,6 +28,7 @@ class Options:
     partitions: int | None = None
     residual_edges: int = RESIDUAL_EDGES
     is_of_stretches: bool = False  # The edges are of several generations: cycles leave the check undecided.
+    counts_only: bool = False  # Only witnesses are wanted.
 
     def forbidden(self) -> frozenset[str]:
         """All anomalies that count. Raises ScenarioError if there is no such model."""

@@ -16,11 +16,11 @@ import numpy as np
 
 from checkers.columns import blocks as stream_blocks
 from checkers.columns.blocks import BLOCK_ROWS, Block, by_part, events_of, writes_of
-from checkers.columns.index import first_rows
+from checkers.columns.index import Places, first_rows, is_kind
 from checkers.columns.runs import distinct, first_of_each
 from checkers.watermarks.edges import Links, WatermarkEdges, watermark_edges
 from checkers.watermarks.versions import NO_PLACES, UNKNOWN
-from harness.core.columns import Deliveries, Int64s, SourceWrites
+from harness.core.columns import BACKFILL, NEVER, ROW, Deliveries, Int64s, SourceWrites
 from harness.core.promises import StreamContract
 
 R = TypeVar("R")
@@ -30,6 +30,15 @@ def blocks(deliveries: Deliveries, writes: SourceWrites, block_rows: int = BLOCK
     """The blocks of a log, each including the first row of every session."""
     begins = first_rows(deliveries.subscriber, deliveries.session)
     return stream_blocks.blocks(deliveries, writes, block_rows, also=begins)
+
+
+def block_of(deliveries: Deliveries, writes: SourceWrites, op: Int64s) -> Block:
+    """The block of all keys that those operations wrote; `op` ascends."""
+    keys = distinct(writes.key[Places(op).of(writes.op) >= 0])
+    is_event = is_kind(deliveries.kind, (ROW, BACKFILL)) & (deliveries.key != NEVER)
+    is_meant = ~is_event | (Places(keys).of(deliveries.key) >= 0)
+    is_meant[first_rows(deliveries.subscriber, deliveries.session)] = True
+    return Block(np.flatnonzero(is_meant), np.flatnonzero(Places(keys).of(writes.key) >= 0))
 
 
 def edges_of(

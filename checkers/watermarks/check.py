@@ -14,7 +14,7 @@ Not checked: predicates, and the timed order of registers' versions. If the cut 
 """
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -22,6 +22,7 @@ from typing import Final
 
 import numpy as np
 
+from checkers.columns.facts import Facts
 from checkers.columns.runs import distinct
 from checkers.columns.table import concat
 from checkers.engine.datasets import Dataset, Engine, Noted
@@ -87,6 +88,8 @@ class Options:
     partitions: int | None = None  # None: chosen by the amount of work.
     residual_edges: int = RESIDUAL_EDGES
     stretches: Stretches | None = None  # The history has several generations at once: cycles leave the check undecided.
+    is_locked: bool = False  # Of the transactions' reads only those under a lock count.
+    facts: Facts | None = None  # Facts of the history for other checks; None if there are no others.
 
 
 def check(history: Path, context: Context) -> Judgement:
@@ -116,7 +119,13 @@ def _of_classes(history: Path, context: Context, classes: frozenset[str]) -> Jud
         raise AssertionError("without a contract there is no stream to judge")
     whole = context.home(history)
     options = Options(
-        forbidden=classes, name=context.name, order=context.order, initial=context.initial, stretches=context.stretches
+        forbidden=classes,
+        name=context.name,
+        order=context.order,
+        initial=context.initial,
+        stretches=context.stretches,
+        is_locked=context.is_locked,
+        facts=context.facts,
     )
     return check_source(history, whole, context.contract, context.engine, options)
 
@@ -126,39 +135,46 @@ def check_source(source: Path, history: Path, contract: StreamContract, engine: 
 
     Raises HistoryError if a file is damaged. The findings are the same on every engine.
     """
-    logs = stream_logs(history, contract)
-    if contract.cut == "unknown" or not logs:
+    name = (source, "streams of watermarks")
+    is_of_stretches = options.stretches is not None
+    make = partial(_streams, source, history, contract, engine, is_of_stretches=is_of_stretches)
+    streams = None if contract.cut == "unknown" else (options.facts or Facts()).of(name, make)
+    if streams is None or not any(len(one.marks.seq) for one in streams.summaries):
         unknown = dict.fromkeys(NAMES, _NO_CUT) if contract.cut == "unknown" else {}
         return _nothing(unknown, {"cut": contract.cut, "watermarks": 0})
-    parts = [StreamPart(place, log, str(source)) for place, log in enumerate(logs)]
-    threads = max(1, engine.parallelism // len(parts))
-    known = Known()
+    return _Check(streams, chunks(source, is_locked=options.is_locked), contract, engine, options).judgement()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Streams:
+    """All logs of a history: what is known of them together, what each contributes, and their summaries by number."""
+
+    parts: Sequence[StreamPart]
+    known: Known
+    held: Dataset[Derived]
+    summaries: Sequence[Summary]
+
+
+def _streams(
+    source: Path, history: Path, contract: StreamContract, engine: Engine, *, is_of_stretches: bool
+) -> _Streams | None:
+    """The logs of the streams in `history`; None if it has none.
+
+    The order of versions comes from all reads, also for a check of those under lock: any read shows it.
+    """
+    parts = [StreamPart(place, log, str(source)) for place, log in enumerate(stream_logs(history, contract))]
+    if not parts:
+        return None
+    threads, known, logs = max(1, engine.parallelism // len(parts)), Known(), engine.over(parts)
     if len(parts) > 1:
-        known = Known(merged(engine.over(parts).map(partial(placement_of, threads=threads)).collect()))
-    sources = chunks(source)
-    is_of_stretches = options.stretches is not None
-    derive = partial(derived, contract=contract, threads=threads, is_of_stretches=is_of_stretches)
-    look = partial(received_of, contract=contract, known=known)
-    may_agree = len(parts) > 1 and shows_order(contract)
-    if may_agree and is_of_stretches:  # Some stretches lack the reads that show an order, so it is computed before.
-        known = Known(known.placement, agreed(engine.over(parts).map(look).collect()))
-    held, summaries = _derived(parts, partial(derive, known=known), engine)
-    if may_agree and not is_of_stretches and any(one.loose_count for one in summaries):
-        known = Known(known.placement, agreed(engine.over(parts).map(look).collect()))
-        if len(known.agreement.key):
-            held, summaries = _derived(parts, partial(derive, known=known), engine)
-    if not any(len(one.marks.seq) for one in summaries):
-        return _nothing({}, {"cut": contract.cut, "watermarks": 0})
-    return _Check(parts, sources, held, known, summaries, contract, engine, options).judgement()
-
-
-def _derived(
-    parts: Sequence[StreamPart], derive: Callable[[StreamPart], Noted[Derived, Summary]], engine: Engine
-) -> tuple[Dataset[Derived], list[Summary]]:
-    """The contribution of each log; and the logs' summaries for the driver, sorted by number."""
-    held = engine.over(parts).map(derive).keep()
-    summaries = held.notes()
-    return held.items(), sorted(summaries, key=lambda one: int(one.marks.log[0]) if len(one.marks.log) else -1)
+        known = Known(merged(logs.map(partial(placement_of, threads=threads)).collect()))
+        if shows_order(contract):
+            look = partial(received_of, contract=contract, known=known)
+            known = Known(known.placement, agreed(logs.map(look).collect()))
+    derive = partial(derived, contract=contract, known=known, threads=threads, is_of_stretches=is_of_stretches)
+    held = logs.map(derive).keep()
+    summaries = sorted(held.notes(), key=lambda one: int(one.marks.log[0]) if len(one.marks.log) else -1)
+    return _Streams(parts=parts, known=known, held=held.items(), summaries=summaries)
 
 
 def _nothing(unknown: dict[str, str], facts: dict[str, Json]) -> Judgement:
@@ -170,22 +186,15 @@ class _Check:
     """The judgement of a history, after the summaries of all streams have arrived."""
 
     def __init__(
-        self,
-        parts: Sequence[StreamPart],
-        sources: Sequence[Chunk],
-        held: Dataset[Derived],
-        known: Known,
-        summaries: Sequence[Summary],
-        contract: StreamContract,
-        engine: Engine,
-        options: Options,
+        self, streams: _Streams, sources: Sequence[Chunk], contract: StreamContract, engine: Engine, options: Options
     ) -> None:
-        self.parts, self.sources, self.held, self.known, self.summaries = parts, sources, held, known, summaries
-        self.contract, self.engine, self.options = contract, engine, options
-        self.marks = marks = joined([one.marks for one in summaries])
+        self.parts, self.known = streams.parts, streams.known
+        self.held, self.summaries = streams.held, streams.summaries
+        self.sources, self.contract, self.engine, self.options = sources, contract, engine, options
+        self.marks = marks = joined([one.marks for one in self.summaries])
         self.node = nodes_of(marks, contract)
         self.places = Placed(
-            begin=np.searchsorted(marks.log, np.arange(len(parts))),
+            begin=np.searchsorted(marks.log, np.arange(len(self.parts))),
             node=self.node,
             numbering=numbering(marks, self.node, self._first_after()),
             readers=self._readers(),

@@ -28,7 +28,7 @@ from checkers.history.version_ranks import read_beside
 from checkers.transactions.check import Summary as PartitionSummary
 from checkers.transactions.check import summary as partition_summary
 from checkers.transactions.partition import Share, infer
-from checkers.watermarks.blocks import blocks, by_marks, edges_of, inner_edges, once, packed, repeated
+from checkers.watermarks.blocks import block_of, blocks, by_marks, edges_of, inner_edges, once, packed, repeated
 from checkers.watermarks.edges import Links, once_each
 from checkers.watermarks.generations import Entered
 from checkers.watermarks.nodes import marks_of, units_of
@@ -36,7 +36,7 @@ from checkers.watermarks.numbering import Contents, Numbering, Watermarks, water
 from checkers.watermarks.order_elsewhere import NOTHING_RECEIVED, Received, places, received
 from checkers.watermarks.reads import NO_NODE, Readers
 from checkers.watermarks.versions import UNKNOWN
-from harness.core.columns import BACKFILL, FAIL, NEVER, ROW, Bools, Deliveries, Int8s, Int64s, SourceWrites
+from harness.core.columns import BACKFILL, NEVER, ROW, Bools, Deliveries, Int8s, Int64s, SourceWrites
 from harness.core.promises import StreamContract
 
 # The columns of events that these tasks read.
@@ -70,7 +70,6 @@ class Summary:
     marks: Watermarks
     counts: dict[str, int]
     orders: dict[str, int]
-    loose_count: int  # Writes that did not fail, of keys whose versions no source orders.
     entered: Entered  # Both are empty unless the history is one of stretches.
     passing: Entered
 
@@ -147,7 +146,6 @@ class _Condensed:
     new: Int64s  # newly contained operations, once for each key
     contents: Contents
     orders: Counter[str]
-    loose_count: int
     entered: Entered
     passing: Entered
 
@@ -183,7 +181,6 @@ def derived(
             marks=watermarks(part.number, deliveries, marks, contents, torn, contract),
             counts={"rows": rows, "in-edges": len(into.op), "out-edges": len(out.op)},
             orders={name: orders[name] for name in parts[0].orders},
-            loose_count=sum(each.loose_count for each in parts),
             entered=concat([each.entered for each in parts]) if is_of_stretches else empty(Entered),
             passing=concat([each.passing for each in parts]) if is_of_stretches else empty(Entered),
         ),
@@ -256,7 +253,7 @@ def _noted(inference: Inference) -> Noted[Inference, PartitionSummary]:
 def details(
     part: StreamPart, *, contract: StreamContract, known: Known, begin: Int64s, op: Int64s, mark: Int64s
 ) -> list[Detail]:
-    """The edges of one log from those operations into those watermarks, and out of these to the operations."""
+    """The edges of one log from those operations, which ascend, into those watermarks, and out of these to them."""
     deliveries, writes = _read(part, known)
     elsewhere = places(known.agreement, part.number, len(writes.op))
     first = int(begin[part.number])
@@ -274,11 +271,8 @@ def details(
     def kept(links: Links) -> Links:
         return once_each(take(links, np.isin(links.op, op) & np.isin(links.mark + first, mark)))
 
-    found = []
-    for block in blocks(deliveries, writes):
-        edges = edges_of(deliveries, writes, contract, block, elsewhere)
-        found += [of(kept(edges.into), is_into=True), of(kept(edges.out), is_into=False)]
-    return found
+    edges = edges_of(deliveries, writes, contract, block_of(deliveries, writes, op), elsewhere)
+    return [of(kept(edges.into), is_into=True), of(kept(edges.out), is_into=False)]
 
 
 def _read(part: StreamPart, known: Known, threads: int = 1) -> tuple[Deliveries, SourceWrites]:
@@ -289,8 +283,6 @@ def _condensed(
     deliveries: Deliveries, writes: SourceWrites, contract: StreamContract, elsewhere: Int64s, block: Block
 ) -> _Condensed:
     edges = inner_edges(deliveries, writes, contract, block, elsewhere)
-    is_loose = edges.order.is_loose()[edges.order.code_of_write] & (writes.outcome[block.writes] != FAIL)
-    loose_count = int(np.count_nonzero(is_loose))
     return _Condensed(
         # Made distinct in each part already, which saves memory until all parts are there.
         into=once(packed(edges.into)),
@@ -298,7 +290,6 @@ def _condensed(
         new=packed(edges.new),
         contents=Contents.of(edges),
         orders=Counter(edges.order.counts),
-        loose_count=loose_count,
         entered=_entered(edges.new, writes, block),
         passing=_entered(edges.passing, writes, block),
     )

@@ -12,6 +12,7 @@ from typing import Final
 
 import msgspec
 
+from checkers.columns.facts import Facts
 from checkers.engine.protocol import AtOnce, Check, Context
 from checkers.history.generation_files import Part, is_whole, parts, write_part
 from checkers.history.generations import merged, placement_of_streams, restarts
@@ -32,23 +33,22 @@ class Generations:
     context: Context
     files: ExitStack
     _lock: RLock = field(default_factory=RLock)
-    _written: dict[tuple[bool, int], Path] = field(default_factory=dict)
-    _stretches: dict[bool, Stretches | None] = field(default_factory=dict)
+    _written: dict[int, Path] = field(default_factory=dict)
 
     def judgement(self, check: Check, judged: JudgeParts) -> Judgement:
         """The judgement of that check, merged over all generations."""
-        selected = self._parts(is_locked=check.is_locked)
-        if all(map(is_whole, selected)):
-            return merged(judged(check, [self.history], self.context))
-        earlier = self._before_last(check, selected[-1], judged) if len(selected) > MANY else None
-        left = selected if earlier is None else selected[-1:]
-        found = [] if earlier is None else [earlier]
-        found += judged(check, [self._place(part) for part in left], self.context)
-        return merged(found, generations=len(selected))
-
-    def _parts(self, *, is_locked: bool) -> tuple[Part, ...]:
+        context = replace(self.context, is_locked=check.is_locked)
         with self._lock:
-            return tuple(replace(part, is_locked=is_locked) for part in self._selected)
+            selected = self._selected
+        if all(map(is_whole, selected)):
+            return merged(judged(check, [self.history], context))
+        earlier = self._before_last(check, context, judged) if len(selected) > MANY else None
+        left = selected if earlier is None else selected[-1:]
+        if len(left) > 1:  # What is known of all generations together may be more than the memory holds.
+            context = replace(context, facts=Facts())
+        found = [] if earlier is None else [earlier]
+        found += judged(check, [self._place(part) for part in left], context)
+        return merged(found, generations=len(selected))
 
     @cached_property
     def _selected(self) -> tuple[Part, ...]:
@@ -65,48 +65,41 @@ class Generations:
 
     def _place(self, part: Part) -> Path:
         """The folder of that part."""
-        what = (part.is_locked, part.generation)
         with self._lock:
-            if what not in self._written:
-                place = self._folder / f"generation-{part.generation}{'-locked' * part.is_locked}"
+            if part.generation not in self._written:
+                place = self._folder / f"generation-{part.generation}"
                 place.mkdir()
                 write_part(self.history, place, part)
-                self._written[what] = place
-            return self._written[what]
+                self._written[part.generation] = place
+            return self._written[part.generation]
 
-    def _at_once(self, last: Part) -> Stretches | None:
+    @cached_property
+    def _stretches(self) -> Stretches | None:
         """The generations before the last as stretches; None if these cannot be made."""
-        with self._lock:
-            if last.is_locked not in self._stretches:
-                place = self._folder / f"stretches{'-locked' * last.is_locked}"
-                place.mkdir()
-                self._stretches[last.is_locked] = write_stretches(
-                    self.history,
-                    place,
-                    last.restarts,
-                    saved_bits=last.saved_bits,
-                    reported=last.reported,
-                    is_locked=last.is_locked,
-                )
-            return self._stretches[last.is_locked]
+        last, place = self._selected[-1], self._folder / "stretches"
+        place.mkdir()
+        return write_stretches(self.history, place, last.restarts, saved_bits=last.saved_bits, reported=last.reported)
 
-    def _before_last(self, check: Check, last: Part, judged: JudgeParts) -> Judgement | None:
+    def _before_last(self, check: Check, context: Context, judged: JudgeParts) -> Judgement | None:
         """The judgement of all generations but the last, at once; None if each must be judged by itself.
 
         That is so if there are findings or open questions, as these may mix generations. Without them no generation has
         any.
         """
-        stretches = None if check.at_once is AtOnce.NO else self._at_once(last)
+        if check.at_once is AtOnce.NO:
+            return None
+        with self._lock:
+            stretches = self._stretches
         if stretches is None:
             return None
-        context = replace(self.context, stretches=stretches)
+        context = replace(context, stretches=stretches)
         [judgement] = judged(check, [stretches.folder], replace(context, whole=stretches.folder))
         if judgement.findings or judgement.unknown:
             return None
         if check.at_once is AtOnce.BY_ITSELF:
             return judgement
         witnesses: Counter[str] = Counter()
-        counted = judged(check, [place for _, place in stretches.parts], context)
+        counted = judged(check, [place for _, place in stretches.parts], replace(context, counts_only=True))
         for (length, _), part in zip(stretches.parts, counted, strict=True):
             witnesses.update({name: length * count for name, count in part.witnesses.items()})
         return msgspec.structs.replace(judgement, witnesses=dict(witnesses))
@@ -116,4 +109,4 @@ class Generations:
 def generations(history: Path, context: Context) -> Iterator[Generations]:
     """The generations of that history; their files are removed on exit."""
     with ExitStack() as files:
-        yield Generations(history, replace(context, whole=history), files)
+        yield Generations(history, replace(context, whole=history, facts=Facts()), files)

@@ -37,7 +37,7 @@ def test_all_checks_share_the_stretches_and_the_last_generation(
 ) -> None:
     write_history(records(Random(1), restarts=restarts), tmp_path / "history")
     found = by_check(tmp_path / "history", context(*EPOCHS))
-    assert calls == {"write_part": 2, "write_stretches": 2}  # With all reads, and with those under lock only.
+    assert calls == {"write_part": 1, "write_stretches": 1}
     assert {judgement.facts.get("generations") for judgement in found.values()} >= {restarts + 1}
 
 

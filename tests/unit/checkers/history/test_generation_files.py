@@ -8,7 +8,7 @@ from checkers.history.transactions import Append, Operation, Read, chunks, read_
 from harness.core.columns import INFO, NEVER
 from tests.worlds.epoch_cases import BITS, Story
 
-X, Y = ord("x"), ord("y")
+X = ord("x")
 
 
 def part_of(history: Path, folder: Path, part: Part) -> list[Operation]:
@@ -44,16 +44,6 @@ def test_an_unclear_operation_has_no_end(tmp_path: Path) -> None:
         assert (operation.outcome, operation.after) == (INFO, NEVER)
 
 
-def test_under_lock_every_append_stays_and_other_reads_say_nothing(tmp_path: Path) -> None:
-    story = Story()
-    story.op("ax1 rx1 Ry", (7, 0))
-    story.op("rx1", (7, 0))
-    story.op("Rx1", (7, 0))
-    (part,) = parts((), BITS, is_locked=True)
-    mops = [operation.mops for operation in part_of(story.write(tmp_path), tmp_path / "part", part)]
-    assert mops == [(Append(X, 1), Read(Y, ())), (), (Read(X, (1,)),)]
-
-
 def test_an_empty_generation_can_be_read(tmp_path: Path) -> None:
     story = Story()
     story.restart(0, (1, 0))
@@ -70,4 +60,3 @@ def test_without_restarts_or_bits_there_is_one_part_and_it_is_whole(tmp_path: Pa
     assert [is_whole(part) for part in parts((), BITS)] == [True]
     assert [is_whole(part) for part in parts(known, None)] == [True]
     assert [is_whole(part) for part in parts(known, BITS)] == [False, False]
-    assert [is_whole(part) for part in parts((), BITS, is_locked=True)] == [False]

@@ -12,10 +12,10 @@ from tests.worlds.epoch_cases import BITS, Story
 X = "x"
 
 
-def stretches_of(story: Story, folder: Path, *, is_locked: bool = False) -> Stretches | None:
+def stretches_of(story: Story, folder: Path) -> Stretches | None:
     history, place = story.write(folder), folder / "stretches"
     place.mkdir()
-    return write_stretches(history, place, restarts(history), saved_bits=BITS, is_locked=is_locked)
+    return write_stretches(history, place, restarts(history), saved_bits=BITS)
 
 
 def written(folder: Path) -> int:
@@ -69,17 +69,6 @@ def test_what_was_lost_has_no_stretch_after_the_restart_that_lost_it(tmp_path: P
     stretches = stretches_of(story, tmp_path)
     assert stretches is not None
     assert (stretches.first[0], stretches.last[0]) == (0, 0)
-
-
-def test_under_lock_other_reads_make_no_stretch(tmp_path: Path) -> None:
-    story = Story()
-    story.op("ax1", (1, 0))
-    story.op("rx1", (1, 0))
-    for number in (1, 2):
-        story.restart(number, (number + 1, 0), number=number)
-    stretches = stretches_of(story, tmp_path, is_locked=True)
-    assert stretches is not None
-    assert [length for length, _ in stretches.parts] == [2]
 
 
 def test_a_key_that_only_failed_operations_touched_is_left_out(tmp_path: Path) -> None:

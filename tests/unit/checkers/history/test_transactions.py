@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from checkers.history.transactions import chunks, load, read_chunk, select, to_operations, to_transactions
+from checkers.history.transactions import Append, Read, chunks, load, read_chunk, select, to_operations, to_transactions
 from harness.core.errors import HistoryError
 from tests.bench import generated
 from tests.worlds.drawn_transactions import randomness
+from tests.worlds.epoch_cases import Story
 from tests.worlds.histories import stale
 from tests.worlds.small_language import sequential
 
@@ -34,6 +35,17 @@ def test_operations_survive_the_way_through_files(tmp_path: Path) -> None:
     (chunk,) = chunks(tmp_path)
     assert chunk.op_count == 5
     assert to_operations(read_chunk(chunk)) == to_operations(load(whole))
+
+
+def test_under_lock_every_append_stays_and_other_reads_are_left_out(tmp_path: Path) -> None:
+    story = Story()
+    story.op("ax1 rx1 Ry", (7, 0))
+    story.op("rx1", (7, 0))
+    story.op("Rx1", (7, 0))
+    (chunk,) = chunks(story.write(tmp_path), is_locked=True)
+    x, y = ord("x"), ord("y")
+    expected = [(Append(x, 1), Read(y, ())), (), (Read(x, (1,)),)]
+    assert [operation.mops for operation in to_operations(read_chunk(chunk))] == expected
 
 
 def test_a_history_without_its_files_is_refused(tmp_path: Path) -> None:
