@@ -16,7 +16,7 @@ from checkers.watermarks.numbering import Watermarks, chain_pairs
 from checkers.watermarks.task import Detail, Placed
 from harness.core.columns import Bools, Int64s
 
-COMPONENTS: Final = 64  # The number of components searched, the smallest first: of the others nothing is known.
+COMPONENTS: Final = 64  # The number of components searched: first those that may break a promise, then the smallest.
 STEPS: Final = 30_000  # A component with more is not searched either.
 DEPENDENCIES: Final = (WW, WR, RW)
 
@@ -40,7 +40,10 @@ class ShownCycle:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The cycles found, and the number of components with watermarks; `unsearched` is the number left out."""
+    """The cycles found, and the number of components with watermarks.
+
+    `unsearched` are those that may have a forbidden class, and were too many or too large to be searched.
+    """
 
     cycles: tuple[ShownCycle, ...] = ()
     component_count: int = 0
@@ -68,19 +71,23 @@ def search(
     """All classes of cycles through watermarks in the graph of those edges."""
     graph = _graph(edges, places)
     groups = _components(graph)
-    chosen = np.sort(np.concatenate(groups)) if groups else np.empty(0, np.int64)
+    if not groups:
+        return Found()
+    suspects = _suspects(graph, forbidden)
+    is_suspect = np.zeros(len(graph.is_mark), np.bool_)
+    is_suspect[[int(nodes[0]) for nodes in suspects]] = True
+    groups = sorted(groups, key=lambda nodes: not is_suspect[nodes].any())
+    searched, left = groups[:COMPONENTS], groups[COMPONENTS:]
+    chosen = np.sort(np.concatenate(searched)) if searched else np.empty(0, np.int64)
     members = np.flatnonzero(np.isin(places.node, graph.identity[chosen[graph.is_mark[chosen]]]))
     ops = np.sort(graph.identity[chosen[~graph.is_mark[chosen]]])
-    if not len(members):
-        return Found()
     links = _links(places, marks, details(ops, members), members)
     op, process = processes(ops)
     found: dict[str, list[ShownCycle]] = {}
-    unsearched = len(groups[COMPONENTS:])
-    for nodes in groups[:COMPONENTS]:
+    for nodes in searched:
         component = _component(graph, nodes, links, op, process)
         if len(component.steps) > STEPS:
-            unsearched += 1
+            left = [*left, nodes]
             continue
         is_secondary = has_client_cycle(component)
         for name, loop in classes(component, forbidden).items():
@@ -89,16 +96,20 @@ def search(
     counted = (
         ShownCycle(one.loop, one.nodes, one.is_mark, len(found[one.loop.anomaly]), one.is_secondary) for one in best
     )
-    return Found(tuple(counted), len(groups), unsearched)
+    return Found(tuple(counted), len(groups), sum(bool(is_suspect[nodes].any()) for nodes in left))
 
 
 def may_be_cyclic(edges: Edges, places: Placed, forbidden: frozenset[str]) -> bool:
     """True if the kinds of the edges allow a cycle through watermarks of a forbidden class. O(n)."""
-    graph = _graph(edges, places)
+    return bool(_suspects(_graph(edges, places), forbidden))
+
+
+def _suspects(graph: _Graph, forbidden: frozenset[str]) -> list[Int64s]:
+    """The components that the edges form whose kinds a forbidden class may have, or which watermarks have."""
     whole, kinds = graph.whole, kinds_of(forbidden)
     is_kept = (whole.kinds & kinds != 0) | graph.is_mark[whole.source] | graph.is_mark[whole.target]
     kept = replace(whole, source=whole.source[is_kept], target=whole.target[is_kept], kinds=whole.kinds[is_kept])
-    return bool(_components(replace(graph, whole=kept)))
+    return _components(replace(graph, whole=kept))
 
 
 def _rank(cycle: ShownCycle) -> tuple[bool, int, int, tuple[int, ...]]:

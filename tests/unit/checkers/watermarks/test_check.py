@@ -40,6 +40,15 @@ def test_what_was_not_searched_is_unknown(tmp_path: Path, monkeypatch: pytest.Mo
     assert torn.unknown["torn-watermark"].startswith("search-too-long: 1 components")
 
 
+def test_what_cannot_break_a_promise_needs_no_search(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    skew = "begin 0 ry ax1 @2; begin 1 ay2 @1; 1 ends; open@0 y=2@1 w@1; 0 ends; x=1@2 w@2; 2 rx1 ry2"
+    promised = frozenset({"torn-watermark", "G1c-watermark"})
+    monkeypatch.setattr(components, "COMPONENTS", 0)
+    assert not judged(tmp_path, skew, promised).unknown
+    assert judged(tmp_path, skew, promised).facts["components"] == 1
+    assert set(judged(tmp_path, skew, promised | {"G2-item-watermark"}).unknown) > promised
+
+
 def test_many_watermarks_between_two_are_one_step(tmp_path: Path) -> None:
     watermarks = " ".join(f"w@{position}" for position in range(1, 200))
     [finding] = judged(tmp_path, f"0 ax1 ay2 @1; 1 rx1 ry2; open@0 x=1@1 {watermarks} y=2@1.1 w@200").findings
