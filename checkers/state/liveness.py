@@ -143,9 +143,9 @@ class _Record:
     def is_beside_others(self, who: str, piece: Interval, *, is_effective: bool = False) -> bool:
         """True if a fault that struck only other subscribers was in force during that piece."""
         return any(
-            not (who in self._subscribers and window.touches(who))
+            overlaps(window, *piece, grace_ns=0 if is_effective else self._bounds.grace_ns)
             and (window.effect or not is_effective)
-            and overlaps(window, *piece, grace_ns=0 if is_effective else self._bounds.grace_ns)
+            and not (who in self._subscribers and window.touches(who))
             for window in self._beside
         )
 
