@@ -66,6 +66,7 @@ class Engine(Protocol):
 
     name: str
     parallelism: int  # The number of kernels that run at once.
+    checks_at_once: int
 
     def over(self, items: Sequence[T]) -> Dataset[T]:
         """The items as a dataset."""
@@ -115,6 +116,7 @@ class LocalEngine:
 
     def __init__(self, threads: int | None = None) -> None:
         self.parallelism = threads or cpu_count() or 1
+        self.checks_at_once = min(2, self.parallelism)  # Parts of each check keep one thread; more would need memory.
         one_heap()
         self._pool = ThreadPoolExecutor(self.parallelism)
 

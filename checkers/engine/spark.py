@@ -195,6 +195,7 @@ class SparkEngine:
     """Kernels in the tasks of a Spark session, classic or Connect."""
 
     name = "spark"
+    checks_at_once = 1
 
     def __init__(self, session: SparkSession) -> None:
         self._session = session

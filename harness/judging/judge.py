@@ -7,7 +7,7 @@ that exceeds its budget is `unknown`, and the others still report.
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from hashlib import sha256
 from itertools import chain
@@ -16,7 +16,7 @@ from pathlib import Path
 import msgspec
 
 from checkers.engine.datasets import Engine
-from checkers.engine.protocol import Context
+from checkers.engine.protocol import Check, Context
 from checkers.history.names import Dictionary, Forms, Names, forms_of
 from checkers.history.registers import ORDER, Register, declared_initial, initial_state
 from checkers.transactions.sentences import CHECKER as TRANSACTIONS
@@ -179,19 +179,23 @@ def _judgements(
     The anomalies of a failed check are unknown.
     """
     history = history.absolute()  # Spark's processes may have been started in another folder.
-    judgements, failures = [], []
-    with generations(history, context) as known:
-        for check in chosen(context):
-            name = check.name
-            if outlet.tell is not None:
-                outlet.tell(f"judging: {name}")
-            try:
-                judgements.append(_within(name, partial(judgement_of, check, known), budget.check_s, exposure))
-            except (HistoryError, MemoryError):
-                raise  # Damaged evidence supports no finding.
-            except Exception as error:  # noqa: BLE001  A bug in one check must not hide the findings of others.
-                failures.append(f"the check {name} failed: {in_one_line(error, outlet.log)}")
-                judgements.append(_undecided(name, failures[-1]))
+
+    def judged(check: Check) -> tuple[Judgement, str | None]:
+        name = check.name
+        if outlet.tell is not None:
+            outlet.tell(f"judging: {name}")
+        try:
+            return _within(name, partial(judgement_of, check, known), budget.check_s, exposure), None
+        except (HistoryError, MemoryError):
+            raise  # Damaged evidence supports no finding.
+        except Exception as error:  # noqa: BLE001  A bug in one check must not hide the findings of others.
+            failure = f"the check {name} failed: {in_one_line(error, outlet.log)}"
+            return _undecided(name, failure), failure
+
+    with generations(history, context) as known, ThreadPoolExecutor(context.engine.checks_at_once) as pool:
+        # An interrupt reaches only this thread: where checks come one by one, they run in it.
+        found = list((pool.map if context.engine.checks_at_once > 1 else map)(judged, chosen(context)))
+    judgements, failures = [judgement for judgement, _ in found], [failure for _, failure in found if failure]
     return [*judgements, *second_opinions(history, context, judgements)], failures
 
 

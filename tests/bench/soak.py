@@ -45,8 +45,10 @@ CONTRACT: Final = StreamContract(
 )
 
 
-def invented(generation_count: int, session_count: int, subscribers: int) -> Iterator[Evidence]:
-    """A run in which each session uses keys of its own, and everything is saved before each restart."""
+def invented(
+    generation_count: int, session_count: int, subscribers: int, *, keys: int = 10, operations: int = OPERATIONS
+) -> Iterator[Evidence]:
+    """A run in which each session uses `keys` keys of its own, and everything is saved before each restart."""
     who, index, session = [f"s{number}" for number in range(subscribers)], count(), count(1)
 
     def event(name: str, number: int, kind: str, mop: MicroOp | None = None, at: int | None = None) -> StreamEvent:
@@ -59,9 +61,9 @@ def invented(generation_count: int, session_count: int, subscribers: int) -> Ite
         for part in range(session_count):
             number, at = next(session), (generation + 1) << BITS | (part + 1)
             yield from (event(name, number, "open", at=at - 1) for name in who)
-            for element in range(OPERATIONS):
-                key, op = 10 * number + element % 10, next(index)
-                append, seen = MicroOp("append", key, element), list[Json](range(element % 10, element + 1, 10))
+            for element in range(operations):
+                key, op = keys * number + element % keys, next(index)
+                append, seen = MicroOp("append", key, element), list[Json](range(element % keys, element + 1, keys))
                 yield Invoke(op, 0, 0, element % 5, "txn", None, (append, MicroOp("r", key)))
                 mops = (append, MicroOp("r", key, seen))
                 yield Complete(op, 0, "ok", mops=mops, txn=op, epoch=at, commit_ts=at)

@@ -1,0 +1,74 @@
+"""Judging looks at rows in proportion to a run's length, whatever its shape: rows are counted, not time.
+
+A row is looked at when it is in an array that a function of `checkers.columns` gets, or read from a file: that is where
+all sorting, joining, grouping and searching is done. Four times the run may cost 4 * 1.2 times the rows. Both runs have
+as many keys: a session begins with a state of all of them, so that keys times sessions is work of its own.
+"""
+
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from checkers import columns
+from checkers.engine.datasets import LocalEngine
+from harness.judging.checks import chosen, judgement_of
+from harness.judging.generations import generations
+from harness.record.formats.parquet.parquet import write_history
+from tests.bench.soak import BITS, CONTRACT, invented
+from tests.worlds.contexts import EPOCHS, context
+
+FOLDER = str(Path(columns.__file__ or "").parent)
+Shape = tuple[int, int, int, int]  # Generations, sessions in each of them, subscribers, and keys of each session.
+
+
+@contextmanager
+def looking() -> Iterator[list[int]]:
+    """A list that grows by a number of rows for each call of a function of checkers/columns, in all new threads."""
+    counts: list[int] = []
+
+    def hook(frame: FrameType, event: str, _: object) -> None:
+        if event == "call" and frame.f_code.co_filename.startswith(FOLDER):
+            rows = [len(value) for value in frame.f_locals.values() if isinstance(value, np.ndarray | pa.Table)]
+            counts.append(max(rows, default=0))
+
+    threading.setprofile(hook)
+    sys.setprofile(hook)
+    try:
+        yield counts
+    finally:
+        sys.setprofile(None)
+        threading.setprofile(None)
+
+
+def rows(shape: Shape, folder: Path) -> int:
+    generation_count, sessions, subscribers, keys = shape
+    folder.mkdir()
+    evidence = invented(generation_count, sessions, subscribers, keys=keys, operations=24)
+    write_history(list(evidence), folder / "history")
+    what = context(*EPOCHS, bits=BITS, contract=CONTRACT, engine=LocalEngine(1))
+    with looking() as counts, generations(folder / "history", what) as known:
+        found = [judgement_of(check, known) for check in chosen(what)]
+    assert not any(judgement.findings or judgement.unknown for judgement in found)
+    assert sum(sum(judgement.witnesses.values()) for judgement in found) > 100
+    return sum(counts)
+
+
+@pytest.mark.parametrize(
+    ("small", "large"),
+    [
+        pytest.param((8, 2, 2, 8), (32, 2, 2, 2), id="generations"),
+        pytest.param((1, 40, 2, 8), (1, 160, 2, 2), id="sessions"),
+        pytest.param((1, 40, 4, 4), (1, 40, 16, 4), id="subscribers"),
+    ],
+)
+def test_four_times_a_run_costs_four_times_the_rows(small: Shape, large: Shape, tmp_path: Path) -> None:
+    one, four = rows(small, tmp_path / "small"), rows(large, tmp_path / "large")
+    assert one > 10_000
+    assert four < 1.2 * 4 * one, f"{one} rows, then {four}"
