@@ -257,9 +257,9 @@ class _Search:
         return False
 
     def _learned(self, graph: Layers, cycles: Sequence[Int64s]) -> Iterator[tuple[list[int], "Cycle"]]:
-        """For each of those cycles its clause, that not all orders which it assumes are true, and the cycle.
+        """For each of those cycles the clause "not all orders that it assumes are true", and the cycle.
 
-        No clause twice.
+        Each clause comes once.
         """
         known: set[tuple[int, ...]] = set()
         steps = np.concatenate(cycles)

@@ -170,7 +170,7 @@ class _Components:
         self.nodes = sorted(components(self._label), key=len)
 
     def single(self) -> Iterator[Int64s]:
-        """The nodes of each component, as far as these are searched one by one."""
+        """The nodes of each component that is searched by itself: the COMPONENTS smallest ones."""
         yield from self.nodes[:COMPONENTS]
 
     def together(self) -> Iterator[Int64s]:

@@ -174,9 +174,9 @@ def _rw(along: _Along, is_locked: Bools) -> tuple[Broken | None, int]:
 
 
 def _read(along: _Along, place: Int64s, is_usable: Bools) -> tuple[Int64s, Int64s, Int64s, int]:
-    """For each usable read: the place of its version, the reader's rank, and the reader.
+    """Three columns, a row for each usable read: the place of its version, the reader's rank, and the reader.
 
-    Then the number of edges there.
+    And the number of wr edges that these reads give.
     """
     reader = along.versions.rows.reads.op.astype(np.int64)
     rank = along.rank_of(reader)

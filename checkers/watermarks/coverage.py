@@ -66,9 +66,9 @@ class KeyCoverage:
     def places(self, line: Int64s, row: Int64s, position: Int64s, *, above: bool) -> tuple[Int64s, Int64s]:
         """Chain and place of each line's first watermark after `row` that closes `position`, if the cut is by position.
 
-        The place is the chain's length if the session has no such watermark: if it continues elsewhere, it is sent
-        again what no watermark contained. `above`: the watermark must be above the position. An unknown position is
-        closed by every watermark.
+        The place is the chain's length if the session has no such watermark. A later session does not count, as what
+        no watermark contained is sent to it again. `above`: the watermark must be above the position. An unknown
+        position is closed by every watermark.
         """
         chain, place = self.marks.first_after(line, row)
         if self.contract.cut == "position":

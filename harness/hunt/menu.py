@@ -49,7 +49,7 @@ class Menu:
         return package, strike
 
     def _use(self, how: tuple[str, str], other: str | None) -> tuple[int, int, int]:
-        """How often the kind was used together with the other one, its form, and the kind itself: a sort key.
+        """A sort key of three counts: uses of the kind together with the other one, of its form, and of the kind.
 
         There are many failpoints, and often many nodes of a role, so those forms may be used more often.
         """

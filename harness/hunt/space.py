@@ -49,9 +49,9 @@ class Space(msgspec.Struct, frozen=True):
         return Plan(steps=tuple(sorted(kept, key=lambda each: (each.at_ns, each.until_ns, each.targets))))
 
     def _fitted(self, step: Step, others: list[Step]) -> Step | None:
-        """The step, cut to the time of a run; at a failpoint without nodes that other faults strike.
+        """The step, cut to the time of a run; None if nothing is left of it.
 
-        None if nothing is left.
+        A step at a failpoint loses the nodes that other faults strike.
         """
         length_ns = max(LEAST_NS, step.until_ns - step.at_ns)
         at_ns = min(max(0, step.at_ns), self.end_ns - LEAST_NS)

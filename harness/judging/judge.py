@@ -273,7 +273,7 @@ def _facts_of_run(
 def _known_order(judgement: Judgement) -> int | None:
     """The permille of writes whose place in the version order is known; None if the order does not matter.
 
-    That of registers does not where the models are decided: either some order of versions explains all reads, or none.
+    For registers it does not matter if every model was decided: such a decision covers all orders of versions.
     """
     if "version_order" in judgement.facts and not judgement.unknown:
         return None

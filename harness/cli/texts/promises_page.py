@@ -99,7 +99,7 @@ def _breach(name: str) -> str:
 
 
 def _checks(cluster: Cluster, promise: Promise, name: str) -> list[str]:
-    """Of the checks of the cluster's runs those that can break that promise by that anomaly or model."""
+    """The names of the checks that look in runs of the cluster for that anomaly, or for any that the model forbids."""
     if promise.check is not None:
         return [promise.check]
     if all(map(_is_model, promise.forbids)):
@@ -201,7 +201,7 @@ def _stream_rule(rule: Rule) -> tuple[str, ...]:
 
 
 def _ruled_out(model: str) -> tuple[str, ...]:
-    """Of the anomalies that checks report those that break that model."""
+    """The anomalies of transactions that break that model."""
     return tuple(name for name in TRANSACTIONAL if name in models.prohibited((model,)))
 
 

@@ -19,12 +19,14 @@ NOT_COUNTED = -1
 def watermarks_above_partitions(view: StreamView) -> Ruling:
     """S15: watermarks of the whole stream above what the session had received from one of its partitions.
 
-    By order of receipt, so only if the contract says that the watermark of the whole is made from those of the
-    partitions as the session received them (`is_whole_least`); and only if watermarks advance without writes, because
-    otherwise an idle partition bounds nothing. A partition counts from its first watermark on, or from where it was
-    opened, at that position, until a marker ends it. After an interruption by a marker of the whole session, or a gap,
-    it counts from its next watermark. A witness is a watermark of the whole in a session in which two partitions count,
-    with different watermarks. O(n log n), and the watermarks of the whole times the partitions of their session.
+    Nothing is judged unless the contract says that the watermark of the whole is made from those of the partitions as
+    the session received them (`is_whole_least`), nor if watermarks rest without writes, as an idle partition then
+    bounds nothing.
+
+    A partition counts from its first watermark on, or from where it was opened, at that position, until a marker ends
+    it. After an interruption by a marker of the whole session, or a gap, it counts from its next watermark. A witness
+    is a watermark of the whole in a session in which two partitions count, with different watermarks. O(n log n), and
+    the watermarks of the whole times the partitions of their session.
     """
     d, contract = view.deliveries, view.contract
     marks = np.flatnonzero((d.kind == WATERMARK) & (d.span < 0) & ~view.is_regress)

@@ -137,7 +137,7 @@ def _require_answers(events: Events, pairs: _Pairs) -> None:
 
 
 def _has_result(events: Events, kind: Int8s) -> Bools:
-    """True for events with a transaction of their own: all that did not fail without a word of what they read."""
+    """True for invocations, successes, and other completions that report the result of some read."""
     shows = np.append(0, np.cumsum((kind >= READ_VALUE) & (kind != READ_NIL)))
     reports = shows[events.step_start[1:]] > shows[events.step_start[:-1]]
     return np.asarray(reports | (events.type == INVOKE) | (events.type == TYPES.index("ok")), np.bool_)

@@ -151,7 +151,10 @@ class Survey:
         self._lowest[who] = min(self._lowest.get(who, key), key)
 
     def _end(self, unit: Json, sizes: tuple[tuple[str, int], ...]) -> None:
-        """Use the end of a unit as a marker of its rows. If another unit is incomplete, ends come by another path."""
+        """Note that a unit has ended, with its number of rows in each table.
+
+        If another unit is still open then, the file has the ends of units apart from their rows.
+        """
         self._unended.pop(unit, None)
         self._is_ended_early |= bool(self._unended)
         self._sizes[unit] = sizes
