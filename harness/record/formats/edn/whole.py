@@ -24,7 +24,7 @@ from harness.record.formats.parquet.operations import completed_row, open_row
 from harness.record.formats.parquet.parquet import HistoryWriter
 from harness.record.journal import canonical
 
-PART_BYTES: Final = 1 << 20
+PART_BYTES: Final = 4 << 20
 _BEGINNING: Final = re.compile(rb"[\s,]*+(?:\{|#jepsen\.history\.Op)")  # Of a map at the top level.
 _MAPS: Final = (b"\n{", b"\n#jepsen.history.Op")
 _INVOCATION: Final = b":type :invoke"
