@@ -214,7 +214,9 @@ def _promise_verdict(
 def _vacuities(
     states: Sequence[PromiseVerdict], facts: RunFacts, limits: Thresholds, idle: Sequence[str]
 ) -> Iterable[Vacuity]:
-    """The clauses that apply, in alphabetical order."""
+    """The clauses that apply, in alphabetical order; but the end of a run that was cut short is why the others do."""
+    if facts.incomplete is not None:
+        yield Vacuity(clause="e", number=0, sentence=f"the run did not come to its end: {facts.incomplete}")
     if not facts.is_foreign:
         yield from _too_little_load(facts, limits)
         if idle:
@@ -260,8 +262,6 @@ def _too_little_evidence(states: Sequence[PromiseVerdict], facts: RunFacts, limi
 
 
 def _no_end(facts: RunFacts) -> Iterable[Vacuity]:
-    if facts.incomplete is not None:
-        yield Vacuity(clause="e", number=0, sentence=f"the run did not come to its end: {facts.incomplete}")
     if facts.is_foreign:
         return
     if not facts.has_final_reads:

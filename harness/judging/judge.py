@@ -44,7 +44,7 @@ from harness.scenario.consent import code_in_file
 from nemesis.registry import EXCUSES
 
 SECOND = 1_000_000_000
-CUT_SHORT = "nothing was recorded after its last record"
+CUT_SHORT = "its journal was cut short"
 SETTLED = Promise(
     id="SETTLE",
     text="After healing, within the declared bound, every operation succeeds and every subscriber is up to date.",

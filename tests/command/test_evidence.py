@@ -59,6 +59,17 @@ def test_a_torn_tail_is_no_damage(seamark: Seamark, run_copy: Path) -> None:
     assert (outcome.code, outcome.json["clause"], outcome.json["incomplete"]) == (3, "e", True)
 
 
+@pytest.mark.parametrize("is_run", [True, False])
+def test_of_a_journal_cut_short_that_is_said_first(seamark: Seamark, run_copy: Path, *, is_run: bool) -> None:
+    """Not that no operation succeeded, nor that a promise was not exercised: both follow from it."""
+    forget_history(run_copy)
+    journal = run_copy / "journal.log"
+    journal.write_bytes(journal.read_bytes()[:60])
+    outcome = seamark("check", run_copy if is_run else journal, "--engine", "local", "--quiet")
+    assert outcome.code == 3
+    assert outcome.out.startswith("VACUOUS  the run did not come to its end: its journal was cut short (exit 3)")
+
+
 @pytest.mark.parametrize("name", ["ops", "mops", "events", "faults", "marks"])
 def test_a_damaged_parquet_file_of_a_run_is_named(seamark: Seamark, run_copy: Path, name: str) -> None:
     file = run_copy / "history" / f"{name}.parquet"
