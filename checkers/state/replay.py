@@ -5,15 +5,17 @@ A second opinion beside the dependency graph, which knows no timestamps. Of list
    or below it appended, in the order of their timestamps, followed by its own earlier appends.
 2. `stale-mismatch`: the same for a read of the past: an ok operation that is no transaction, has a `read_ts`, and has a
    list of pairs of a key and a list for its value.
-3. `backup-mismatch`, `flashback-mismatch`: the same for such an operation called `restore` or `flashback`, which shows
-   what would be there after a restore from a backup of the log, or after a flashback, to that timestamp.
-4. `timestamp-order`: a transaction that was invoked after another had been answered reads at or above the timestamp
+3. `backup-mismatch`, `flashback-mismatch`: the same for such an operation called `restore` or `restored`, which shows
+   what would be there after a restore from a backup of the log, or is there after a flashback, to that timestamp.
+4. `flashback-overtaken`: nobody appends, at a later timestamp, to a key that a transaction called `flashback` has read.
+   A flashback ends such keys: what is appended after it has another name.
+5. `timestamp-order`: a transaction that was invoked after another had been answered reads at or above the timestamp
    at which that one committed.
 Appends of operations of unclear outcome have no known timestamp: they may be missing, and are left out where they were
 read. A key to which one element was appended twice is left out, too. O(n log n).
 
-Witnesses: of 1 to 3, reads at a timestamp of a key that had a version then; of 4, transactions with a snapshot before
-which a commit had been answered.
+Witnesses: of 1 to 3, reads at a timestamp of a key that had a version then; of 4, appends to keys that a flashback
+ended; of 5, transactions with a snapshot before which a commit had been answered.
 """
 
 from collections.abc import Iterable, Sequence
@@ -42,16 +44,18 @@ MISMATCH: Final = "snapshot-mismatch"
 STALE: Final = "stale-mismatch"
 BACKUP: Final = "backup-mismatch"
 FLASHBACK: Final = "flashback-mismatch"
+OVERTAKEN: Final = "flashback-overtaken"
 ORDER: Final = "timestamp-order"
 READS: Final = (MISMATCH, STALE, BACKUP, FLASHBACK)  # By `Acts.kind`: 0 for transactions.
 ANOMALIES: Final = {
     "snapshot-mismatch": "A transaction read something else than the state at its timestamp.",
     "stale-mismatch": "A read of the past shows something else than the state at its timestamp.",
     "backup-mismatch": "A restore from a backup shows something else than the state at its timestamp.",
-    "flashback-mismatch": "A flashback shows something else than the state at its timestamp.",
+    "flashback-mismatch": "A flashback left something else than the state at its timestamp.",
+    OVERTAKEN: "A transaction committed after a flashback on rows which that had brought back.",
     ORDER: "Dependent transactions have timestamps in the wrong order.",
 }
-_KINDS: Final = {"restore": READS.index(BACKUP), "flashback": READS.index(FLASHBACK)}  # By `f`; others are stale.
+_KINDS: Final = {"restore": READS.index(BACKUP), "restored": READS.index(FLASHBACK)}  # By `f`; others are stale.
 _UNPLACED: Final = -1  # The rank of an element whose append has no known timestamp.
 _NOBODYS: Final = -2  # The rank of an element that no operation appended, or only a failed one.
 _SHOWN: Final = 4  # Of a longer list only the end is shown.
@@ -80,12 +84,15 @@ def check(history: Path, context: Context) -> Judgement:
     acts = read_acts(history)
     wrong, is_witness = mismatched(acts)
     early, answered = early_snapshots(acts)
-    witnesses, troubles = {ORDER: answered}, []
+    late, closed = overtakers(acts, _flashbacks(history))
+    witnesses, troubles = {ORDER: answered, OVERTAKEN: closed}, []
     for kind, anomaly in enumerate(READS):
         found = wrong[acts.kind[acts.read_op[wrong]] == kind]
         witnesses[anomaly] = int(np.count_nonzero(is_witness & (acts.kind[acts.read_op] == kind)))
         if len(found):
             troubles.append(_mismatch(acts, anomaly, int(found[0]), len(found), context.name))
+    if len(late):
+        troubles.append(_overtaken(acts, late[0], len(late), context.name))
     if len(early):
         troubles.append(_order(acts, int(early[0]), len(early), context.name))
     return judgement(CHECKER, ANOMALIES, troubles, witnesses)
@@ -251,6 +258,44 @@ def early_snapshots(acts: Acts) -> tuple[Int64s, int]:
     readers, place = readers[is_after], place[is_after]
     early = readers[acts.snapshot[readers] < highest[place]]
     return early[np.argsort(acts.index[early], kind="stable")], len(readers)
+
+
+def overtakers(acts: Acts, flashbacks: Int64s) -> tuple[list[tuple[int, int]], int]:
+    """Appends above a flashback that read their key, as (row of the append, row of the flashback); and the witnesses.
+
+    `flashbacks` are indexes of operations, (f,).
+    """
+    ended: dict[int, int] = {}  # By key, the first flashback that read it.
+    for read in np.flatnonzero(np.isin(acts.index[acts.read_op], flashbacks)).tolist():
+        op, key = int(acts.read_op[read]), int(acts.read_key[read])
+        if key not in ended or acts.commit[op] < acts.commit[ended[key]]:
+            ended[key] = op
+    commit, found, witnesses = acts.commit[acts.append_op], list[tuple[int, int]](), 0
+    for row in np.flatnonzero(np.isin(acts.append_key, list(ended)) & (commit != NEVER)).tolist():
+        op = ended[int(acts.append_key[row])]
+        witnesses += 1
+        if commit[row] > acts.commit[op]:
+            found.append((row, op))
+    return found, witnesses
+
+
+def _flashbacks(history: Path) -> Int64s:
+    """The indexes of flashbacks that have happened."""
+    ops = rows(history, "ops", ["index", "commit_ts"], outcome=[OK], f=["flashback"])
+    return _numbers(int(op["index"]) for op in ops if op["commit_ts"] is not None)
+
+
+def _overtaken(acts: Acts, late: tuple[int, int], count: int, name: Names) -> Trouble:
+    """The violation of that append and flashback."""
+    row, flashback = late
+    op = int(acts.append_op[row])
+    number, by, key = int(acts.index[op]), int(acts.index[flashback]), int(acts.append_key[row])
+    sentence = (
+        f"T{number} appended {name(int(acts.append_value[row]))} to {name.key(key)} at "
+        f"{name.forms.position(int(acts.commit[op]))}, although the flashback T{by} had ended that key at "
+        f"{name.forms.position(int(acts.commit[flashback]))}."
+    )
+    return Trouble(OVERTAKEN, sentence, (number, by, key), (number, by), count=count)
 
 
 def _mismatch(acts: Acts, anomaly: str, read: int, count: int, name: Names) -> Trouble:

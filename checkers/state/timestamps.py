@@ -5,22 +5,29 @@ Of systems whose stream's positions are commit timestamps.
    unique; and all rows of one transaction, in all sessions, have one position, which is that of its answer.
 2. `watermark-above-start`, where positions follow a clock: a transaction starts above every watermark that was
    announced before it was invoked. So no watermark was above the newest timestamp that had been given.
-Rows are those of a transaction if they name its number as their unit. O(n log n).
+3. `commit-below-bound`: a transaction commits at or above each bound that a node gave to others. State `bound`: the key
+   is the transaction's start, the value the bound.
+4. `tracked-rows`: what a node keeps to advance a watermark is one entry at most for each lock of a small transaction,
+   and one for each large transaction, however many rows that has. State `tracked`: value, the numbers of entries, of
+   such locks, of large transactions, and of their locks.
+Rows are those of a transaction if they name its number, which is its start, as their unit. O(n log n).
 
 Witnesses: of 1, transactions with both timestamps, and rows of transactions; of 2, transactions that were invoked after
-a watermark.
+a watermark; of 3, commits of transactions with a bound; of 4, states in which large transactions have several locks.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
 import numpy as np
+from msgspec import convert
 
 from checkers.columns.arrow import integers
 from checkers.columns.files import read_columns
 from checkers.engine.protocol import Check, Context
-from checkers.history.names import Names
+from checkers.history.names import Dictionary, Names
+from checkers.history.tables import State, rows, states
 from checkers.history.troubles import Trouble, judgement
 from harness.core.columns import NEVER, OK, Int64s
 from harness.core.verdict import Judgement
@@ -28,9 +35,13 @@ from harness.core.verdict import Judgement
 CHECKER: Final = "timestamps"
 DOUBLE: Final = "double-timestamp"
 ABOVE: Final = "watermark-above-start"
+BELOW: Final = "commit-below-bound"
+TRACKED: Final = "tracked-rows"
 ANOMALIES: Final = {
     DOUBLE: "A transaction has two commit timestamps, or another one's, or one not above its start.",
     ABOVE: "A transaction started at or below a watermark that had been announced before.",
+    BELOW: "A transaction committed below a bound of its own that others had been given.",
+    TRACKED: "To advance a watermark more was kept than an entry for each small lock and each large transaction.",
 }
 
 
@@ -42,8 +53,10 @@ def check(history: Path, context: Context) -> Judgement:
         return judgement(CHECKER, ANOMALIES, (), witnesses)
     begun = _Begun(history)
     troubles = _answers(begun, context.name, is_unique=contract.is_position_unique)
-    rows, torn = _rows(history, begun, context.name)
-    witnesses[DOUBLE] = int(np.count_nonzero(begun.commit != NEVER)) + rows
+    row_count, torn = _rows(history, begun, context.name)
+    witnesses[DOUBLE] = int(np.count_nonzero(begun.commit != NEVER)) + row_count
+    reported, witnesses[BELOW], witnesses[TRACKED] = _reported(history, context.name)
+    troubles += reported
     if contract.follows_clock:
         late, witnesses[ABOVE] = _late(history, begun, context.name, is_inclusive=contract.closed == "<=")
         troubles += late
@@ -132,6 +145,60 @@ def _events(history: Path, kind: str, *columns: str) -> Sequence[Int64s]:
         return [np.zeros(0, np.int64) for _ in columns]
     events = read_columns(path, columns, kind=[kind])
     return [integers(events[column], NEVER) for column in columns]
+
+
+def _reported(history: Path, name: Names) -> tuple[list[Trouble], int, int]:
+    """The violations of 3 and 4, by what nodes recorded; and the witnesses of each."""
+    if not (history / "states.parquet").is_file():
+        return [], 0, 0
+    found = states(history, Dictionary(history), "bound", "tracked")
+    bounds: dict[int, tuple[int, str]] = {}  # By start: the highest bound, and who gave it.
+    for state in found["bound"]:
+        start = convert(state.key, int)
+        bounds[start] = max(bounds.get(start, (0, "")), (convert(state.value, int), state.node))
+    commits = {start: commit for start, commit in _commits(history).items() if start in bounds} if bounds else {}
+    return [*_below(bounds, commits, name), *_grown(found["tracked"])], len(commits), len(found["tracked"])
+
+
+def _commits(history: Path) -> dict[int, tuple[int, int]]:
+    """The least commit timestamp of each transaction, by its start, and the operation that has it; -1: a row."""
+    answers = [
+        (op["start_ts"], op["commit_ts"], op["index"])
+        for op in rows(history, "ops", ["index", "start_ts", "commit_ts"], outcome=[OK])
+    ]
+    answers += [
+        (row["unit"], row["position"], -1) for row in rows(history, "events", ["unit", "position"], kind=["row"])
+    ]
+    found: dict[int, tuple[int, int]] = {}
+    for start, commit, index in answers:
+        if start is not None and commit is not None and (start not in found or commit < found[start][0]):
+            found[start] = (commit, index)
+    return found
+
+
+def _below(bounds: dict[int, tuple[int, str]], commits: dict[int, tuple[int, int]], name: Names) -> Iterator[Trouble]:
+    """Commits below a bound, in the order of their starts."""
+    for start, (commit, index) in sorted(commits.items()):
+        bound, node = bounds[start]
+        if commit < bound:
+            who = f"T{index}" if index >= 0 else f"The transaction {name.forms.position(start)}"
+            sentence = (
+                f"{who} committed at {name.forms.position(commit)}, although {node} had answered others that it would "
+                f"commit at {name.forms.position(bound)} or above."
+            )
+            yield Trouble(BELOW, sentence, (start, commit), (index,) if index >= 0 else ())
+
+
+def _grown(tracked: list[State]) -> Iterator[Trouble]:
+    """Nodes with more entries than small locks and large transactions."""
+    for state in tracked:
+        entries, small, large, held = convert(state.value, tuple[int, int, int, int])
+        if entries > small + large:
+            sentence = (
+                f"{state.node} kept {entries} entries for a watermark, with {small} locks of small transactions and "
+                f"{large} large transactions, which held {held} locks."
+            )
+            yield Trouble(TRACKED, sentence, (state.node, state.ns))
 
 
 CHECKS: Final = (Check(name=CHECKER, anomalies=ANOMALIES, judge=check),)

@@ -10,6 +10,7 @@ from clusters.ticdc.transactions.messages import (
     Refused,
     Reshape,
     Restore,
+    Restored,
     Seen,
     StaleRead,
     Transact,
@@ -44,14 +45,16 @@ class TicdcClient:
             else:
                 match answer:
                     case Done(start_ts, commit_ts, mops):
+                        # A flashback reads what its locks hold back until it commits.
+                        read_ts = commit_ts if isinstance(request, Flashback) else start_ts
                         return Completion(
-                            outcome="ok", mops=mops, node=node, txn=start_ts, start_ts=start_ts, read_ts=start_ts,
+                            outcome="ok", mops=mops, node=node, txn=start_ts, start_ts=start_ts, read_ts=read_ts,
                             commit_ts=commit_ts,
                         )  # fmt: skip
                     case Begun():
                         return Completion(outcome="ok", node=node)
-                    case Seen(read_ts, elements) if not isinstance(request, Transact | Reshape):
-                        value: Json = [[key, [*held]] for key, held in zip(request.keys, elements, strict=True)]
+                    case Seen(read_ts, keys, elements):
+                        value: Json = [[key, [*held]] for key, held in zip(keys, elements, strict=True)]
                         return Completion(outcome="ok", value=value, node=node, read_ts=read_ts)
                     case Refused(reason=why):
                         return Completion(outcome="fail", error=f"{node}: {why}", node=node)
@@ -63,16 +66,16 @@ class TicdcClient:
         return Completion(outcome="fail", error=reason)
 
 
-def _request(invocation: Invocation) -> Transact | StaleRead | Restore | Flashback | Reshape:
-    """The request: a transaction, a stale read of [keys, age in ms], a restore or flashback of [keys], or a change of
-    the region of [key].
+def _request(invocation: Invocation) -> Transact | StaleRead | Restore | Restored | Flashback | Reshape:
+    """The request: a transaction, a flashback, a stale read of [keys, age in ms], a restore of [keys], what flashbacks
+    restored of [keys], or a change of the region of [key].
     """
     if invocation.mops is not None:
-        return Transact(invocation.mops)
+        return Flashback(invocation.mops) if invocation.f == "flashback" else Transact(invocation.mops)
     match invocation.f:
-        case "restore" | "flashback":
+        case "restore" | "restored":
             (held,) = cast("tuple[list[Json]]", invocation.value)
-            return Restore(tuple(held)) if invocation.f == "restore" else Flashback(tuple(held))
+            return Restore(tuple(held)) if invocation.f == "restore" else Restored(tuple(held))
         case "split" | "merge" | "transfer":
             (key,) = cast("tuple[Json]", invocation.value)
             return Reshape(invocation.f, key)

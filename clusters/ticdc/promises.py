@@ -55,8 +55,9 @@ PROMISES = (
     ),
     _promise(
         3,
-        "A transaction commits above its start, at one timestamp on every key, which no other transaction has.",
+        "A transaction commits above its start, at or above each bound that others have, at one timestamp of its own.",
         "double-timestamp",
+        "commit-below-bound",
     ),
     _promise(
         4,
@@ -132,8 +133,9 @@ PROMISES = (
     _promise(18, "A restore from the log backup shows the state at its timestamp.", "backup-mismatch"),
     _promise(
         19,
-        "A flashback below the least resolved timestamp of all regions leaves the state at its timestamp.",
+        "A flashback leaves the state at its timestamp, and nothing that began before it commits after it.",
         "flashback-mismatch",
+        "flashback-overtaken",
     ),
     _promise(
         20,
@@ -142,6 +144,11 @@ PROMISES = (
         "missing-event",
         "torn-unit",
         "stale-mismatch",
+    ),
+    _promise(
+        21,
+        "To advance a watermark takes memory for each large transaction, not for each of its rows.",
+        "tracked-rows",
     ),
     _promise(22, "A slow subscriber delays nobody else.", "lag"),
 )

@@ -4,6 +4,7 @@ Keys are spread over slots before ranges of slots become regions: so a workload 
 regions at once.
 """
 
+import re
 from typing import Final
 from zlib import crc32
 
@@ -22,11 +23,19 @@ LOGICAL_BITS: Final = 18  # A timestamp is milliseconds, shifted, and a counter.
 SLOTS: Final = 1 << 16
 _SPREAD: Final = 40_503  # Odd, and about the golden section of the slots: neighbours come far apart.
 
+INCARNATION: Final = re.compile(r"(-?\d+)@(\d+)")  # The name of a row after flashbacks (rows/incarnations.py).
+
 Key = int | str
 
 
 def key_of(key: Json) -> Key:
-    """The key under which rows are found: numbers and text unchanged, anything else as its JSON."""
+    """The key under which rows are found: numbers and text unchanged, anything else as its JSON.
+
+    A row keeps its key through flashbacks, which give it other names.
+    """
+    found = INCARNATION.fullmatch(key) if isinstance(key, str) else None
+    if found is not None:
+        return int(found[1])
     return key if isinstance(key, int | str) else msgspec.json.encode(key).decode()
 
 

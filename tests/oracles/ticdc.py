@@ -23,6 +23,7 @@ def complaints(evidence: Sequence[Evidence]) -> dict[str, list[str]]:
         "snapshots": list(_snapshots(evidence, history)),
         "stale reads": list(_stale_reads(evidence, history)),
         "streams": list(_streams(evidence, history)),
+        "flashbacks": list(_flashbacks(evidence, history)),
         "stores": list(_stores(evidence, history)),
     }
     return {name: sentences for name, sentences in found.items() if sentences}
@@ -91,6 +92,18 @@ def _stale_reads(evidence: Sequence[Evidence], history: History) -> Iterator[str
                 expected = state(history, pair[0], end.read_ts)
                 if pair[1] != expected:
                     yield f"T{end.index} read {pair[0]} as {pair[1]}, not {expected}"
+
+
+def _flashbacks(evidence: Sequence[Evidence], history: History) -> Iterator[str]:
+    """A flashback reads all that its keys ever had, and nobody appends to them at a later timestamp."""
+    names = {record.index: record.f for record in evidence if isinstance(record, Invoke)}
+    for end in evidence:
+        if not isinstance(end, Complete) or names[end.index] != "flashback" or end.commit_ts is None:
+            continue
+        for mop in end.mops or ():
+            late = [commit_ts for commit_ts, _ in history.get(mop.key, []) if commit_ts > end.commit_ts]
+            if mop.f == "r" and late:
+                yield f"{mop.key} was written at {late} after the flashback T{end.index} at {end.commit_ts}"
 
 
 def _streams(evidence: Sequence[Evidence], history: History) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 The schedules are plan files: `seamark run --cluster ticdc --bug B --plan tests/planted/ticdc/B.json --seed S --time T
 --clients 8 --workload W` repeats what is judged here. What each does says its `drawn`; the seed decides the rest.
-Three are cases, with a script of operations as well: `seamark.repeat` takes them.
+Four are cases, with a script of operations as well: `seamark.repeat` takes them.
 """
 
 import json
@@ -47,7 +47,7 @@ class Case:
 CASES: dict[str, Case] = {
     "wm-ignores-large": Case("late-event", "TIK-G4"),
     "wm-eq-min-commit": Case("late-event-boundary", "TIK-G4"),
-    "commit-no-min-check": Case("snapshot-mismatch", "TIK-G1", seed=2),
+    "commit-no-min-check": Case("commit-below-bound", "TIK-G3", seed=2),
     "row-matcher-new-wm": Case("torn-unit", "TIK-G6"),
     "unblock-on-status": Case("late-event", "TIK-G4"),
     "rescan-forgets-determined": Case("torn-unit", "TIK-G6", seed=3),
@@ -72,10 +72,10 @@ CASES: dict[str, Case] = {
     "pd-no-range": Case("real-time-order", "TIK-G2"),
     "orphan-never-resolved": Case("stall", "TIK-G14", time_s=8),
     "start-ts-rule": Case("stale-watermark", "TIK-G10"),
-    "flashback-blind-rollback": Case("flashback-mismatch", "TIK-G19", seed=3, workload="restores"),
-    "pitr-status-based": Case("backup-mismatch", "TIK-G18", seed=5, workload="restores"),
+    "flashback-blind-rollback": Case("flashback-mismatch", "TIK-G19"),
+    "pitr-status-based": Case("backup-mismatch", "TIK-G18", seed=3, workload="restores", time_s=8),
     "ignore-set-survives": Case("G-single", "TIK-G1", seed=3),
-    "hb-before-replicate": Case("snapshot-mismatch", "TIK-G1"),
+    "hb-before-replicate": Case("commit-below-bound", "TIK-G3"),
     "slow-sub-drops-rows": Case("missing-event", "TIK-G5"),
     "slow-sub-blocks-all": Case("lag", "TIK-G22", time_s=8),
     "cache-deadlock": Case("stall", "TIK-G14"),
@@ -86,7 +86,8 @@ CASES: dict[str, Case] = {
 }
 # Those that a check of client transactions alone would find in these very runs.
 FOUND_BY_CLIENTS = {
-    "commit-no-min-check", "ignore-set-survives", "no-generation", "no-rollback-record", "pd-no-range",
+    "commit-no-min-check", "flashback-blind-rollback", "ignore-set-survives", "no-generation", "no-rollback-record",
+    "pd-no-range",
 }  # fmt: skip
 
 

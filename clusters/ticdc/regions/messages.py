@@ -12,11 +12,11 @@ from clusters.ticdc.rows.messages import (
     Changing,
     CheckStatus,
     Commit,
-    CopyOf,
     Get,
     Heartbeat,
     Local,
     Lock,
+    PrepareFlashback,
     Prewrite,
     Resolve,
     RowCommand,
@@ -55,7 +55,7 @@ class Contents(Struct, frozen=True, tag=True):
 
     locks: tuple[Lock, ...] = ()
     writes: tuple[tuple[Key, tuple[Write, ...]], ...] = ()
-    rolled_back: tuple[tuple[Key, int], ...] = ()
+    rolled_back: tuple[tuple[tuple[Key, int], bool], ...] = ()
     absorbed: tuple[int, ...] = ()
 
 
@@ -127,6 +127,10 @@ class NotLeader(Struct, frozen=True, tag=True):
     leader: NodeId | None
 
 
+class InFlashback(Struct, frozen=True, tag=True):
+    """The answer of a leader whose region a flashback has closed: the request has to come again, later."""
+
+
 class Moved(Struct, frozen=True, tag=True):
     """The answer of a store that has no such region of that version: the regions that it knows there."""
 
@@ -136,7 +140,7 @@ class Moved(Struct, frozen=True, tag=True):
 Reshaping = SplitAt | MergeLeft | MergeInto
 Ordered = Changing | Reshaping  # Requests that become commands of the log.
 Request = Ordered | Shown | Local | TransferLeader
-Reply = RowReply | Reshaped | NotLeader | Moved
+Reply = RowReply | Reshaped | NotLeader | InFlashback | Moved
 
 
 class ToRegion(Struct, frozen=True, tag=True):
@@ -167,7 +171,7 @@ def keys_of(body: Request) -> tuple[Key, ...]:
     match body:
         case Prewrite():
             return tuple(mutation.key for mutation in body.mutations)
-        case Commit() | Resolve() | Get() | CopyOf() | StaleGet() | BackupGet():
+        case Commit() | Resolve() | PrepareFlashback() | Get() | StaleGet() | BackupGet():
             return body.keys
         case Heartbeat() | CheckStatus():
             return (body.primary,)

@@ -9,22 +9,26 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from clusters.ticdc import planted
+from clusters.ticdc.rows.incarnations import incarnation, restored
 from clusters.ticdc.rows.messages import (
     Alive,
+    AskResolved,
+    CannotRestore,
     CheckStatus,
     Commit,
     CommitKeys,
     CommittedAt,
     CommitTsExpired,
     Conflict,
-    Copied,
-    CopyOf,
+    Elements,
     Get,
     Heartbeat,
     Lock,
     Locked,
     LockNotFound,
     Mutation,
+    Prepared,
+    PrepareFlashback,
     Prewrite,
     Prewritten,
     PutLocks,
@@ -33,6 +37,7 @@ from clusters.ticdc.rows.messages import (
     RollBackKeys,
     RowCommand,
     RowReply,
+    ScanLocks,
     Status,
     Values,
 )
@@ -52,6 +57,14 @@ def is_expired(lock: Lock, now_ts: int) -> bool:
     return physical_ms(lock.start_ts) + lock.ttl_ms < physical_ms(now_ts)
 
 
+def is_closed(rows: Versions, body: object) -> bool:
+    """True if a flashback that holds locks here keeps this request out: it is not its own, and settles no locks."""
+    flashback = rows.flashback()
+    if not flashback or isinstance(body, CheckStatus | Resolve | ScanLocks | AskResolved):
+        return False
+    return not (isinstance(body, PrepareFlashback | Commit) and body.start_ts == flashback)
+
+
 def get(rows: Versions, request: Get) -> Locked | Values:
     """The values at the request's timestamp, or the locks of transactions that may commit at or below it."""
     blocking = tuple(
@@ -66,16 +79,6 @@ def get(rows: Versions, request: Get) -> Locked | Values:
     if blocking:
         return Locked(blocking)
     return Values(tuple(rows.read(key, request.read_ts) for key in request.keys))
-
-
-def copy_of(rows: Versions, request: CopyOf) -> Copied:
-    """The keys' versions at the request's timestamp, and the locks of transactions that began at or before it."""
-    locks = tuple(
-        lock
-        for key in request.keys
-        if (lock := rows.locks.get(key)) is not None and lock.kind == "put" and lock.start_ts <= request.read_ts
-    )
-    return Copied(tuple(rows.read(key, request.read_ts) for key in request.keys), locks)
 
 
 def prewrite(rows: Versions, request: Prewrite, bugs: frozenset[str]) -> Decision:
@@ -117,6 +120,43 @@ def _new_lock(rows: Versions, request: Prewrite, mutation: Mutation, bugs: froze
         is_large=request.is_large,
         generation=request.generation,
         elements=mutation.elements,
+    )
+
+
+def prepare_flashback(rows: Versions, request: PrepareFlashback) -> Decision:
+    """The decision to lock, for a flashback, those keys that nobody has locked; others' locks must be settled before.
+
+    A version that was committed after the flashback began is no conflict: it is undone, too.
+    """
+    locks, foreign = list[Lock](), list[Lock]()
+    for key in request.keys:
+        held = rows.locks.get(key)
+        if rows.is_rolled_back(key, request.start_ts):
+            return Decision(Conflict(is_rolled_back=True))
+        if held is not None:
+            (locks if held.start_ts == request.start_ts else foreign).append(held)
+            continue
+        before, after = rows.read(key, rows.newest(key)), rows.read(key, request.to_ts)
+        if not incarnation(before) == incarnation(after) == request.incarnation - 1:
+            return Decision(CannotRestore())
+        locks.append(_flashback_lock(request, key, restored(before, after, request.number, request.to_ts)))
+    new = tuple(lock for lock in locks if lock.key not in rows.locks)
+    answer = Locked(tuple(foreign)) if foreign else Prepared(tuple(lock.elements for lock in locks))
+    return Decision(answer, PutLocks(new) if new else None)
+
+
+def _flashback_lock(request: PrepareFlashback, key: Key, elements: Elements) -> Lock:
+    return Lock(
+        key=key,
+        kind="put",
+        primary=request.primary,
+        start_ts=request.start_ts,
+        ttl_ms=request.ttl_ms,
+        min_commit_ts=request.start_ts + 1,
+        is_large=False,
+        generation=0,
+        elements=elements,
+        is_flashback=True,
     )
 
 
@@ -168,7 +208,9 @@ def final_status(rows: Versions, primary: Key, start_ts: int) -> Status:
     committed = rows.commit_ts(primary, start_ts)
     if committed is not None:
         return Status("committed", committed)
-    return Status("rolled-back" if rows.is_rolled_back(primary, start_ts) else "missing")
+    if rows.is_rolled_back(primary, start_ts):
+        return Status("rolled-back", is_flashback=rows.is_flashed_back(primary, start_ts))
+    return Status("missing")
 
 
 def resolve(rows: Versions, request: Resolve) -> Decision:
@@ -180,7 +222,8 @@ def resolve(rows: Versions, request: Resolve) -> Decision:
     open_keys = tuple(
         key for key in request.keys if not rows.is_rolled_back(key, start_ts) and rows.commit_ts(key, start_ts) is None
     )
-    return Decision(Resolved(), RollBackKeys(start_ts, open_keys) if open_keys else None)
+    command = RollBackKeys(start_ts, open_keys, is_flashback=request.is_flashback) if open_keys else None
+    return Decision(Resolved(), command)
 
 
 def _holds(rows: Versions, key: Key, start_ts: int) -> bool:

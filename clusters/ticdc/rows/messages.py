@@ -15,7 +15,8 @@ class Lock(Struct, frozen=True, tag=True):
     """A lock on a key, with the value that its transaction would write there.
 
     The lock on the primary key decides for all: `ttl_ms` counts from `start_ts`, and the transaction commits at
-    `min_commit_ts` or above. Of a large transaction `generation` counts the flushes.
+    `min_commit_ts` or above. Of a large transaction `generation` counts the flushes. `is_flashback`: while it is held,
+    its region serves nobody but who settles locks (store/replica.py, invariant 6).
     """
 
     key: Key
@@ -27,6 +28,7 @@ class Lock(Struct, frozen=True, tag=True):
     is_large: bool
     generation: int
     elements: Elements
+    is_flashback: bool = False
 
 
 class Write(Struct, frozen=True, tag=True):
@@ -56,12 +58,13 @@ class CommitKeys(Struct, frozen=True, tag=True):
 class RollBackKeys(Struct, frozen=True, tag=True):
     """In the log: remove the transaction's locks on these keys.
 
-    `is_recorded`: a record keeps it from locking them again.
+    `is_recorded`: a record keeps it from locking them again; `is_flashback` says in it who rolled it back.
     """
 
     start_ts: int
     keys: tuple[Key, ...]
     is_recorded: bool = True
+    is_flashback: bool = False
 
 
 RowCommand = PutLocks | CommitKeys | RollBackKeys
@@ -85,6 +88,31 @@ class Prewrite(Struct, frozen=True, tag=True):
     min_commit_ts: int
     is_large: bool = False
     generation: int = 0
+
+
+class PrepareFlashback(Struct, frozen=True, tag=True):
+    """A request to lock these keys, with their values at `to_ts` and a mark: they get that `incarnation`.
+
+    `number` is the element that stands for the flashback in histories.
+    """
+
+    start_ts: int
+    primary: Key
+    keys: tuple[Key, ...]
+    to_ts: int
+    incarnation: int
+    number: Json
+    ttl_ms: int
+
+
+class Prepared(Struct, frozen=True, tag=True):
+    """The answer: all keys are locked, and get these values."""
+
+    elements: tuple[Elements, ...]
+
+
+class CannotRestore(Struct, frozen=True, tag=True):
+    """The answer if the keys are of another incarnation, or an earlier flashback lies above the timestamp."""
 
 
 class Prewritten(Struct, frozen=True, tag=True):
@@ -163,19 +191,25 @@ class Status(Struct, frozen=True, tag=True):
 
     `timestamp` is its bound if it is ongoing, and its commit timestamp if it is committed.
 
-    `missing`: its primary key has neither a lock nor a version nor a record of it.
+    `missing`: its primary key has neither a lock nor a version nor a record of it. `is_flashback`: a flashback has
+    rolled it back.
     """
 
     state: Literal["ongoing", "committed", "rolled-back", "missing"]
     timestamp: int = 0
+    is_flashback: bool = False
 
 
 class Resolve(Struct, frozen=True, tag=True):
-    """A request to commit the transaction's locks on these keys at `commit_ts`, or to roll them back if that is 0."""
+    """A request to commit the transaction's locks on these keys at `commit_ts`, or to roll them back if that is 0.
+
+    `is_flashback`: for a flashback, which spares nobody who is alive.
+    """
 
     start_ts: int
     commit_ts: int
     keys: tuple[Key, ...]
+    is_flashback: bool = False
 
 
 class Resolved(Struct, frozen=True, tag=True):
@@ -252,20 +286,6 @@ class BackupGet(Struct, frozen=True, tag=True):
     read_ts: int
 
 
-class CopyOf(Struct, frozen=True, tag=True):
-    """A request for the versions and locks of these keys that a flashback to that timestamp would find."""
-
-    keys: tuple[Key, ...]
-    read_ts: int
-
-
-class Copied(Struct, frozen=True, tag=True):
-    """The answer to a `CopyOf`: the values at that time, by key, and the locks of transactions begun by then."""
-
-    elements: tuple[Elements, ...]
-    locks: tuple[Lock, ...]
-
-
 class Upload(Struct, frozen=True, tag=True):
     """In storage: a piece of a region's log backup, rows as (key, commit timestamp, value).
 
@@ -278,11 +298,13 @@ class Upload(Struct, frozen=True, tag=True):
 
 
 # Requests that change rows, those that only the leader answers, and those that any replica answers.
-Changing = Prewrite | Commit | Heartbeat | CheckStatus | Resolve
-Shown = Get | ScanLocks | AskResolved | CopyOf
+Changing = Prewrite | PrepareFlashback | Commit | Heartbeat | CheckStatus | Resolve
+Shown = Get | ScanLocks | AskResolved
 Local = StaleGet | AskBackup | BackupGet
 RowReply = (
     Prewritten
+    | Prepared
+    | CannotRestore
     | Locked
     | Conflict
     | CommittedAt
@@ -295,5 +317,4 @@ RowReply = (
     | DataIsNotReady
     | Locks
     | Reaches
-    | Copied
 )

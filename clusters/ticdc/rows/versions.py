@@ -33,7 +33,7 @@ class Versions:
     def __init__(self) -> None:
         self.locks: dict[Key, Lock] = {}
         self._writes: dict[Key, list[Write]] = {}
-        self._rolled_back: dict[tuple[Key, int], None] = {}
+        self._rolled_back: dict[tuple[Key, int], bool] = {}  # True: by a flashback.
 
     def newest(self, key: Key) -> int:
         """The timestamp of the key's newest version; 0 without one."""
@@ -52,6 +52,14 @@ class Versions:
     def is_rolled_back(self, key: Key, start_ts: int) -> bool:
         """True if that transaction was rolled back on that key, and left a record of it."""
         return (key, start_ts) in self._rolled_back
+
+    def is_flashed_back(self, key: Key, start_ts: int) -> bool:
+        """True if it was a flashback that rolled that transaction back on that key."""
+        return self._rolled_back[key, start_ts]
+
+    def flashback(self) -> int:
+        """The start of the flashback that holds locks here; 0 without one."""
+        return next((lock.start_ts for lock in self.locks.values() if lock.is_flashback), 0)
 
     def read(self, key: Key, read_ts: int) -> Elements:
         """The value of the key at that timestamp. Locks are ignored."""
@@ -79,20 +87,20 @@ class Versions:
     def contents(self, absorbed: tuple[int, ...]) -> Contents:
         """All locks, versions and records as one value; `absorbed` are the regions that became a part of this one."""
         writes = tuple((key, tuple(held)) for key, held in self._writes.items())
-        return Contents(tuple(self.locks.values()), writes, tuple(self._rolled_back), absorbed)
+        return Contents(tuple(self.locks.values()), writes, tuple(self._rolled_back.items()), absorbed)
 
     def take(self, contents: Contents) -> None:
         """Add the rows of another region, of which there are none here."""
         self.locks.update((lock.key, lock) for lock in contents.locks)
         self._writes.update((key, list(held)) for key, held in contents.writes)
-        self._rolled_back.update((record, None) for record in contents.rolled_back)
+        self._rolled_back.update(contents.rolled_back)
 
     def cut(self, slot: int) -> "Versions":
         """The rows from that slot up, which are no longer here."""
         part = Versions()
         part.locks = {key: lock for key, lock in self.locks.items() if slot_of(key) >= slot}
         part._writes = {key: held for key, held in self._writes.items() if slot_of(key) >= slot}
-        part._rolled_back = {record: None for record in self._rolled_back if slot_of(record[0]) >= slot}
+        part._rolled_back = {record: by for record, by in self._rolled_back.items() if slot_of(record[0]) >= slot}
         for key in part.locks:
             del self.locks[key]
         for key in part._writes:
@@ -128,7 +136,7 @@ class Versions:
     def _taken_back(self, command: RollBackKeys, key: Key) -> Change:
         lock = self.locks.get(key)
         if command.is_recorded:
-            self._rolled_back[key, command.start_ts] = None
+            self._rolled_back[key, command.start_ts] = command.is_flashback
         if lock is not None and lock.start_ts == command.start_ts:
             del self.locks[key]
         else:

@@ -10,6 +10,8 @@ log, and answered when its command has been applied here.
 4. Each applied change goes to the advancer and to the feed in the order of the log, before any later watermark.
 5. What changes the region itself (regions/__init__.py) is decided while no other command is under way. So all commands
    after it in the log were decided by what it left; requests for an older version of the region are refused.
+6. While a flashback holds locks here, the region is closed: only its own requests are served, and those that settle
+   locks or look for them. All else is sent back, to come again. Reads of the past go on: they are below its start.
 """
 
 from collections.abc import Sequence
@@ -26,6 +28,7 @@ from clusters.ticdc.regions.messages import (
     Found,
     Freeze,
     FromRegion,
+    InFlashback,
     MergeInto,
     MergeLeft,
     Moved,
@@ -44,17 +47,18 @@ from clusters.ticdc.regions.messages import (
 )
 from clusters.ticdc.rows import commands
 from clusters.ticdc.rows.messages import (
+    Alive,
     AskBackup,
     AskResolved,
     BackupGet,
     Changing,
     CheckStatus,
     Commit,
-    CopyOf,
     Get,
     Heartbeat,
     Local,
     Locks,
+    PrepareFlashback,
     Prewrite,
     PutLocks,
     Reaches,
@@ -72,7 +76,7 @@ from clusters.ticdc.store.stale import ReadProgress
 from clusters.ticdc.stream.feed import Feed
 from clusters.ticdc.stream.messages import NOT_LEADER, RESHAPED
 from clusters.ticdc.watermarks.advancer import Advancer
-from harness.core.machine import NodeId
+from harness.core.machine import Dump, NodeId
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +132,7 @@ class Replica:
         self._is_reshaping = False  # A change of the region itself is under way (invariant 5).
         self._waiting: list[Work] = []
         self._proposed: dict[int, tuple[Work, Reply]] = {}  # By the place in the log.
+        self._told: dict[int, int] = {}  # The highest bound of each transaction that others know from here.
 
     @property
     def serves(self) -> bool:
@@ -146,7 +151,7 @@ class Replica:
             self.log.transfer(body.to)
             self._answer(sender, number, Reshaped("done"))
         elif isinstance(body, Shown):
-            self._answer(sender, number, self._shown(body))
+            self._answer(sender, number, InFlashback() if commands.is_closed(self.rows, body) else self._shown(body))
         else:
             self._admit(Work(sender, number, body, keys_of(body), version))
 
@@ -185,8 +190,6 @@ class Replica:
                 return Locks(tuple(lock for lock in self.rows.locks.values() if lock.start_ts < before_ts))
             case AskResolved():
                 return Reaches(self.advancer.resolved if self.advancer is not None else 0)
-            case CopyOf():
-                return commands.copy_of(self.rows, body)
             case _:
                 assert_never(body)
 
@@ -196,6 +199,7 @@ class Replica:
             return None
         lock = self.rows.locks.get(primary)
         if lock is not None and lock.start_ts == start_ts:
+            self._tell(start_ts, lock.min_commit_ts)
             return Status("ongoing", lock.min_commit_ts)
         return commands.final_status(self.rows, primary, start_ts)
 
@@ -213,6 +217,9 @@ class Replica:
             self._answer(work.sender, work.number, Moved(self._host.regions()))
         elif self.is_frozen or self.log.has_left:
             self._answer(work.sender, work.number, NotLeader(None))
+        elif commands.is_closed(self.rows, work.body):
+            self._site.context.sometimes("a flashback kept others out of a region")
+            self._answer(work.sender, work.number, InFlashback())
         elif self._must_wait(work):
             self._waiting.append(work)
         elif isinstance(work.body, Reshaping):
@@ -235,7 +242,7 @@ class Replica:
         """Decide a request whose keys are free: answer, or propose its command (invariant 2)."""
         decision = self._decision(body)
         if decision.command is None:
-            self._answer(work.sender, work.number, decision.answer)
+            self._answer_work(work, decision.answer)
             return
         for key in work.keys:
             self._latched[key] = None
@@ -261,7 +268,7 @@ class Replica:
     def _propose(self, work: Work, answer: Reply, command: Command) -> None:
         is_raised = isinstance(command, PutLocks) and command.is_rewrite
         if is_raised and planted.HB_BEFORE_REPLICATE in self._site.bugs:
-            self._answer(work.sender, work.number, answer)
+            self._answer_work(work, answer)
         self._proposed[self.log.propose(command)] = (work, answer)
 
     def _decision(self, body: Changing) -> commands.Decision:
@@ -269,6 +276,8 @@ class Replica:
         match body:
             case Prewrite():
                 return commands.prewrite(self.rows, body, bugs)
+            case PrepareFlashback():
+                return commands.prepare_flashback(self.rows, body)
             case Commit():
                 return commands.commit(self.rows, body, bugs)
             case Heartbeat():
@@ -307,7 +316,7 @@ class Replica:
         if proposed is not None:
             work, answer = proposed
             self._point_of(work.body)
-            self._answer(work.sender, work.number, answer)
+            self._answer_work(work, answer)
             self._release(work.keys)
 
     def _reshaped(self, index: int, command: RegionCommand) -> None:
@@ -352,13 +361,27 @@ class Replica:
     def _deposed(self) -> None:
         """End what belonged to the term (invariant 3)."""
         left = [work for work, _ in self._proposed.values()] + self._waiting
-        self._proposed, self._waiting, self._latched = {}, [], {}
+        self._proposed, self._waiting, self._latched, self._told = {}, [], {}, {}
         self._is_reshaping = False
         self.advancer = None
         self.feed.end(NOT_LEADER, self._host.regions(), None)
         self.uploads.end()
         for work in left:
             self._answer(work.sender, work.number, NotLeader(None))
+
+    def _answer_work(self, work: Work, answer: Reply) -> None:
+        match work.body, answer:
+            case CheckStatus(start_ts=start_ts), Status("ongoing", bound):
+                self._tell(start_ts, bound)
+            case Heartbeat(start_ts=start_ts), Alive(_, bound):
+                self._tell(start_ts, bound)
+        self._answer(work.sender, work.number, answer)
+
+    def _tell(self, start_ts: int, bound: int) -> None:
+        """Record a bound that others learn: the transaction must not commit below it."""
+        if bound > self._told.get(start_ts, 0):
+            self._told[start_ts] = bound
+            self._site.context.dump(Dump(object="bound", key=start_ts, value=bound))
 
     def _answer(self, sender: NodeId, number: int, body: Reply) -> None:
         if number:

@@ -12,6 +12,7 @@ Theory of operation. The order of the steps is a part of the protocol.
    Everything applied until then has gone to its advancer, and to captures, before.
 """
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -25,7 +26,7 @@ from clusters.ticdc.store.replica import Replica
 from clusters.ticdc.stream.messages import ResolvedTs
 from clusters.ticdc.watermarks.advancer import Advancer
 from clusters.ticdc.watermarks.messages import AskLarge, CheckLeader, LargeStatus, LeaderChecked, ReadState
-from harness.core.machine import Message, NodeId
+from harness.core.machine import Dump, Message, NodeId
 
 AGAIN_NS = 200 * MS  # After so much silence the query to the oracle, or to the other stores, is sent again.
 
@@ -179,6 +180,14 @@ class Rounds:
                 for start_ts, status in states:
                     replica.advancer.learn(start_ts, status)
 
+    def _record_tracked(self, replica: Replica, advancer: Advancer) -> None:
+        """Record how much the advancer keeps, beside the locks, if large transactions hold several each."""
+        locks = replica.rows.locks.values()
+        large = Counter(lock.start_ts for lock in locks if lock.is_large)
+        if large.total() > len(large):
+            value = [advancer.entries(), len(locks) - large.total(), len(large), large.total()]
+            self._site.context.dump(Dump(object="tracked", key=replica.region.id, value=value))
+
     def _answered(self, current: Round) -> None:
         current.awaited -= 1
         if current.awaited == 0:
@@ -205,6 +214,7 @@ class Rounds:
             least = current.least[region] if region in current.least else advancer.least()
             resolved = advancer.tick(current.ts0, least)
             replica.uploads.advanced(advancer.whole())
+            self._record_tracked(replica, advancer)
             state = ReadState(region, replica.log.applied, resolved, advancer.hints())
             self._states_to_read[region] = state
             self._publish(state)

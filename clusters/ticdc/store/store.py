@@ -12,6 +12,7 @@ from clusters.ticdc.log.messages import LOG_MESSAGES, Entry, LogMessage, Vote
 from clusters.ticdc.oracle.messages import Timestamp, Upgrade
 from clusters.ticdc.oracle.upgrade import is_new, is_rolling, upgrade
 from clusters.ticdc.regions.messages import FIRST, FromRegion, KnownRegions, MergeInto, Moved, Region, ToRegion
+from clusters.ticdc.rows.incarnations import incarnation, name, view
 from clusters.ticdc.rows.messages import Upload
 from clusters.ticdc.shape import MS, STORES
 from clusters.ticdc.site import Site
@@ -82,7 +83,9 @@ class Store:
             if replica.is_frozen:
                 continue  # The region to the left has its rows.
             for key, elements, commit_ts in replica.rows.newest_values():
-                context.dump(Dump(object="row", key=key, value=list(elements), position=commit_ts))
+                for each in range(incarnation(elements) + 1):
+                    shown = list(view(elements, each))
+                    context.dump(Dump(object="row", key=name(key, each), value=shown, position=commit_ts))
 
     # The regions, as replicas see them.
 

@@ -19,6 +19,7 @@ from clusters.ticdc import planted
 from clusters.ticdc.oracle.messages import Timestamp, Upgrade
 from clusters.ticdc.oracle.upgrade import is_new, upgrade
 from clusters.ticdc.regions.messages import FromRegion, Region
+from clusters.ticdc.rows.incarnations import incarnation, name, view
 from clusters.ticdc.rows.messages import Locks, ScanLocks
 from clusters.ticdc.shape import MS, physical_ms
 from clusters.ticdc.site import Site
@@ -283,10 +284,13 @@ class Capture:
         return tuple(self._sorter.frontier)
 
     def _show(self, row: Row) -> None:
-        value = row.elements[-1] if row.elements else DELETED
+        elements = row.elements or ()
+        number = incarnation(elements)
+        shown = view(elements, number)
         delivery = Delivery(
-            session=self._session, kind="row", key=row.key, value=value, position=row.commit_ts, unit=row.start_ts
-        )
+            session=self._session, kind="row", key=name(row.key, number), value=shown[-1] if shown else DELETED,
+            position=row.commit_ts, unit=row.start_ts,
+        )  # fmt: skip
         self._site.context.deliver(delivery)
 
     def _acknowledge(self, checkpoint: int) -> None:

@@ -7,18 +7,21 @@ from clusters.ticdc.oracle.messages import Timestamp
 from clusters.ticdc.regions.messages import FromRegion
 from clusters.ticdc.shape import MS
 from clusters.ticdc.site import Site
+from clusters.ticdc.transactions.flashback import flashback, restored
 from clusters.ticdc.transactions.messages import (
     Done,
     Flashback,
     Refused,
     Reshape,
     Restore,
+    Restored,
+    Seen,
     StaleRead,
     Transact,
     Unclear,
 )
 from clusters.ticdc.transactions.reshaping import reshape
-from clusters.ticdc.transactions.restore import flashback, restore
+from clusters.ticdc.transactions.restore import restore
 from clusters.ticdc.transactions.stale import stale_read
 from clusters.ticdc.transactions.tasks import Procedure, Sleep, Tasks
 from clusters.ticdc.transactions.two_phase import TwoPhase
@@ -57,7 +60,7 @@ class Coordinator:
                 self._tasks.run(self._transact(sender, number, mops))
             case Received(sender, Call(number, StaleRead() as request)):
                 self._tasks.run(self._read_stale(sender, number, request))
-            case Received(sender, Call(number, Restore() | Flashback() as request)):
+            case Received(sender, Call(number, Restore() | Restored() | Flashback() as request)):
                 self._tasks.run(self._restore(sender, number, request))
             case Received(sender, Call(number, Reshape() as request)):
                 self._tasks.run(self._change_region(sender, number, request))
@@ -81,11 +84,15 @@ class Coordinator:
         answer = yield from stale_read(self._site, self._tasks, self._two_phase, request)
         self._site.send(client, Answer(number, answer))
 
-    def _restore(self, client: NodeId, number: int, request: Restore | Flashback) -> Procedure[None]:
-        if isinstance(request, Restore):
-            answer = yield from restore(self._site, self._tasks, request)
-        else:
-            answer = yield from flashback(self._site, self._tasks, request)
+    def _restore(self, client: NodeId, number: int, request: Restore | Restored | Flashback) -> Procedure[None]:
+        answer: Seen | Done | Refused | Unclear
+        match request:
+            case Restore():
+                answer = yield from restore(self._site, self._tasks, request)
+            case Restored():
+                answer = yield from restored(self._two_phase, request)
+            case Flashback():
+                answer = yield from flashback(self._site, self._tasks, self._two_phase, request)
         self._site.send(client, Answer(number, answer))
 
     def _change_region(self, client: NodeId, number: int, request: Reshape) -> Procedure[None]:

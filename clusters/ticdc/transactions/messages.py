@@ -30,7 +30,17 @@ class Restore(Struct, frozen=True, tag=True):
 
 
 class Flashback(Struct, frozen=True, tag=True):
-    """A request for the values that a flashback gives these keys, at the latest timestamp that watermarks allow."""
+    """A request to bring back the values of an earlier timestamp, the latest that watermarks allow.
+
+    For each row a read of its present incarnation, which shows what is undone, and an append to the next one, which
+    begins it (rows/incarnations.py).
+    """
+
+    mops: tuple[MicroOp, ...]
+
+
+class Restored(Struct, frozen=True, tag=True):
+    """A request for what the flashbacks have brought back which began these incarnations."""
 
     keys: tuple[Json, ...]
 
@@ -47,9 +57,10 @@ class Begun(Struct, frozen=True, tag=True):
 
 
 class Seen(Struct, frozen=True, tag=True):
-    """The answer to these reads: the values at that timestamp, in the order of the request's keys."""
+    """The answer to these reads: the values of these keys at that timestamp."""
 
     read_ts: int
+    keys: tuple[Json, ...]
     elements: tuple[tuple[Json, ...], ...]
 
 

@@ -47,12 +47,15 @@ def _settle(tasks: Tasks, held: list[Lock], reader_ts: int, now_ts: int) -> Proc
             return "open"
 
 
-def settle_keys(tasks: Tasks, start_ts: int, commit_ts: int, keys: Sequence[Key]) -> Procedure[list[Key]]:
+def settle_keys(
+    tasks: Tasks, start_ts: int, commit_ts: int, keys: Sequence[Key], *, is_flashback: bool = False
+) -> Procedure[list[Key]]:
     """The keys of that transaction which could not be committed, or be rolled back if `commit_ts` is 0."""
     left = list(keys)
     for _ in range(TRIES):
         parts = tasks.table.parts(left)
-        answers = yield Ask(tuple(To(region, Resolve(start_ts, commit_ts, part)) for region, part in parts.items()))
+        requests = (To(region, Resolve(start_ts, commit_ts, part, is_flashback)) for region, part in parts.items())
+        answers = yield Ask(tuple(requests))
         left = []
         for part, answer in zip(parts.values(), answers, strict=True):
             if not isinstance(answer, Resolved):

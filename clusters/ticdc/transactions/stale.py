@@ -1,6 +1,7 @@
 """Stale reads: one past timestamp, read from the replicas of any store, or from leaders if those are not ready."""
 
 from clusters.ticdc import planted, shape
+from clusters.ticdc.rows.incarnations import named, view
 from clusters.ticdc.rows.messages import CheckStatus, Elements, Lock, Locked, StaleGet, Status, Values
 from clusters.ticdc.shape import MS, STORES, Key, key_of
 from clusters.ticdc.site import Site
@@ -49,7 +50,7 @@ def stale_read(site: Site, tasks: Tasks, two_phase: TwoPhase, request: StaleRead
                     found.update(values)
     if len(found) < len(keys):
         return Refused("not ready")
-    return Seen(read_ts, tuple(found[key_of(key)] for key in request.keys))
+    return Seen(read_ts, request.keys, tuple(view(found[key_of(key)], named(key)) for key in request.keys))
 
 
 def _ask(tasks: Tasks, locks: tuple[Lock, ...], read_ts: int, now_ts: int, known: dict[int, Status]) -> Procedure[None]:

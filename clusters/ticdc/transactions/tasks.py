@@ -2,8 +2,9 @@
 
 Theory of operation. A procedure yields `Ask` and gets the answers, in the order of the requests; or `Sleep`. A request
 to a region goes to the store that led it last; "not leader", a broken connection or silence sends it on to another one,
-until its patience ends: then the answer is None. So a request may take effect more than once, and late. Where regions
-have changed it follows its keys; if these are in several regions now, or it names none, the answer is `Moved`.
+until its patience ends: then the answer is None. To a region that a flashback has closed it is sent again. So a request
+may take effect more than once, and late. Where regions have changed it follows its keys; if these are in several
+regions now, or it names none, the answer is `Moved`.
 1. All is driven by messages and by one timer: the same messages give the same steps.
 2. A crash ends all procedures; nothing of them is on disk.
 """
@@ -13,7 +14,7 @@ from collections.abc import Generator
 from typing import NamedTuple, TypeVar
 
 from clusters.ticdc.oracle.messages import Timestamp, Tso
-from clusters.ticdc.regions.messages import Moved, NotLeader, Region, Reply, Request, ToRegion, keys_of
+from clusters.ticdc.regions.messages import InFlashback, Moved, NotLeader, Region, Reply, Request, ToRegion, keys_of
 from clusters.ticdc.regions.table import RegionTable
 from clusters.ticdc.shape import MS, ORACLE, STORES
 from clusters.ticdc.site import Site
@@ -78,13 +79,14 @@ class _Waiting:
 class _Open:
     """A request without an answer: its procedure and place there, and when it is sent again and given up."""
 
-    __slots__ = ("again_ns", "end_ns", "hops", "place", "request", "target", "waiting")
+    __slots__ = ("again_ns", "end_ns", "hops", "is_held", "place", "request", "target", "waiting")
 
     def __init__(self, waiting: _Waiting, place: int, request: Now | To | At, end_ns: int) -> None:
         self.waiting, self.place, self.request, self.end_ns = waiting, place, request, end_ns
         self.target = ORACLE
         self.again_ns = 0
         self.hops = 0
+        self.is_held = False  # The leader has answered, and waits for the end of a flashback.
 
 
 class Tasks:
@@ -123,6 +125,9 @@ class Tasks:
             opened.again_ns = self._site.now_ns() + PAUSE_NS
             if answer.leader and opened.hops <= HOPS:
                 self._send(number, opened)
+            return
+        if isinstance(answer, InFlashback):
+            opened.is_held, opened.again_ns = True, self._site.now_ns() + PAUSE_NS
             return
         if isinstance(answer, Moved):
             self.table.learn(answer.regions)
@@ -163,7 +168,7 @@ class Tasks:
             if now_ns >= opened.end_ns:
                 self._finish(number, None)
             elif now_ns >= opened.again_ns:
-                if isinstance(opened.request, To) and opened.again_ns:
+                if isinstance(opened.request, To) and opened.again_ns and not opened.is_held:
                     self.refuted(opened.request.region, opened.target)
                 self._send(number, opened)
         for _ in range(len(self._asleep)):
@@ -199,7 +204,7 @@ class Tasks:
         self._keep_ticking()
 
     def _send(self, number: int, opened: _Open) -> None:
-        opened.again_ns = self._site.now_ns() + SILENCE_NS
+        opened.again_ns, opened.is_held = self._site.now_ns() + SILENCE_NS, False
         request = opened.request
         if isinstance(request, At):
             opened.target = request.store

@@ -16,8 +16,10 @@ from typing import NamedTuple
 
 from clusters.ticdc import planted
 from clusters.ticdc.regions.messages import Moved
+from clusters.ticdc.rows.incarnations import incarnation, named, view
 from clusters.ticdc.rows.messages import (
     Alive,
+    CheckStatus,
     Commit,
     CommittedAt,
     CommitTsExpired,
@@ -31,6 +33,7 @@ from clusters.ticdc.rows.messages import (
     Mutation,
     Prewrite,
     Prewritten,
+    Status,
     Values,
 )
 from clusters.ticdc.shape import MS, Key, key_of, physical_ms
@@ -77,6 +80,7 @@ class TwoPhase:
         self._ttl_ms = site.parameters["ttl_ms"]
         self._heartbeat_ns = site.parameters["heartbeat_ms"] * MS
         self._flush_ns = site.parameters["flush_ms"] * MS
+        self.flashback_ttl_ms = 2 * self._ttl_ms
         self._ignored: dict[int, None] = {}  # For a planted bug only: what a snapshot before this one ignored.
 
     def attempt(self, mops: tuple[MicroOp, ...]) -> Procedure[Done | Unclear | Failed]:
@@ -90,6 +94,8 @@ class TwoPhase:
         snapshot = yield from self.read(keys, start_ts)
         if isinstance(snapshot, Failed):
             return snapshot
+        if not all(mop.f != "append" or named(mop.key) == incarnation(snapshot[key_of(mop.key)]) for mop in mops):
+            return Failed("a flashback has ended that incarnation, or none has begun it")
         results, after = _executed(mops, snapshot)
         mutations = _mutations(mops, snapshot, after)
         if not mutations:
@@ -100,7 +106,7 @@ class TwoPhase:
         failure = yield from (self._flush_all(txn, flushes) if is_large else self._prewrite_all(txn))
         if failure is None:
             self._site.context.point("before-commit-timestamp")
-            commit_ts = yield from self._commit(txn)
+            commit_ts = yield from self.commit(txn)
             txn.is_over = True
             if isinstance(commit_ts, int):
                 return Done(start_ts, commit_ts, results)
@@ -108,7 +114,7 @@ class TwoPhase:
                 return commit_ts
             failure = commit_ts
         txn.is_over = True
-        self._tasks.run(self._roll_back(txn))
+        self._tasks.run(self.roll_back(txn))
         return failure
 
     # The snapshot.
@@ -216,7 +222,9 @@ class TwoPhase:
                     self._site.context.point("flushed")
                     return None
                 case Conflict(is_rolled_back):
-                    return self._rolled_back(txn) if is_rolled_back else Failed("write conflict", may_retry=True)
+                    if is_rolled_back:
+                        return (yield from self._rolled_back(txn))
+                    return Failed("write conflict", may_retry=True)
                 case Locked(locks):
                     outcomes = yield from resolve(self._tasks, locks, 0)
                     if "open" in outcomes.values():
@@ -246,7 +254,7 @@ class TwoPhase:
 
     # Commit.
 
-    def _commit(self, txn: Transaction) -> Procedure[int | Unclear | Failed]:
+    def commit(self, txn: Transaction) -> Procedure[int | Unclear | Failed]:
         """Commit the primary key, and return the commit timestamp (invariant 2)."""
         for _ in range(COMMIT_TRIES):
             commit_ts = yield from timestamp()
@@ -262,7 +270,7 @@ class TwoPhase:
                 case CommitTsExpired():
                     self._site.context.sometimes("a commit timestamp was below the bound")
                 case LockNotFound():
-                    return self._rolled_back(txn)
+                    return (yield from self._rolled_back(txn))
                 case _:
                     return Unclear("the commit was not answered")
         return Failed(BOUND_TOO_HIGH)
@@ -280,16 +288,20 @@ class TwoPhase:
             yield from settle_keys(self._tasks, txn.start_ts, commit_ts, (key,))
             self._site.context.point("between-secondaries")
 
-    def _rolled_back(self, txn: Transaction) -> Failed:
+    def _rolled_back(self, txn: Transaction) -> Procedure[Failed]:
         """The failure of a transaction that others rolled back.
 
-        They must not if a heartbeat has just extended its lifetime.
+        If a heartbeat has just extended its lifetime, only a flashback may, which leaves a record of that.
         """
         if self._site.now_ns() < txn.alive_until_ns:
-            return Failed(ROLLED_BACK_ALIVE)
+            check = CheckStatus(txn.primary, txn.start_ts, reader_ts=0, now_ts=0, may_roll_back=False)
+            status = yield from call(self._tasks.table.of(txn.primary), check)
+            if not isinstance(status, Status):
+                return Failed("rolled back, and nobody says by whom")
+            return Failed("rolled back by a flashback" if status.is_flashback else ROLLED_BACK_ALIVE)
         return Failed("rolled back by others", may_retry=True)
 
-    def _roll_back(self, txn: Transaction) -> Procedure[None]:
+    def roll_back(self, txn: Transaction) -> Procedure[None]:
         """Roll back what is locked, and what may still become locked."""
         if txn.flushed:
             yield from settle_keys(self._tasks, txn.start_ts, 0, tuple(dict.fromkeys(txn.flushed)))
@@ -307,7 +319,7 @@ def _executed(
             after[key] = (*held, mop.value)
             results.append(mop)
         else:
-            results.append(MicroOp("r", mop.key, list(held), lock=mop.lock))
+            results.append(MicroOp("r", mop.key, list(view(held, named(mop.key))), lock=mop.lock))
     return tuple(results), after
 
 

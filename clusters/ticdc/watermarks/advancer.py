@@ -68,6 +68,10 @@ class Advancer:
         """The large transactions that hold the watermark back, with their primary keys."""
         return [(start_ts, large.primary) for start_ts, large in self._large.items() if large.bound is not None]
 
+    def entries(self) -> int:
+        """The number of entries that are kept (invariant 2)."""
+        return len(self._starts) + len(self._large)
+
     def determined(self) -> tuple[tuple[int, int], ...]:
         """The start and commit timestamps of large transactions that have committed here in part (invariant 5)."""
         if planted.RESCAN_FORGETS_DETERMINED in self._bugs or not self._site.is_new:

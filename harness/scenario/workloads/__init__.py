@@ -14,9 +14,10 @@ from harness.scenario.workloads.long_fork import LONG_FORK
 from harness.scenario.workloads.monotonic import MONOTONIC
 from harness.scenario.workloads.options import WorkloadOptions
 from harness.scenario.workloads.populations import CHURN, LIST_APPEND, LIST_APPEND_LOCKED, NDB_MIX, TWO_KEYS, Mix
+from harness.scenario.workloads.restores import restores
 from harness.scenario.workloads.rw_register import rw_register
 from harness.scenario.workloads.sets import SETS
-from harness.scenario.workloads.wide_writes import CHANGES, LARGE_VS_TICK, PUSHER, RESTORES, stale_reads, wide_writes
+from harness.scenario.workloads.wide_writes import CHANGES, LARGE_VS_TICK, PUSHER, stale_reads, wide_writes
 from harness.scenario.workloads.write_skew import WRITE_SKEW
 
 __all__ = ["WORKLOADS", "WorkloadOptions"]
@@ -43,15 +44,8 @@ _DESIGNS: Mapping[str, tuple[Design, Locking]] = MappingProxyType(
 )
 _WIDE: Mapping[str, Design] = MappingProxyType({"large-vs-tick": LARGE_VS_TICK, "pusher": PUSHER})
 WORKLOADS: Mapping[str, Callable[[WorkloadOptions], Workload]] = MappingProxyType(
-    {"counter": counter, "cas-register": cas_register, "rw-register": rw_register}
-    | {
-        name: partial(stale_reads, name, kinds, changes)
-        for name, kinds, changes in (
-            ("stale-reads", (), ()),
-            ("restores", RESTORES, ()),
-            ("region-churn", (), CHANGES),
-        )
-    }
+    {"counter": counter, "cas-register": cas_register, "rw-register": rw_register, "restores": restores}
+    | {name: partial(stale_reads, name, changes) for name, changes in (("stale-reads", ()), ("region-churn", CHANGES))}
     | {name: partial(wide_writes, name, design) for name, design in _WIDE.items()}
     | {"churn": partial(list_append, "churn", CHURN, is_single=True)}
     | {name: partial(list_append, name, mix) for name, mix in _MIXES.items()}

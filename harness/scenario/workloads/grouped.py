@@ -6,7 +6,7 @@ workload's transactions write a single row, some additional ones write two keys 
 about whole transactions.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple
 
 import msgspec
@@ -121,11 +121,15 @@ class Groups(msgspec.Struct, frozen=True):
 
 
 class FinalReads(msgspec.Struct, frozen=True):
-    """Reads of all keys that `load` uses if it is never late: those of a group at once, then its pair."""
+    """Reads of all keys that `load` uses if it is never late: those of a group at once, then its pair.
+
+    `renamed`: a second name of each key, to be read as well.
+    """
 
     load: Generator
     design: Design
     locking: Locking
+    renamed: Callable[[int], str] | None = None
 
     def op(self, context: Context) -> Answer:
         if not context.free:
@@ -140,9 +144,10 @@ class FinalReads(msgspec.Struct, frozen=True):
         )
         return EachUntilOk(tuple(reads), FINAL_ATTEMPTS, FINAL_PAUSE_NS).op(context)
 
-    def _read(self, keys: Iterable[int]) -> Invocation:
+    def _read(self, keys: Sequence[int]) -> Invocation:
         lock = "shared" if self.locking == "locked" else None
-        return Invocation(f="txn", mops=tuple(MicroOp("r", key, lock=lock) for key in keys))
+        names = (*keys, *(map(self.renamed, keys) if self.renamed is not None else ()))
+        return Invocation(f="txn", mops=tuple(MicroOp("r", key, lock=lock) for key in names))
 
     def update(self, context: Context, event: Event) -> Generator:
         return self

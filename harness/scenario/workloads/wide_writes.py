@@ -2,8 +2,8 @@
 
 A wide transaction that takes long is open while others come and go. Whether it delays them, or they overtake it, shows
 in their results and in change streams. `large-vs-tick` mixes wide transactions with short writers, `stale-reads` with
-reads of the past as well, `restores` with restores and flashbacks, `region-churn` with changes of the regions that hold
-keys; in `pusher` readers follow each other so closely that some meet it at every moment of its life.
+reads of the past as well, `region-churn` with changes of the regions that hold keys; in `pusher` readers follow each
+other so closely that some meet it at every moment of its life. `restores` is in restores.py.
 """
 
 import msgspec
@@ -25,7 +25,6 @@ STALE_PERCENT = 40
 AGE_MS = (20, 400)  # The least and greatest age of the states that stale reads request.
 FUTURE_MS = 300  # A few request a state that far ahead, which no system can know.
 PUSHED_LIFE = 12
-RESTORES = ("restore", "flashback")  # Both go to the latest time that the system allows.
 CHANGES = ("split", "merge", "transfer")  # The region of a key is split there, joined with a neighbour, led elsewhere.
 CHANGE_PERCENT = 3
 
@@ -62,13 +61,11 @@ def wide_writes(name: str, design: Design, options: WorkloadOptions) -> Workload
 class WithStaleReads(msgspec.Struct, frozen=True):
     """The operations of `source`, mixed with stale reads: of two keys of a wide transaction, with an age in ms.
 
-    With `kinds` these kinds of operations are mixed in instead, without an age. With `changes` a few of these are mixed
-    in as well, each with one key.
+    With `changes` a few of these are mixed in as well, each with one key.
     """
 
     source: Groups
     dice: Dice
-    kinds: tuple[str, ...] = ()
     changes: tuple[str, ...] = ()
 
     def op(self, context: Context) -> Answer:
@@ -84,9 +81,7 @@ class WithStaleReads(msgspec.Struct, frozen=True):
         first = group * LARGE_VS_TICK.span
         keys: list[Json] = [first + place, first + (place + 3) % WIDE]
         invocation = Invocation(f="stale-read", value=[keys, AGE_MS[0] + age_ms if percent else -FUTURE_MS])
-        if self.kinds:
-            invocation = Invocation(f=self.kinds[percent % len(self.kinds)], value=[keys])
-        elif self.changes and percent < CHANGE_PERCENT:
+        if self.changes and percent < CHANGE_PERCENT:
             invocation = Invocation(f=self.changes[percent % len(self.changes)], value=[first + place])
         return planned(context, invocation), msgspec.structs.replace(self, dice=dice)
 
@@ -94,16 +89,16 @@ class WithStaleReads(msgspec.Struct, frozen=True):
         return self
 
 
-def stale_reads(name: str, kinds: tuple[str, ...], changes: tuple[str, ...], options: WorkloadOptions) -> Workload:
-    """The load of large-vs-tick with stale reads, or with operations of those kinds; and with some of these changes."""
+def stale_reads(name: str, changes: tuple[str, ...], options: WorkloadOptions) -> Workload:
+    """The load of large-vs-tick with stale reads, and with some of these changes of regions."""
     groups = Groups(LARGE_VS_TICK, "none", Dice.named(options.seed, "workload-large-vs-tick"))
-    source = WithStaleReads(groups, Dice.named(options.seed, "workload-stale-reads"), kinds, changes)
+    source = WithStaleReads(groups, Dice.named(options.seed, "workload-stale-reads"), changes)
     paced = Stagger(source, options.mean_gap_ns, Dice.named(options.seed, "workload-times"))
     load = TimeLimit(paced, options.duration_ns)
     return Workload(
         name=name,
         load=load,
         final=FinalReads(load, LARGE_VS_TICK, "none"),
-        types=("txn", *(kinds or ("stale-read",))),
+        types=("txn", "stale-read"),
         checks=("list-append",),
     )

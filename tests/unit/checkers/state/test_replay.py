@@ -9,7 +9,7 @@ import pytest
 from checkers.engine.protocol import Context
 from checkers.history.names import Names
 from checkers.state import replay
-from checkers.state.replay import BACKUP, FLASHBACK, MISMATCH, ORDER, STALE, early_snapshots, read_acts
+from checkers.state.replay import BACKUP, FLASHBACK, MISMATCH, ORDER, OVERTAKEN, STALE, early_snapshots, read_acts
 from harness.core.record import Complete, Evidence, Invoke, Json, MicroOp, Outcome
 from harness.core.verdict import Judgement
 from harness.record.formats.parquet.parquet import write_history
@@ -27,11 +27,12 @@ class Story:
         self.records: list[Evidence] = []
 
     def op(
-        self, *mops: MicroOp, read_ts: int | None = None, commit_ts: int | None = None, outcome: Outcome = "ok"
-    ) -> None:
+        self, *mops: MicroOp, read_ts: int | None = None, commit_ts: int | None = None, outcome: Outcome = "ok",
+        f: str = "txn",
+    ) -> None:  # fmt: skip
         index = len(self.records) // 2
         asked = tuple(mop if mop.f == "append" else MicroOp("r", mop.key) for mop in mops)
-        self.records.append(Invoke(index, 2 * index, 2 * index, index, "txn", None, asked))
+        self.records.append(Invoke(index, 2 * index, 2 * index, index, f, None, asked))
         done = Complete(index, 2 * index + 1, outcome)
         if outcome == "ok":
             done = Complete(index, 2 * index + 1, "ok", mops=mops, read_ts=read_ts, commit_ts=commit_ts)
@@ -89,10 +90,10 @@ def test_own_appends_unclear_ones_and_reads_without_a_timestamp_are_legal(tmp_pa
     story.op(read())
     judged = story.judged(tmp_path)
     assert judged.findings == ()
-    assert judged.witnesses == {MISMATCH: 3, STALE: 0, BACKUP: 0, FLASHBACK: 0, ORDER: 2}
+    assert judged.witnesses == dict.fromkeys(replay.ANOMALIES, 0) | {MISMATCH: 3, ORDER: 2}
 
 
-@pytest.mark.parametrize(("kind", "anomaly"), [("stale-read", STALE), ("restore", BACKUP), ("flashback", FLASHBACK)])
+@pytest.mark.parametrize(("kind", "anomaly"), [("stale-read", STALE), ("restore", BACKUP), ("restored", FLASHBACK)])
 def test_a_read_of_the_past_is_compared_and_may_be_old(tmp_path: Path, kind: str, anomaly: str) -> None:
     story = Story()
     story.op(append(1), read_ts=1, commit_ts=3)
@@ -107,7 +108,33 @@ def test_a_read_of_the_past_is_compared_and_may_be_old(tmp_path: Path, kind: str
     (finding,) = judged.findings
     assert (finding.anomaly, finding.ops) == (anomaly, (1, 3))
     assert finding.sentence == "T3 read x at position 4 as [1, 2], with 2, which T1 committed only at position 5."
-    assert judged.witnesses == {MISMATCH: 0, STALE: 0, BACKUP: 0, FLASHBACK: 0, ORDER: 1} | {anomaly: 2}
+    assert judged.witnesses == dict.fromkeys(replay.ANOMALIES, 0) | {ORDER: 1, anomaly: 2}
+
+
+def test_an_append_after_a_flashback_that_ended_its_key_is_found(tmp_path: Path) -> None:
+    story = Story()
+    story.op(append(1), read_ts=1, commit_ts=3)
+    story.op(read(1), append(-1, key=ord("y")), read_ts=6, commit_ts=6, f="flashback")
+    story.op(append(2), read_ts=5, commit_ts=7)
+    judged = story.judged(tmp_path)
+    (finding,) = [each for each in judged.findings if each.anomaly == OVERTAKEN]
+    assert finding.ops == (1, 2)
+    assert finding.sentence == (
+        "T2 appended 2 to x at position 7, although the flashback T1 had ended that key at position 6."
+    )
+
+
+def test_appends_below_a_flashback_and_to_what_it_began_are_legal(tmp_path: Path) -> None:
+    """So are those of unclear outcome, and any on keys of a flashback that failed."""
+    story, y, z = Story(), ord("y"), ord("z")
+    story.op(append(1), read_ts=1, commit_ts=3)
+    story.op(append(2), outcome="info")
+    story.op(read(1), append(-1, key=y), read_ts=6, commit_ts=6, f="flashback")
+    story.op(read(key=z), append(-2, key=y), outcome="fail", f="flashback")
+    story.op(append(4, key=y), append(5, key=z), read_ts=7, commit_ts=8)
+    judged = story.judged(tmp_path)
+    assert judged.findings == ()
+    assert judged.witnesses[OVERTAKEN] == 1
 
 
 def test_a_failed_transactions_append_is_found(tmp_path: Path) -> None:

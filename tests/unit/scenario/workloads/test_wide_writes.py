@@ -41,11 +41,11 @@ def test_wide_transactions_have_short_ones_beside_them(name: str, width: int) ->
     assert set(elements.values()) == {1}
 
 
-def test_restores_and_flashbacks_ask_for_keys_that_are_written() -> None:
+def test_restores_are_of_keys_that_are_written_and_what_came_back_is_read() -> None:
     load = planned("restores")
     written = {mop.key for each in load for mop in each.mops or () if mop.f == "append"}
     asked = [(each.f, each.value) for each in load if each.mops is None]
-    assert {f for f, _ in asked} == {"restore", "flashback"}
+    assert {f for f, _ in asked} == {"restore", "restored"}
     found = 0
     for _, value in asked:
         assert isinstance(value, list)
@@ -53,6 +53,22 @@ def test_restores_and_flashbacks_ask_for_keys_that_are_written() -> None:
         assert isinstance(keys, list)
         found += set(keys) <= written
     assert found > len(asked) * 3 // 4
+
+
+def test_after_a_flashback_its_keys_have_new_names() -> None:
+    ended: set[object] = set()
+    begun: set[object] = set()
+    later = 0
+    for each in planned("restores"):
+        for mop in each.mops or ():
+            assert mop.key not in ended
+            assert each.f == "flashback" or "@" not in str(mop.key) or mop.key in begun
+            later += each.f == "txn" and mop.key in begun and mop.f == "append"
+        if each.f == "flashback":
+            ended |= {mop.key for mop in each.mops or () if mop.f == "r"}
+            begun |= {mop.key for mop in each.mops or () if mop.f == "append"}
+    assert len(begun) == len(ended) > WIDE
+    assert later > 5
 
 
 def test_stale_reads_ask_for_the_past_of_keys_that_are_written() -> None:
