@@ -1,11 +1,25 @@
 """The state that all parts of a node share: the context of the current event, and callbacks that wait for the disk."""
 
 from collections.abc import Callable
+from typing import Protocol
 
 from clusters.ticdc.shape import MS
-from harness.core.machine import Context, Message, NodeId
+from harness.core.machine import Closed, Context, Event, Message, NodeId, Received, Synced, TimerFired
 
 FAR_MS = 1000  # Well-kept clocks, and watermarks that move, differ by less.
+
+
+class Role(Protocol):
+    """A node's own reactions to events."""
+
+    def receive(self, sender: NodeId, message: Message) -> None:
+        """React to a message."""
+
+    def expired(self, name: str) -> None:
+        """React to the timer of that name."""
+
+    def closed(self, peer: NodeId) -> None:
+        """React to the end of a connection."""
 
 
 class Site:
@@ -25,6 +39,21 @@ class Site:
         self.parameters = parameters
         self._when_synced: dict[int, Callable[[], None]] = {}
         self._last_token = 0
+
+    def handle(self, event: Event, context: Context, role: Role) -> None:
+        """Hand an event to the part of the node that it concerns."""
+        self.context = context
+        match event:
+            case Received(sender, message):
+                role.receive(sender, message)
+            case TimerFired(name):
+                role.expired(name)
+            case Synced(token):
+                self.synced(token)
+            case Closed(peer):
+                role.closed(peer)
+            case _:
+                pass
 
     def now_ns(self) -> int:
         """The time of the run."""

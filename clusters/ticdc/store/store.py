@@ -22,17 +22,13 @@ from clusters.ticdc.stream.messages import NOT_LEADER, RESHAPED, SessionError, S
 from clusters.ticdc.watermarks.messages import ROUND_MESSAGES
 from clusters.ticdc.store.rounds import Rounds
 from harness.core.machine import (
-    Closed,
     Context,
     Dump,
     Durable,
     Event,
     Message,
     NodeId,
-    Received,
     Settings,
-    Synced,
-    TimerFired,
 )
 
 TICK_NS = 20 * MS
@@ -65,18 +61,7 @@ class Store:
         context.set_timer("round", site.parameters["advance_ms"] * MS)
 
     def handle(self, event: Event, context: Context) -> None:
-        self._site.context = context
-        match event:
-            case Received(sender, message):
-                self._receive(sender, message)
-            case TimerFired(name):
-                self._timer(name)
-            case Synced(token):
-                self._site.synced(token)
-            case Closed(peer):
-                self._closed(peer)
-            case _:
-                pass
+        self._site.handle(event, context, self)
 
     def dump(self, context: Context) -> None:
         for replica in self._replicas.values():
@@ -137,7 +122,7 @@ class Store:
 
     # Events.
 
-    def _receive(self, sender: NodeId, message: Message) -> None:
+    def receive(self, sender: NodeId, message: Message) -> None:
         if isinstance(message, ToRegion):
             replica = self._replicas.get(message.region)
             if replica is None:
@@ -168,7 +153,7 @@ class Store:
             self._save_regions()
         replica.log.handle(sender, message)
 
-    def _timer(self, name: str) -> None:
+    def expired(self, name: str) -> None:
         context = self._site.context
         if name == "tick":
             context.set_timer("tick", TICK_NS)
@@ -235,7 +220,7 @@ class Store:
             self._is_scanning = True
             self._site.context.set_timer("scan", SCAN_NS)
 
-    def _closed(self, peer: NodeId) -> None:
+    def closed(self, peer: NodeId) -> None:
         for replica in self._replicas.values():
             if peer in STORES:
                 replica.log.closed(peer)

@@ -37,17 +37,13 @@ from clusters.ticdc.stream.sorter import Sorter
 from clusters.ticdc.transactions.resolving import resolve
 from clusters.ticdc.transactions.tasks import TIMER, Procedure, Tasks, call
 from harness.core.machine import (
-    Closed,
     Context,
     Delivery,
     Durable,
     Event,
     Message,
     NodeId,
-    Received,
     Settings,
-    Synced,
-    TimerFired,
 )
 
 TICK_NS = 20 * MS
@@ -98,23 +94,12 @@ class Capture:
         site.sync(self._open)
 
     def handle(self, event: Event, context: Context) -> None:
-        self._site.context = context
-        match event:
-            case Received(sender, message):
-                self._receive(sender, message)
-            case TimerFired(name):
-                self._timer(name)
-            case Synced(token):
-                self._site.synced(token)
-            case Closed(peer):
-                self._closed(peer)
-            case _:
-                pass
+        self._site.handle(event, context, self)
 
     def dump(self, context: Context) -> None:
         """Do nothing: no check needs a capture's state."""
 
-    def _receive(self, sender: NodeId, message: Message) -> None:
+    def receive(self, sender: NodeId, message: Message) -> None:
         match message:
             case Entries(request, events):
                 subscription = self._by_request.get(request)
@@ -141,7 +126,7 @@ class Capture:
             case _:
                 self._site.context.unexpected(message)
 
-    def _timer(self, name: str) -> None:
+    def expired(self, name: str) -> None:
         if name == TIMER:
             self._tasks.tick()
         elif name == "sink":
@@ -151,7 +136,7 @@ class Capture:
             self._site.context.set_timer("tick", TICK_NS)
             self._watch()
 
-    def _closed(self, peer: NodeId) -> None:
+    def closed(self, peer: NodeId) -> None:
         self._tasks.closed(peer)
         for subscription in tuple(self._subscriptions.values()):
             if subscription.store == peer:
