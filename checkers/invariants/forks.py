@@ -1,7 +1,6 @@
 """Long fork and write skew: transactions that see the same keys at moments that fit into no order.
 
 A *long fork* is two reads of the same keys, each of which sees more of one key than the other does. Keys only grow:
-
 from nothing to their one value, or, in transactions over lists, by appends.
 
 A *write skew* is two transactions that read the same two keys and write one each, and neither sees the other's write.
