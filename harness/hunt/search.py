@@ -29,6 +29,7 @@ from harness.hunt.corpus import Corpus
 from harness.hunt.fresh import fresh
 from harness.hunt.menu import Menu
 from harness.hunt.mutation import Setting, mutated
+from harness.hunt.points import at_points
 from harness.hunt.rows import Row, Tried, is_trouble, tried
 from harness.hunt.space import Space, is_sound, space_of
 from harness.record.ownership import temporary_folder
@@ -44,19 +45,23 @@ from harness.shrink.case import Case
 HUNTS: Final = "hunts"  # The folder of hunts in a store: hunts/CLUSTER/UTC-SEED/rows.jsonl.
 KIND: Final = Kind("hunt", HUNTS, "seamark hunt --cluster tutorial")
 LAG: Final = 4
-FIRST: Final = 8  # The first runs have no parent, and strikes apart: no run to change exists yet.
+FIRST: Final = 8  # The first drawn runs have no parent, and strikes apart: no run to change exists yet.
 FRESH: Final = (1, 2)  # The share of the others that have no parent.
 TRIES: Final = 8  # The number of tries for a change that gives a different, sound run.
 
 
 class Order(msgspec.Struct, frozen=True, kw_only=True):
-    """The parameters of a hunt, kept in its folder. `scenario` is varied; findings in `known` do not end the hunt."""
+    """The parameters of a hunt, kept in its folder. `scenario` is varied; findings in `known` do not end the hunt.
+
+    With `is_at_points` the first runs are those of `at_points`.
+    """
 
     schema: int = 1
     scenario: Scenario
     seed: int
     lag: int
     known: tuple[str, ...]
+    is_at_points: bool = False
     code_sha256: str | None
     versions: dict[str, str]
     started_utc: str
@@ -100,16 +105,30 @@ class _Candidate(NamedTuple):
     parents: tuple[int, ...]
 
 
-def begin(scenario: Scenario, code: Code, store: Path, *, seed: int, jobs: int, known: tuple[str, ...]) -> Begun:
+def begin(
+    scenario: Scenario,
+    code: Code,
+    store: Path,
+    *,
+    seed: int,
+    jobs: int,
+    known: tuple[str, ...],
+    is_at_points: bool = False,
+) -> Begun:
     """A new hunt in a new folder. Raises ScenarioError if it cannot be made, or the scenario cannot be varied."""
     code_sha256 = code_sha256_of(code)
     cluster = load_cluster(code, code_sha256)
-    space_of(scenario, cluster)
+    space = space_of(scenario, cluster)
+    if is_at_points and not at_points(space, seed):
+        raise ScenarioError(
+            f"--points: {cluster.name} has no failpoints, or no fault of --nemesis can strike at one: leave it out"
+        )
     order = Order(
         scenario=msgspec.structs.replace(scenario, cluster=code.name),
         seed=seed,
         lag=max(LAG, jobs),
         known=known,
+        is_at_points=is_at_points,
         code_sha256=code_sha256,
         versions=dict(versions()),
         started_utc=utc_now(),
@@ -158,6 +177,7 @@ class _Hunt:
     ) -> None:
         self._begun, self._space, self._file, self._pool, self._limits = begun, space, file, pool, limits
         self._corpus, self._menu = Corpus(), Menu(space.topology)
+        self._fixed = at_points(space, begun.order.seed) if begun.order.is_at_points else ()
         self._kept = deque(file.recovered())
         self._offset_s = self._kept[-1].elapsed_s if self._kept else 0.0
         self._started = time.monotonic()
@@ -227,7 +247,9 @@ class _Hunt:
     def _candidate(self, number: int) -> _Candidate:
         stream = Draw(self._begun.order.seed).stream(f"candidate/{number}")
         corpus = self._corpus
-        if number < FIRST:
+        if number < len(self._fixed):
+            return _Candidate(self._fixed[number], "at failpoint", ())
+        if number < len(self._fixed) + FIRST:
             return _Candidate(fresh(self._space, self._menu, stream, is_apart=True), "drawn", ())
         if not corpus.entries or stream.chance(*FRESH):
             return _Candidate(fresh(self._space, self._menu, stream), "drawn", ())

@@ -46,6 +46,7 @@ def hunt(  # noqa: PLR0913, PLR0917  Each argument is an option of the command.
     nemesis: Annotated[str | None, typer.Option(help=FAULTS_HELP)] = None,
     bug: Annotated[list[str] | None, typer.Option(help="Plant this bug; may be repeated.")] = None,
     option: Annotated[list[str] | None, typer.Option(metavar="NAME=VALUE", help="An option of the cluster.")] = None,
+    is_at_points: Annotated[bool, typer.Option("--points", help="Begin with each fault at each failpoint.")] = False,
     known: Annotated[list[str] | None, typer.Option(help="A known anomaly, symptom or fingerprint.")] = None,
     baseline: Annotated[Path | None, typer.Option(metavar="SWEEP", help="Its findings are known.")] = None,
     count: Annotated[int, typer.Option(min=1, help="Give up after this many runs.")] = 1000,
@@ -70,9 +71,10 @@ def hunt(  # noqa: PLR0913, PLR0917  Each argument is an option of the command.
     given: dict[str, Any] = {"workload": workload, "seed": seed, "time": time, "rate": rate, "nemesis": nemesis}
     given |= {"bug": bug, "option": option}
     if resume is None:
-        begun = _begun(scenario, {"cluster": cluster} | given, (*(known or ()), *_fingerprints(baseline)), jobs, store)
+        of_hunt = {"known": (*(known or ()), *_fingerprints(baseline)), "is_at_points": is_at_points, "jobs": jobs}
+        begun = _begun(scenario, {"cluster": cluster} | given, store, of_hunt)
     else:
-        begun = _resumed(resume, store, cluster, [scenario, known, baseline, *given.values()])
+        begun = _resumed(resume, store, cluster, [scenario, known, baseline, is_at_points or None, *given.values()])
     limits = Limits(runs=count, seconds=time_budget)
     if not quiet:
         _announce(begun, limits, standard_error() if as_json else Console(highlight=False))
@@ -102,15 +104,18 @@ def _carried_out(
         return outcome
 
 
-def _begun(path: Path | None, given: dict[str, Any], known: tuple[str, ...], jobs: int, store: Path) -> Begun:
-    """A new hunt with those options. Raises ScenarioError if an option fixes what a hunt varies."""
+def _begun(path: Path | None, given: dict[str, Any], store: Path, of_hunt: dict[str, Any]) -> Begun:
+    """A new hunt with the options of a run that are `given`, and those of a hunt.
+
+    Raises ScenarioError if an option fixes what a hunt varies.
+    """
     if path is None and given["time"] is None:
         given["time"] = SECONDS
     options, code, plan = run_options(path, given)
     if plan is not None or options.script is not None:
         raise ScenarioError(f"{path}: has a fault plan or operations of its own, and a hunt draws them: leave them out")
     seed = secrets.randbelow(SEED_MAX) if options.seed is None else options.seed
-    return begin(options.scenario(0), code, store, seed=seed, jobs=jobs, known=known)
+    return begin(options.scenario(0), code, store, seed=seed, **of_hunt)
 
 
 def _resumed(path: Path, store: Path, cluster: str | None, described: Sequence[object]) -> Begun:

@@ -18,10 +18,13 @@ from harness.core.verdict import Verdict
 from harness.hunt import search
 from harness.hunt.document import hunt_of
 from harness.hunt.page import hunt_page
+from harness.hunt.points import at_points
 from harness.hunt.rows import Row, Tried
 from harness.hunt.search import Begun, Limits, Result, begin, carry_out, resumed
+from harness.hunt.space import space_of
 from harness.report.model import FindingRow, Report
 from harness.scenario.consent import installed
+from harness.scenario.registry import load_cluster
 from harness.scenario.scenario import Scenario
 from harness.shrink.case import Case
 
@@ -71,9 +74,9 @@ def made_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(search, "LocalPool", Inline)
 
 
-def begun(store: Path, *known: str, seed: int = 1) -> Begun:
+def begun(store: Path, *known: str, seed: int = 1, is_at_points: bool = False) -> Begun:
     scenario = Scenario(cluster="tutorial", time_s=6.0)
-    return begin(scenario, CODE, store, seed=seed, jobs=2, known=known)
+    return begin(scenario, CODE, store, seed=seed, jobs=2, known=known, is_at_points=is_at_points)
 
 
 def hunted(hunt: Begun, runs: int) -> Result:
@@ -118,6 +121,23 @@ def test_the_first_runs_are_all_drawn(tmp_path: Path) -> None:
     rows = hunted(begun(tmp_path, "split-brain", "stall"), search.FIRST + 30).rows
     assert {row.origin for row in rows[: search.FIRST]} == {"drawn"}
     assert any(row.parents for row in rows)
+
+
+def test_each_fault_at_each_failpoint_comes_before_what_is_drawn(tmp_path: Path) -> None:
+    hunt = begun(tmp_path, "split-brain", "stall", is_at_points=True)
+    fixed = at_points(space_of(hunt.order.scenario, load_cluster(CODE)), 1)
+    assert len(fixed) > 10
+    rows = hunted(hunt, len(fixed) + search.FIRST + 20).rows
+    assert keys(rows[: len(fixed)]) == [case.key() for case in fixed]
+    assert {row.origin for row in rows[: len(fixed)]} == {"at failpoint"}
+    assert {row.origin for row in rows[len(fixed) : len(fixed) + search.FIRST]} == {"drawn"}
+    assert keys(hunted(resumed(hunt.folder, tmp_path, None), len(rows)).rows) == keys(rows)
+
+
+def test_a_cluster_whose_faults_reach_no_failpoint_is_refused(tmp_path: Path) -> None:
+    scenario = Scenario(cluster="tutorial", time_s=6.0, nemesis=("partition",))
+    with pytest.raises(ScenarioError, match="no failpoints, or no fault of --nemesis can strike at one"):
+        begin(scenario, CODE, tmp_path, seed=1, jobs=2, known=(), is_at_points=True)
 
 
 def test_it_stops_at_a_finding_that_is_not_known(tmp_path: Path) -> None:

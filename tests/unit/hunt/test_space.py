@@ -1,5 +1,6 @@
 """Whatever is drawn or changed can be carried out, and strikes are spread over all manners that there are."""
 
+from collections import Counter
 from itertools import pairwise
 
 import pytest
@@ -9,6 +10,7 @@ from harness.core.errors import ScenarioError
 from harness.hunt.fresh import RECOVERY_NS, fresh
 from harness.hunt.menu import Menu
 from harness.hunt.mutation import MUTATIONS, Setting, mutated
+from harness.hunt.points import MOMENTS, at_points
 from harness.hunt.space import Space, is_sound, space_of
 from harness.scenario.consent import installed
 from harness.scenario.registry import load_cluster
@@ -116,3 +118,16 @@ def test_nodes_of_one_role_are_as_good_as_each_other() -> None:
 def test_what_cannot_be_hunted_says_why(scenario: Scenario, message: str) -> None:
     with pytest.raises(ScenarioError, match=message):
         space_of(scenario, NDB)
+
+
+def test_each_fault_that_can_strike_at_a_failpoint_does_so_at_each_failpoint() -> None:
+    cases = at_points(SPACE, 3)
+    (steps,) = zip(*(case.plan.steps for case in cases), strict=True)
+    struck = [(step.fault, step.args["point"]) for step in steps]
+    kinds = Counter(fault.name for package in SPACE.packages for fault in package.faults if "point" in fault.optional)
+    assert set(kinds) == {"crash", "pause"}
+    assert Counter(struck) == {
+        (fault, point): count * len(MOMENTS) for fault, count in kinds.items() for point in SPACE.topology.points
+    }
+    assert all(is_sound(SPACE, case) for case in cases)
+    assert cases == at_points(SPACE, 3) != at_points(SPACE, 4)
