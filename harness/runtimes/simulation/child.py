@@ -1,11 +1,10 @@
-"""The child process of a simulated run: one thread, no garbage collector. It writes the journal and nothing else.
+"""The child process of a simulated run: one thread. It writes the journal and nothing else.
 
 Run as `python -m harness.runtimes.simulation.child RUN_JSON JOURNAL CLUSTER [FROM..TO TRACE]`; with the latter it also
 traces those seconds. CLUSTER is the code to which the user consented, whatever run.json names. Exits 0 once the footer
 is written. Errors go to standard error, with one sentence as the last line; the records so far stay readable.
 """
 
-import gc
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -106,7 +105,6 @@ def unseed(history_sha256: str, world: World) -> str:
 def main() -> int:
     """Simulate a run.json. Returns the exit code."""
     run_json, journal, named, *trace = sys.argv[1:]
-    gc.disable()
     die_with_parent()
     with _tracer(*trace) as tracer:
         record_run(Path(run_json), Path(journal), on_command_line(named), tracer)

@@ -7,7 +7,8 @@ Theory of operation.
 2. Effects are carried out in order once `handle` has returned. They stop at a failpoint that a fault has armed: a
    crash drops the rest, a pause carries it out at its end.
 3. A crash loses the machine, its timers, its connections, and unsynced writes; a start makes a new machine from the
-   content of the disk. Messages in transit to an earlier life never reach a later one.
+   content of the disk. Messages in transit to an earlier life never reach a later one. The parts of a machine may refer
+   to each other: then the garbage collector frees it, with all its rows, and must be on during a run.
 4. An exception of a machine is a bug of the cluster or of ours, never of the system modelled: it ends the run.
 """
 
