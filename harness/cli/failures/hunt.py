@@ -2,7 +2,8 @@
 
 import os
 import secrets
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -78,12 +79,8 @@ def hunt(  # noqa: PLR0913, PLR0917  Each argument is an option of the command.
     limits = Limits(runs=count, seconds=time_budget)
     if not quiet:
         _announce(begun, limits, standard_error() if as_json else Console(highlight=False))
-    try:
-        with watched(is_shown=not quiet) as watcher:
-            outcome = _carried_out(begun, limits, jobs, watcher, is_shrinking=is_shrinking, bank=bank)
-    except KeyboardInterrupt:
-        standard_error().print(plain(f"  go on with: {begun.resumption}"), soft_wrap=True)
-        raise
+    with _resumable(begun), watched(is_shown=not quiet) as watcher:
+        outcome = _carried_out(begun, limits, jobs, watcher, is_shrinking=is_shrinking, bank=bank)
     return _print(begun, outcome, as_json=as_json, is_quiet=quiet)
 
 
@@ -102,6 +99,16 @@ def _carried_out(
         outcome = hunt_of(begun, limits, result, found)
         _store(begun, outcome, result)
         return outcome
+
+
+@contextmanager
+def _resumable(begun: Begun) -> Iterator[None]:
+    """Name the command that continues the hunt if Ctrl-C ends it."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        standard_error().print(plain(f"  go on with: {begun.resumption}"), soft_wrap=True)
+        raise
 
 
 def _begun(path: Path | None, given: dict[str, Any], store: Path, of_hunt: dict[str, Any]) -> Begun:
