@@ -166,19 +166,17 @@ def _troubles(
         op, fate = sight.claim.transaction.index, sight.fate
         absent = tuple(each for each in sight.absent if each not in explained)
         present = tuple(each for each in sight.present if each not in explained)
-        epoch = f" in epoch {claims.shown(sight.claim.epoch)}" if sight.claim.epoch is not None else ""
+        place = f" at {name.forms.position(sight.claim.epoch)}" if sight.claim.epoch is not None else ""
         if fate is Fate.KEPT and absent:
-            said = (
-                f"was acknowledged{epoch}" if sight.claim.is_acknowledged else f"was delivered to a subscriber{epoch}"
-            )
-            text = f"T{op} {said}, and no restart left it out, but at the end {named(absent, name)} not there."
+            said = "was acknowledged" if sight.claim.is_acknowledged else "was delivered to a subscriber"
+            text = f"T{op} {said}{place}, and no restart left it out, but at the end {named(absent, name)} not there."
             yield Trouble(LOST if sight.claim.is_acknowledged else DOUBLE, text, (op,), (op,))
         if fate is Fate.FAILED and present:
             yield Trouble(
                 PHANTOM, f"T{op} certainly failed, but at the end {named(present, name)} there.", (op,), (op,)
             )
         if fate is Fate.VOID and present:
-            text = f"A restart left out T{op}{epoch}, but at the end {named(present, name)} there."
+            text = f"A restart left out T{op}{place}, but at the end {named(present, name)} there."
             yield Trouble(RESURRECTED, text, (op,), (op,))
         # Final reads see one key after the other, and an unclear transaction may happen between two of them.
         if is_fractured(sight) and absent and fate in (Fate.KEPT, Fate.UNCLEAR) and has_dumps:

@@ -1,18 +1,21 @@
 """Failures that leave one node of each group alive lose nothing, and invent nothing."""
 
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
 from checkers.engine.protocol import Context
+from checkers.history.names import PLAIN, Names, forms_of
 from checkers.state import survival
+from harness.core.promises import Naming, StreamContract
 from harness.core.verdict import Judgement
 from nemesis.registry import EXCUSES
 from tests.worlds.run_cases import BOUNDS, ENGINE, Run, anomalies, counts, epoch
 
 
-def judged(run: Run, folder: Path) -> Judgement:
-    return survival.check(run.write(folder), Context(engine=ENGINE, bounds=BOUNDS, excuses=EXCUSES))
+def judged(run: Run, folder: Path, name: Names = PLAIN) -> Judgement:
+    return survival.check(run.write(folder), Context(engine=ENGINE, bounds=BOUNDS, excuses=EXCUSES, name=name))
 
 
 def survived() -> Run:
@@ -68,12 +71,16 @@ def test_an_element_twice_and_one_of_nobody(tmp_path: Path) -> None:
     assert anomalies(judged(ended([1, 2, 2, 99], [3]), tmp_path)) == ["phantom-write", "duplicate-elements"]
 
 
-def test_what_a_subscriber_saw_is_not_undone(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("position", "place"), [("epoch", "epoch 1/2"), ("commit-timestamp", "timestamp 4294967298")])
+def test_what_a_subscriber_saw_is_not_undone(
+    tmp_path: Path, position: Literal["epoch", "commit-timestamp"], place: str
+) -> None:
     run = ended([1, 2], [3])
     run.event(60, "s1", "row", epoch(1, 2), key=0, value=6)
-    judgement = judged(run, tmp_path)
+    contract = StreamContract(closed="<=", cut="position", position=position)
+    judgement = judged(run, tmp_path, Names(forms=forms_of(Naming(), contract, BOUNDS)))
     assert anomalies(judgement) == ["double-status"]
-    assert "T3 was delivered to a subscriber in epoch 1/2" in judgement.findings[0].sentence
+    assert f"T3 was delivered to a subscriber at {place}, and" in judgement.findings[0].sentence
 
 
 @pytest.mark.parametrize(
