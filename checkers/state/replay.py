@@ -7,8 +7,9 @@ A second opinion beside the dependency graph, which knows no timestamps. Of list
    list of pairs of a key and a list for its value.
 3. `backup-mismatch`, `flashback-mismatch`: the same for such an operation called `restore` or `restored`, which shows
    what would be there after a restore from a backup of the log, or is there after a flashback, to that timestamp.
-4. `flashback-overtaken`: nobody appends, at a later timestamp, to a key that a transaction called `flashback` has read.
-   A flashback ends such keys: what is appended after it has another name.
+4. `flashback-overtaken`: nobody appends, at a later timestamp, to a key that a transaction called `flashback` has read:
+   it ends such keys, and what is appended after it has another name. Nor does anybody who had started at an earlier
+   timestamp append, at a later one, to a key that it has appended to, which it begins.
 5. `timestamp-order`: a transaction that was invoked after another had been answered reads at or above the timestamp
    at which that one committed.
 Appends of operations of unclear outcome have no known timestamp: they may be missing, and are left out where they were
@@ -68,6 +69,7 @@ class Acts:
     index: Int64s  # (n,)
     after: Int64s  # (n,)
     commit: Int64s  # (n,) NEVER: none
+    start: Int64s  # (n,) NEVER: none
     snapshot: Int64s  # (n,) NEVER: none
     kind: Int64s  # (n,) the place in READS of the anomaly that a wrong read is
     append_op: Int64s  # (a,) rows of operations
@@ -105,10 +107,10 @@ def mismatched(acts: Acts) -> tuple[Int64s, Bools]:
 
 def read_acts(history: Path) -> Acts:
     """The operations with timestamps of the history in that folder. Raises HistoryError if its files are damaged."""
-    ops = read_columns(history / "ops.parquet", ["index", "read_ts"])
-    index, read_ts = integers(ops["index"], 0), integers(ops["read_ts"], NEVER)
-    order = np.argsort(index)
-    parts = [_part(read_chunk(chunk), index[order], read_ts[order]) for chunk in chunks(history)]
+    ops = read_columns(history / "ops.parquet", ["index", "start_ts", "read_ts"])
+    order = np.argsort(integers(ops["index"]))
+    index, start_ts, read_ts = (integers(ops[name], NEVER)[order] for name in ("index", "start_ts", "read_ts"))
+    parts = [_part(read_chunk(chunk), index, start_ts, read_ts) for chunk in chunks(history)]
     return _joined([*parts, _past(history)])
 
 
@@ -128,6 +130,7 @@ def _past(history: Path) -> Acts:
         index=_numbers(op[0] for op in found),
         after=_numbers(op[1] for op in found),
         commit=np.full(len(found), NEVER, np.int64),
+        start=np.full(len(found), NEVER, np.int64),
         snapshot=_numbers(op[2] for op in found),
         kind=_numbers(op[3] for op in found),
         append_op=nothing,
@@ -144,12 +147,13 @@ def _numbers(numbers: Iterable[int]) -> Int64s:
     return np.fromiter(numbers, np.int64)
 
 
-def _part(each: Transactions, index: Int64s, read_ts: Int64s) -> Acts:
-    """The acts of one chunk, with its operations' snapshots in `read_ts`."""
+def _part(each: Transactions, index: Int64s, start_ts: Int64s, read_ts: Int64s) -> Acts:
+    """The acts of one chunk, with its operations' starts and snapshots, by `index`."""
     owner = np.repeat(np.arange(len(each.index)), np.diff(each.mop_start))
     is_ok = each.outcome == OK
     commit = np.where(is_ok, each.commit, NEVER) if len(each.commit) else np.full(len(each.index), NEVER, np.int64)
-    snapshot = np.where(is_ok, read_ts[np.searchsorted(index, each.index)], NEVER)
+    place = np.searchsorted(index, each.index)
+    snapshot = np.where(is_ok, read_ts[place], NEVER)
     appends = np.flatnonzero((each.f == APPEND) & (each.outcome[owner] != FAIL))
     reads = np.flatnonzero((each.f == READ) & each.is_known & (snapshot[owner] != NEVER))
     length = each.element_start[reads + 1] - each.element_start[reads]
@@ -157,6 +161,7 @@ def _part(each: Transactions, index: Int64s, read_ts: Int64s) -> Acts:
         index=each.index,
         after=each.after,
         commit=commit,
+        start=start_ts[place],
         snapshot=snapshot,
         kind=np.zeros(len(each.index), np.int64),
         append_op=owner[appends],
@@ -184,6 +189,7 @@ def _joined(parts: Sequence[Acts]) -> Acts:
         index=column("index"),
         after=column("after"),
         commit=column("commit"),
+        start=column("start"),
         snapshot=column("snapshot"),
         kind=column("kind"),
         append_op=places("append_op"),
@@ -261,22 +267,30 @@ def early_snapshots(acts: Acts) -> tuple[Int64s, int]:
 
 
 def overtakers(acts: Acts, flashbacks: Int64s) -> tuple[list[tuple[int, int]], int]:
-    """Appends above a flashback that read their key, as (row of the append, row of the flashback); and the witnesses.
+    """Appends that overtake a flashback, as (row of the append, row of the first such flashback); and the witnesses.
 
     `flashbacks` are indexes of operations, (f,).
     """
-    ended: dict[int, int] = {}  # By key, the first flashback that read it.
-    for read in np.flatnonzero(np.isin(acts.index[acts.read_op], flashbacks)).tolist():
-        op, key = int(acts.read_op[read]), int(acts.read_key[read])
-        if key not in ended or acts.commit[op] < acts.commit[ended[key]]:
-            ended[key] = op
-    commit, found, witnesses = acts.commit[acts.append_op], list[tuple[int, int]](), 0
-    for row in np.flatnonzero(np.isin(acts.append_key, list(ended)) & (commit != NEVER)).tolist():
-        op = ended[int(acts.append_key[row])]
-        witnesses += 1
-        if commit[row] > acts.commit[op]:
-            found.append((row, op))
+    ended = _flashed(acts, acts.read_op, acts.read_key, flashbacks)
+    begun = _flashed(acts, acts.append_op, acts.append_key, flashbacks)
+    found, witnesses = list[tuple[int, int]](), 0
+    for row in np.flatnonzero(np.isin(acts.append_key, [*ended, *begun])).tolist():
+        op, key = int(acts.append_op[row]), int(acts.append_key[row])
+        commit = int(acts.commit[op])
+        witnesses += commit != NEVER and key in ended
+        over = ended.get(key, []) + [by for by in begun.get(key, ()) if acts.start[op] < acts.commit[by]]
+        over = [by for by in over if acts.commit[by] < commit < NEVER]
+        if over:
+            found.append((row, min(over, key=lambda by: int(acts.commit[by]))))
     return found, witnesses
+
+
+def _flashed(acts: Acts, op: Int64s, key: Int64s, flashbacks: Int64s) -> dict[int, list[int]]:
+    """By key, the rows of the flashbacks with one of these micro-operations."""
+    found: dict[int, list[int]] = {}
+    for row in np.flatnonzero(np.isin(acts.index[op], flashbacks)).tolist():
+        found.setdefault(int(key[row]), []).append(int(op[row]))
+    return found
 
 
 def _flashbacks(history: Path) -> Int64s:
@@ -290,9 +304,12 @@ def _overtaken(acts: Acts, late: tuple[int, int], count: int, name: Names) -> Tr
     row, flashback = late
     op = int(acts.append_op[row])
     number, by, key = int(acts.index[op]), int(acts.index[flashback]), int(acts.append_key[row])
+    why = "had ended that key"
+    if not np.any((acts.read_op == flashback) & (acts.read_key == key)):
+        why = f"began that key after it had started, at {name.forms.position(int(acts.start[op]))},"
     sentence = (
         f"T{number} appended {name(int(acts.append_value[row]))} to {name.key(key)} at "
-        f"{name.forms.position(int(acts.commit[op]))}, although the flashback T{by} had ended that key at "
+        f"{name.forms.position(int(acts.commit[op]))}, although the flashback T{by} {why} at "
         f"{name.forms.position(int(acts.commit[flashback]))}."
     )
     return Trouble(OVERTAKEN, sentence, (number, by, key), (number, by), count=count)

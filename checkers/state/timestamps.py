@@ -157,7 +157,9 @@ def _reported(history: Path, name: Names) -> tuple[list[Trouble], int, int]:
         start = convert(state.key, int)
         bounds[start] = max(bounds.get(start, (0, "")), (convert(state.value, int), state.node))
     commits = {start: commit for start, commit in _commits(history).items() if start in bounds} if bounds else {}
-    return [*_below(bounds, commits, name), *_grown(found["tracked"])], len(commits), len(found["tracked"])
+    tracked = [(state, convert(state.value, tuple[int, int, int, int])) for state in found["tracked"]]
+    witnesses = sum(held > large for _, (_, _, large, held) in tracked)
+    return [*_below(bounds, commits, name), *_grown(tracked)], len(commits), witnesses
 
 
 def _commits(history: Path) -> dict[int, tuple[int, int]]:
@@ -189,10 +191,9 @@ def _below(bounds: dict[int, tuple[int, str]], commits: dict[int, tuple[int, int
             yield Trouble(BELOW, sentence, (start, commit), (index,) if index >= 0 else ())
 
 
-def _grown(tracked: list[State]) -> Iterator[Trouble]:
+def _grown(tracked: Sequence[tuple[State, tuple[int, int, int, int]]]) -> Iterator[Trouble]:
     """Nodes with more entries than small locks and large transactions."""
-    for state in tracked:
-        entries, small, large, held = convert(state.value, tuple[int, int, int, int])
+    for state, (entries, small, large, held) in tracked:
         if entries > small + large:
             sentence = (
                 f"{state.node} kept {entries} entries for a watermark, with {small} locks of small transactions and "

@@ -53,3 +53,31 @@ def early(evidence: Sequence[Evidence]) -> set[int]:
                 found.add(record.index)
             highest = max(highest, record.commit_ts or 0)
     return found
+
+
+def overtakers(evidence: Sequence[Evidence]) -> list[tuple[int, Json, bool]]:
+    """The appends, as (operation, key, has that key ended), that overtake a flashback on a key of it.
+
+    A flashback takes place at its commit timestamp. The keys that it reads end there: nobody appends to them later. On
+    those to which it appends, nothing that began before it commits after it.
+    """
+    names = {record.index: record.f for record in evidence if isinstance(record, Invoke)}
+    done = [
+        record
+        for record in evidence
+        if isinstance(record, Complete) and record.outcome == "ok" and record.commit_ts is not None
+    ]
+    flashbacks = [end for end in done if names[end.index] == "flashback"]
+    found = []
+    for end in done:
+        for mop in end.mops or ():
+            before = [each for each in flashbacks if mop.f == "append" and (each.commit_ts or 0) < (end.commit_ts or 0)]
+            has_ended = any(_touches(each, "r", mop.key) for each in before)
+            older = [each for each in before if end.start_ts is not None and end.start_ts < (each.commit_ts or 0)]
+            if has_ended or any(_touches(each, "append", mop.key) for each in older):
+                found.append((end.index, mop.key, has_ended))
+    return found
+
+
+def _touches(end: Complete, f: str, key: Json) -> bool:
+    return any((mop.f, mop.key) == (f, key) for mop in end.mops or ())

@@ -1,8 +1,8 @@
-"""Commit timestamps and watermarks against starts, in plain loops: the slow twin of checkers/state/timestamps.py."""
+"""Timestamps, watermarks, bounds and what is kept, in plain loops: the slow twin of checkers/state/timestamps.py."""
 
 from collections.abc import Sequence
 
-from harness.core.record import Complete, Evidence, Invoke, StreamEvent
+from harness.core.record import Complete, Evidence, Invoke, Json, State, StreamEvent
 
 
 def doubles(evidence: Sequence[Evidence]) -> int:
@@ -36,3 +36,41 @@ def late(evidence: Sequence[Evidence]) -> set[int]:
         if isinstance(end, Complete) and end.outcome == "ok" and end.start_ts is not None
         if any(mark.time_ns < invoked[end.index] and (mark.position or 0) >= end.start_ts for mark in marks)
     }
+
+
+def bounded(evidence: Sequence[Evidence]) -> dict[Json, bool]:
+    """Each transaction, by its start, that committed and of which a node gave a bound: did it commit below one?
+
+    It committed at the timestamp of its answer, and at those of its rows.
+    """
+    found: dict[Json, bool] = {}
+    for state in evidence:
+        if not isinstance(state, State) or state.object != "bound":
+            continue
+        assert isinstance(state.value, int)
+        for record in evidence:
+            if isinstance(record, Complete) and record.outcome == "ok":
+                start, commit = record.start_ts, record.commit_ts
+            elif isinstance(record, StreamEvent) and record.kind == "row":
+                start, commit = record.unit, record.position
+            else:
+                continue
+            if start == state.key and commit is not None:
+                found[start] = found.get(start, False) or commit < state.value
+    return found
+
+
+def kept(evidence: Sequence[Evidence]) -> list[tuple[bool, bool]]:
+    """Of each report of what a node keeps: does a large transaction hold several locks there, and is it too much?
+
+    Each lock of a small transaction is worth an entry, and so is each large transaction.
+    """
+    found = []
+    for state in evidence:
+        if isinstance(state, State) and state.object == "tracked":
+            assert isinstance(state.value, list)
+            left, small, large, held = (number for number in state.value if isinstance(number, int))
+            for _ in [*range(small), *range(large)]:
+                left -= 1
+            found.append((held > large, left > 0))
+    return found

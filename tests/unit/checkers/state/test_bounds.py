@@ -1,5 +1,6 @@
-"""Bounds of transactions, and what is kept to advance watermarks: single cases, and runs that break the promises."""
+"""Bounds of transactions, and what is kept for watermarks: single cases, agreement with a slow twin, and runs."""
 
+import random
 from pathlib import Path
 
 import pytest
@@ -22,8 +23,12 @@ from harness.run.single import judge_run
 from harness.scenario.consent import installed
 from harness.scenario.scenario import Scenario
 from nemesis.plan import Plan
+from tests.amount import FIRST_SEED, count
+from tests.oracles.timestamps import bounded, kept
 from tests.scenario.simulated import Simulated
 from tests.worlds.epoch_cases import ENGINE, name
+
+SEEDS = range(FIRST_SEED, FIRST_SEED + count(40))
 
 
 def transaction(index: int, start_ts: int, commit_ts: int | None) -> list[Evidence]:
@@ -81,6 +86,76 @@ def test_one_entry_for_each_large_transaction_and_each_small_lock_is_legal(tmp_p
     judgement = judged(tmp_path, *transaction(0, 5, 9), *states)
     assert judgement.findings == ()
     assert judgement.witnesses[TRACKED] == 2
+
+
+def test_without_a_large_transaction_that_holds_several_locks_nothing_was_kept_small(tmp_path: Path) -> None:
+    judgement = judged(
+        tmp_path, *transaction(0, 5, 9), state("tracked", 2, [3, 1, 2, 2]), state("tracked", 2, [4, 1, 2, 2])
+    )
+    assert [finding.anomaly for finding in judgement.findings] == [TRACKED]
+    assert judgement.witnesses[TRACKED] == 0
+
+
+def drawn(seed: int) -> list[Evidence]:
+    """Transactions with bounds and rows, and reports of what nodes keep; some bounds, rows and reports are spoiled."""
+    dice = random.Random(seed)
+    spoil, clock = dice.choice((0.0, 0.1, 0.3)), dice.choice((0, 1 << 55))  # Large ones are no ids of their own.
+    found: list[Evidence] = []
+    rows = 0
+    for index in range(dice.randint(1, 12)):
+        clock += 10
+        start, commit = clock, clock + dice.randint(2, 9)
+        ends = dice.choice(("ok", "ok", "ok", "read", "open", "fail", "info"))
+        may_bind = 99 if ends in ("read", "open", "fail") else 0  # It commits nowhere, so any bound is kept.
+        gives = [commit - dice.randint(0, 3) + may_bind for _ in range(dice.choice((0, 1, 2, 3)))]
+        if gives and dice.random() < spoil:
+            gives[dice.randrange(len(gives))] += dice.randint(1, 4)
+        bounds = [State(clock, dice.choice(("k1", "k2")), "bound", start, each) for each in gives]
+        early = dice.randint(0, len(bounds))
+        mops = (MicroOp("append", 1, index),)
+        found += [Invoke(index, clock, clock, index, "txn", None, mops), *bounds[:early]]
+        if ends in ("ok", "read"):
+            at = commit if ends == "ok" else None
+            found.append(Complete(index, clock, "ok", None, mops, start_ts=start, commit_ts=at))
+        elif ends != "open":
+            found.append(Complete(index, clock, "fail" if ends == "fail" else "info"))
+        for _ in range(dice.randint(0, 2) if ends in ("ok", "info") else 0):
+            place = commit + (dice.randint(-4, 4) if dice.random() < spoil else 0)
+            found.append(StreamEvent(clock, "c1", 1, rows, "row", key=1, value=index, position=place, unit=start))
+            rows += 1
+        found += [*bounds[early:], *reports(dice, clock, spoil)]
+    return found
+
+
+def reports(dice: random.Random, clock: int, spoil: float) -> list[State]:
+    """What one node keeps of a few locks: now and then an entry for each of a large transaction, as if it was small."""
+    small, large = dice.randint(0, 3), [dice.randint(1, 3) for _ in range(dice.randint(0, 2))]
+    entries = small + (sum(large) if dice.random() < spoil else len(large))
+    entries -= dice.random() < 0.2 and entries > 0  # The state of one was forgotten already.
+    value: list[Json] = [entries, small, len(large), sum(large)]
+    return [State(clock, "k1", "tracked", 0, value)] * dice.randint(0, 1)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_it_agrees_with_a_slow_twin(tmp_path: Path, seed: int) -> None:
+    evidence = drawn(seed)
+    judgement = judged(tmp_path, *evidence)
+    has_broken, reported = bounded(evidence), kept(evidence)
+    counts = {finding.anomaly: finding.count for finding in judgement.findings}
+    assert counts.get(BELOW, 0) == sum(has_broken.values())
+    assert counts.get(TRACKED, 0) == sum(is_too_much for _, is_too_much in reported)
+    assert judgement.witnesses[BELOW] == len(has_broken)
+    assert judgement.witnesses[TRACKED] == sum(is_exercised for is_exercised, _ in reported)
+
+
+def test_the_drawn_histories_have_both_anomalies_and_clean_ones() -> None:
+    histories = [drawn(seed) for seed in range(40)]
+    broken = [any(bounded(each).values()) for each in histories]
+    grown = [any(is_too_much for _, is_too_much in kept(each)) for each in histories]
+    assert sum(broken) > 10
+    assert sum(grown) > 5
+    assert sum(bool(bounded(each)) and not is_broken for each, is_broken in zip(histories, broken, strict=True)) > 10
+    assert sum(bool(kept(each)) and not is_grown for each, is_grown in zip(histories, grown, strict=True)) > 10
 
 
 def run(store: Path) -> Report:

@@ -13,7 +13,7 @@ from checkers.state.replay import BACKUP, FLASHBACK, MISMATCH, ORDER, OVERTAKEN,
 from harness.core.record import Complete, Evidence, Invoke, Json, MicroOp, Outcome
 from harness.core.verdict import Judgement
 from harness.record.formats.parquet.parquet import write_history
-from tests.oracles.replay import early, mismatches
+from tests.oracles.replay import early, mismatches, overtakers
 from tests.worlds.epoch_cases import ENGINE, name
 
 SEEDS = range(int(os.environ.get("SEAMARK_FUZZ_SEED", "0")), int(os.environ.get("SEAMARK_FUZZ_SEED", "0")) + 60)
@@ -28,14 +28,16 @@ class Story:
 
     def op(
         self, *mops: MicroOp, read_ts: int | None = None, commit_ts: int | None = None, outcome: Outcome = "ok",
-        f: str = "txn",
+        f: str = "txn", start_ts: int | None = None,
     ) -> None:  # fmt: skip
         index = len(self.records) // 2
         asked = tuple(mop if mop.f == "append" else MicroOp("r", mop.key) for mop in mops)
         self.records.append(Invoke(index, 2 * index, 2 * index, index, f, None, asked))
         done = Complete(index, 2 * index + 1, outcome)
         if outcome == "ok":
-            done = Complete(index, 2 * index + 1, "ok", mops=mops, read_ts=read_ts, commit_ts=commit_ts)
+            done = Complete(
+                index, 2 * index + 1, "ok", mops=mops, start_ts=start_ts, read_ts=read_ts, commit_ts=commit_ts
+            )
         self.records.append(done)
 
     def judged(self, folder: Path) -> Judgement:
@@ -124,6 +126,20 @@ def test_an_append_after_a_flashback_that_ended_its_key_is_found(tmp_path: Path)
     )
 
 
+def test_an_append_to_what_a_flashback_began_by_one_that_had_started_before_is_found(tmp_path: Path) -> None:
+    story, y = Story(), ord("y")
+    story.op(read(), append(-1, key=y), start_ts=4, read_ts=6, commit_ts=6, f="flashback")
+    story.op(append(2, key=y), start_ts=5, read_ts=5, commit_ts=7)
+    story.op(append(3, key=y), start_ts=8, read_ts=8, commit_ts=9)
+    judged = story.judged(tmp_path)
+    (finding,) = [each for each in judged.findings if each.anomaly == OVERTAKEN]
+    assert (finding.ops, finding.count) == ((0, 1), 1)
+    assert finding.sentence == (
+        "T1 appended 2 to y at position 7, although the flashback T0 began that key after it had started, at position "
+        "5, at position 6."
+    )
+
+
 def test_appends_below_a_flashback_and_to_what_it_began_are_legal(tmp_path: Path) -> None:
     """So are those of unclear outcome, and any on keys of a flashback that failed."""
     story, y, z = Story(), ord("y"), ord("z")
@@ -187,3 +203,49 @@ def test_the_drawn_histories_have_both_anomalies_and_clean_ones() -> None:
     assert sum(bool(mismatches(each)) for each in histories) > 10
     assert sum(bool(early(each)) for each in histories) > 5
     assert sum(not mismatches(each) and not early(each) for each in histories) > 10
+
+
+def flashed(seed: int) -> list[Evidence]:
+    """Flashbacks, and transactions that use the name of each key which is in force; a few use another one."""
+    dice, story, clock = random.Random(seed), Story(), 0
+    names, spoil = [0, 0, 0], dice.choice((0.0, 0.2, 0.4))
+    for value in range(dice.randint(2, 25)):
+        clock += 10
+        rows = sorted(dice.sample(range(3), dice.randint(1, 2)))
+        outcome: Outcome = dice.choice(("ok", "ok", "ok", "ok", "info", "fail"))
+        commit = clock + 5 - (dice.randint(6, 30) if dice.random() < spoil else 0)
+        start = commit - 1 - dice.randint(0, 60 if dice.random() < spoil else 3)
+        offset = dice.choice((-1, 1)) if dice.random() < spoil else 0
+        keys = [10 * row + max(0, names[row] + offset) for row in rows]
+        if dice.random() < 0.25:
+            mops = [*(read(key=key) for key in keys), *(append(-1 - value, key=key + 1) for key in keys)]
+            story.op(*mops, start_ts=start, read_ts=commit, commit_ts=commit, outcome=outcome, f="flashback")
+            if outcome == "ok":
+                names = [name + (row in rows) for row, name in enumerate(names)]
+            continue
+        mops = [*(append(value, key=key) for key in keys), read(key=10 * rows[0])]
+        at = commit if dice.random() < 0.9 else None
+        story.op(*mops, start_ts=start, read_ts=start, commit_ts=at, outcome=outcome)
+    return story.records
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_overtakers_of_flashbacks_are_those_of_a_slow_twin(tmp_path: Path, seed: int) -> None:
+    evidence = flashed(seed)
+    write_history(evidence, tmp_path / "history")
+    judgement = replay.check(tmp_path / "history", Context(engine=ENGINE))
+    found = [(each.ops, each.count) for each in judgement.findings if each.anomaly == OVERTAKEN]
+    expected = overtakers(evidence)
+    assert [count for _, count in found] == [len(expected)] * bool(expected)
+    assert all({op for op, *_ in expected} & set(ops) for ops, _ in found)
+
+
+def test_the_drawn_flashbacks_are_overtaken_and_are_not() -> None:
+    histories = [flashed(seed) for seed in range(60)]
+    flashbacks = [
+        [each for each in records if isinstance(each, Invoke) and each.f == "flashback"] for records in histories
+    ]
+    late = [overtakers(each) for each in histories]
+    assert sum(any(is_ended for *_, is_ended in each) for each in late) > 10
+    assert sum(any(not is_ended for *_, is_ended in each) for each in late) > 5
+    assert sum(not each and len(legal) > 1 for each, legal in zip(late, flashbacks, strict=True)) > 15
