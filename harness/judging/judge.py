@@ -28,6 +28,7 @@ from harness.core.errors import HistoryError
 from harness.core.promises import Bounds, Naming, Promise
 from harness.core.record import Json
 from harness.core.verdict import Finding, Judgement
+from harness.judging.at_work import AtWork
 from harness.judging.checks import anomalies_of, chosen, judgement_of, second_opinions
 from harness.judging.exposed import exposed
 from harness.judging.generations import generations
@@ -179,13 +180,13 @@ def _judgements(
     The anomalies of a failed check are unknown.
     """
     history = history.absolute()  # Spark's processes may have been started in another folder.
+    at_work = AtWork(outlet.tell)
 
     def judged(check: Check) -> tuple[Judgement, str | None]:
         name = check.name
-        if outlet.tell is not None:
-            outlet.tell(f"judging: {name}")
         try:
-            return _within(name, partial(judgement_of, check, known), budget.check_s, exposure), None
+            with at_work.on(name):
+                return _within(name, partial(judgement_of, check, known), budget.check_s, exposure), None
         except (HistoryError, MemoryError):
             raise  # Damaged evidence supports no finding.
         except Exception as error:  # noqa: BLE001  A bug in one check must not hide the findings of others.
