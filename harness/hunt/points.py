@@ -18,7 +18,7 @@ WAIT_NS: Final = 1_000_000_000
 def at_points(space: Space, seed: int) -> tuple[Case, ...]:
     """A run for each fault that can strike at a failpoint, each failpoint, and two moments, in that order.
 
-    The fault strikes whichever node reaches the point first after the moment, if one does within a second. All runs
+    The fault strikes whichever node reaches the point first in half a second; if none does, the first node. All runs
     have one scenario, whose seed follows from the hunt's `seed`. Empty for a cluster without failpoints.
     """
     scenario = msgspec.structs.replace(space.scenario, seed=Draw(seed).stream("points").below(SEEDS))
