@@ -213,11 +213,11 @@ class MasterGcpReq(Struct, frozen=True, tag=True):
 
 
 class MasterGcpConf(Struct, frozen=True, tag=True):
-    """The sender's current epoch, the previous one, and its highest recorded global checkpoint."""
+    """The sender's current epoch, the one that it has only prepared (0: none), and its highest recorded checkpoint."""
 
     number: int
     current: int
-    previous: int
+    prepared: int
     restorable_gci: int
 
 

@@ -52,7 +52,7 @@ class Checkpoint:
         self.last_seen = last_seen
         self.current = 0
         self.previous = 0
-        self._is_blocked = False
+        self._prepared = 0  # The epoch of a GcpPrepare that awaits its GcpCommit, also in a later view; 0: none.
         self._open: dict[int, int] = {}  # Incomplete transactions, by epoch.
         self._holds = 0
         self._finishing = 0  # The epoch of a GcpCommit that awaits this node's finish; 0: none.
@@ -65,10 +65,13 @@ class Checkpoint:
     def begin_commit(self) -> int | None:
         """The epoch of a transaction that begins to commit; None while none may begin (invariants 1 and 2)."""
         site = self._site
-        if self._is_blocked or self.current == 0 or site.is_frozen():
+        if self._is_blocked() or self.current == 0 or site.is_frozen():
             return None
         self._open[self.current] = self._open.get(self.current, 0) + 1
         return self.current
+
+    def _is_blocked(self) -> bool:
+        return self._prepared != 0 and self._blocks
 
     def end_commit(self, epoch: int) -> None:
         """Count one transaction of that epoch as complete."""
@@ -125,7 +128,7 @@ class Checkpoint:
                 site.context.put("sysfile", self.sysfile)
                 site.sync(lambda: site.send(sender, CopyGciConf(message.number, gci)))
             case MasterGcpReq(number):
-                answer = MasterGcpConf(number, self.current, self.previous, self.sysfile.restorable_gci)
+                answer = MasterGcpConf(number, self.current, self._prepared, self.sysfile.restorable_gci)
                 site.send(sender, answer)
             case Handover(epoch=epoch, node=node):
                 site.node_as_whole.hand_over(epoch, node)
@@ -135,8 +138,7 @@ class Checkpoint:
 
     def _prepare(self, epoch: int) -> None:
         site, number = self._site, self._site.view.number
-        if self._blocks:
-            self._is_blocked = True
+        self._prepared = epoch
         site.context.point("after-prepare")
         answer = GcpPrepareConf(number, epoch)
         gci = gci_of(epoch)
@@ -151,7 +153,7 @@ class Checkpoint:
     def _commit(self, epoch: int) -> None:
         if epoch > self.current:
             self.previous, self.current = self.current, epoch
-        self._is_blocked = False
+        self._prepared = 0
         self._finishing = epoch
         self._site.context.point("after-epoch-commit")
         self._site.node_as_whole.release()

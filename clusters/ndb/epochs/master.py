@@ -1,9 +1,10 @@
 """The master of global checkpoints: leads rounds, saves checkpoints, lets nodes join. A role of the oldest member.
 
 Theory of operation.
-1. After every change of the view the master, old or new, first queries the positions of all members. The highest epoch
-   in force anywhere is committed everywhere (again); a round that was only prepared is then void. So no epoch in use
-   is dropped, and no awaited epoch is skipped.
+1. After every change of the view the master, old or new, first queries the positions of all members. A round that any
+   of them had prepared is run again in full, with its number: a node that left may have committed transactions in that
+   epoch, and whoever learned of them must not commit in an older one. Else the highest epoch in force anywhere is
+   committed everywhere (again). So no epoch in use is dropped, and no awaited epoch is skipped.
 2. A round: prepare on all, commit on all, finish of all, completion sent to all. The next begins after that.
 3. When a global checkpoint is over it is saved: redo durable on all, then recorded on all. One at a time; if a change
    of the view interrupts a save, the new master begins it again.
@@ -135,12 +136,16 @@ class Master:
         is_due = now_ns - self._gci_ns_began >= self._gci_ns
         if is_due and self._saving == 0:
             self._gci_ns_began = now_ns
-            self._next = first_epoch(gci_of(current) + 1)
+            self._prepare(first_epoch(gci_of(current) + 1))
         else:
-            self._next = current + 1
+            self._prepare(current + 1)
+
+    def _prepare(self, epoch: int) -> None:
+        site = self._site
+        self._next = epoch
         self._enter(Phase.PREPARING)
         site.context.point("before-prepare-sent")
-        site.everyone(GcpPrepare(site.view.number, self._next))
+        site.everyone(GcpPrepare(site.view.number, epoch))
 
     def _enter(self, phase: Phase) -> None:
         self._phase = phase
@@ -155,26 +160,41 @@ class Master:
         if self._wait:
             return
         site = self._site
-        number = site.view.number
         match phase:
             case Phase.COLLECTING:
-                self._next = max(state.current for state in self._states.values())
-                self._restorable = max(state.restorable_gci for state in self._states.values())
-                self._enter(Phase.COMMITTING)
-                site.everyone(GcpCommit(number, self._next))
+                self._collected()
             case Phase.PREPARING:
                 self._enter(Phase.COMMITTING)
                 site.context.point("before-epoch-commit-sent")
-                site.everyone(GcpCommit(number, self._next))
+                site.everyone(GcpCommit(site.view.number, self._next))
             case Phase.COMMITTING:
                 self._phase = Phase.IDLE
-                ended = site.checkpoints.previous
-                if ended:
-                    site.everyone(GcpComplete(number, ended))
+                self._complete_previous()
                 self._save()
             case _:
                 self._phase = Phase.IDLE
                 self._gci_ns_began = -self._gci_ns  # The joiner waits for the next checkpoint.
+
+    def _collected(self) -> None:
+        """Continue from the positions of all members (invariant 1)."""
+        site, states = self._site, self._states.values()
+        self._restorable = max(state.restorable_gci for state in states)
+        highest = max(state.current for state in states)
+        prepared = max(state.prepared for state in states)
+        if prepared > highest:
+            site.context.sometimes("a prepared epoch was run again after a failure")
+            self._complete_previous()  # The round before had ended, and some may not know it.
+            self._prepare(prepared)
+            return
+        self._next = highest
+        self._enter(Phase.COMMITTING)
+        site.everyone(GcpCommit(site.view.number, highest))
+
+    def _complete_previous(self) -> None:
+        site = self._site
+        ended = site.checkpoints.previous
+        if ended:
+            site.everyone(GcpComplete(site.view.number, ended))
 
     # Saves.
 
