@@ -1,6 +1,5 @@
 """Carries out one candidate, and finds the symptoms that it shows."""
 
-import gc
 from pathlib import Path
 
 import msgspec
@@ -62,13 +61,7 @@ def carried_out(case: Case, code: Code, place: Path, promise: str | None, onlook
             kept = tuple(each for each in run_file.promises if each.id == promise)
             write_run_file(run, msgspec.structs.replace(run_file, promises=kept))
         if case.scenario.runtime == "sim":
-            gc.freeze()  # Spares the garbage collector all modules after each short run.
-            gc.disable()
-            try:
-                record_run(run / RUN_FILE, run / JOURNAL, code, onlooker=onlooker)
-            finally:
-                gc.enable()
-                gc.collect()
+            record_run(run / RUN_FILE, run / JOURNAL, code, onlooker=onlooker)
         else:
             execute(run, code)
         finish(run)
