@@ -3,7 +3,7 @@
 BIN := .venv/bin
 READY := .venv/.ready
 SEED ?= 7
-DEMO_SEED ?= 3
+DEMO_SEED ?= 8
 RELEASE ?= 15
 ATTEMPTS ?= 3
 DEMO_BUG ?= lib-any-node-completes
