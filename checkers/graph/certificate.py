@@ -60,6 +60,18 @@ class Windows:
 
 
 @dataclass(frozen=True, slots=True)
+class Region:
+    """The windows and the ends of rule 6, which say together which nodes the residual graph has."""
+
+    windows: Windows
+    known: Ends
+
+    def has(self, op: Int32s, after: Int32s) -> Bools:
+        """True for operations, with those ends in the history, that touch a window."""
+        return _touches(op, _end(op, after, self.known), self.windows)
+
+
+@dataclass(frozen=True, slots=True)
 class SliceShare:
     """The edges and windows that one partition of keys contributes to one slice."""
 

@@ -9,7 +9,7 @@ one watermark are neighbours.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import numpy as np
@@ -18,12 +18,43 @@ from checkers.columns import blocks as stream_blocks
 from checkers.columns.blocks import BLOCK_ROWS, Block, by_part, events_of, writes_of
 from checkers.columns.index import Places, first_rows, is_kind
 from checkers.columns.runs import distinct, first_of_each
+from checkers.engine.wire import Ints, carry, steps, sums
+from checkers.graph.edges import Int32s
 from checkers.watermarks.edges import Links, WatermarkEdges, watermark_edges
 from checkers.watermarks.versions import NO_PLACES, UNKNOWN
 from harness.core.columns import BACKFILL, NEVER, ROW, Deliveries, Int64s, SourceWrites
 from harness.core.promises import StreamContract
 
 R = TypeVar("R")
+
+
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """Operations and watermarks of one log, by their numbers in it, in four bytes each."""
+
+    op: Int32s
+    mark: Int32s
+
+    @classmethod
+    def of(cls, pairs: Int64s) -> "Pairs":
+        """The pairs that those packed int64 hold."""
+        return cls.between(pairs & 0xFFFFFFFF, pairs >> 32)
+
+    @classmethod
+    def between(cls, op: Int64s, mark: Int64s) -> "Pairs":
+        """The pairs of those operations and watermarks."""
+        return cls(op.astype(np.int32), mark.astype(np.int32))
+
+
+def _of_pairs(pairs: Pairs) -> tuple[Callable[..., Pairs], tuple[object, ...]]:
+    return _pairs, (steps(pairs.op), steps(pairs.mark))  # Sorted by watermark: both columns have small differences.
+
+
+def _pairs(op: Ints, mark: Ints) -> Pairs:
+    return Pairs(sums(op).astype(np.int32), sums(mark).astype(np.int32))
+
+
+carry(Pairs, _of_pairs)
 
 
 def blocks(deliveries: Deliveries, writes: SourceWrites, block_rows: int = BLOCK_ROWS) -> list[Block]:
@@ -49,7 +80,8 @@ def edges_of(
     `elsewhere` has a place for each write of the source.
     """
     inside = inner_edges(deliveries, writes, contract, block, elsewhere)
-    return replace(inside, into=_outside(inside.into, block), out=_outside(inside.out, block))
+    into, out = _outside(inside.into, block), _outside(inside.out, block)
+    return replace(inside, into=into, out=out, quiet=inside.quiet.of(block.writes))
 
 
 def inner_edges(
@@ -70,6 +102,11 @@ def packed(links: Links) -> Int64s:
 def once(pairs: Int64s) -> Int64s:
     """The distinct values of an ascending column."""
     return pairs[first_of_each(pairs)]
+
+
+def pairs_once(pairs: Int64s) -> Pairs:
+    """The distinct ones of ascending packed pairs."""
+    return Pairs.of(once(pairs))
 
 
 def repeated(pairs: Int64s) -> Int64s:

@@ -209,7 +209,8 @@ class _Check:
         windows = windows_of(inferred, ends, slice_ids=self.options.slice_ids)
         found, unknown = Found(), dict[str, str]()
         if len(windows.start):
-            edges = self._residual(self._whole_streams().beside(clients.items()), windows, ends)
+            region = partial(numbered, places=self.places, region=certificate.Region(windows, ends))
+            edges = self._residual(self.held.map(region).beside(clients.items()), windows, ends)
             if isinstance(edges, int):
                 unknown = dict.fromkeys(NAMES, f"residual-too-large: {edges} edges, of which none was searched")
             elif self.options.stretches is not None:
@@ -306,10 +307,6 @@ class _Check:
         send = partial(shares, partitions=partitions, initial=self.options.initial)
         take = partial(gather, order=self.options.order, places=self.places)
         return self._chunks().shuffle(send, take, partitions=partitions).keep()
-
-    def _whole_streams(self) -> Dataset[Inference]:
-        """All edges of streams, including those that no certificate needs."""
-        return self.held.map(partial(numbered, places=self.places))
 
     def _residual(
         self, inferred: Dataset[Inference], windows: certificate.Windows, ends: certificate.Ends

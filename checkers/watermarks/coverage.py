@@ -2,6 +2,10 @@
 
 Coverage of a key (checkers/watermarks/edges.py, 5) begins with a coverage event and ends with the next break after it:
 a marker that names the key, its partition or nothing, or the first event of another session.
+
+Most keys are *quiet* in most sessions: no event of the session names them, so that its watermarks have the state with
+which it began. A state is no coverage event for a quiet key; `quiet_keys` has them all as ranges, which are as many as
+the states that change from one session to the next.
 """
 
 from collections.abc import Iterator
@@ -12,10 +16,11 @@ import numpy as np
 
 from checkers.columns.index import GroupIndex, ascending, codes, expand, first_rows, is_kind
 from checkers.columns.runs import first_of_each, ordered
+from checkers.columns.spreads import Spread
 from checkers.columns.table import concat, ordered_by
 from checkers.streams.coverage import ENDS, is_marker
 from checkers.watermarks.nodes import WHOLE, Marks
-from checkers.watermarks.versions import UNKNOWN, KeyOrder, states_at
+from checkers.watermarks.versions import UNKNOWN, KeyOrder, states_at, states_between
 from harness.core.columns import BACKFILL, NEVER, OPEN, ROW, Bools, Deliveries, Int64s, SourceWrites
 from harness.core.promises import StreamContract
 
@@ -62,6 +67,7 @@ class KeyCoverage:
         self.code = order.code(deliveries.key)
         self.span = _spans_of_keys(self.code, deliveries, order, writes)
         self.breaks = Breaks(self)
+        self.sole = _sole_openings(self)
 
     def places(self, line: Int64s, row: Int64s, position: Int64s, *, above: bool) -> tuple[Int64s, Int64s]:
         """Chain and place of each line's first watermark after `row` that closes `position`, if the cut is by position.
@@ -87,7 +93,10 @@ class KeyCoverage:
 
     def untils(self, line: Int64s, chain: Int64s, code: Int64s, row: Int64s) -> Int64s:
         """The place of the last watermark of each chain before the first break of the key after `row`."""
-        broken = self.breaks.following(self.marks.unit_of_line[line], code, row)
+        return self.last_before(line, chain, self.breaks.following(self.marks.unit_of_line[line], code, row))
+
+    def last_before(self, line: Int64s, chain: Int64s, broken: Int64s) -> Int64s:
+        """The place of the last watermark of each chain before the row `broken`; its last one for NEVER."""
         last: Int64s = (self.marks.length() - 1)[chain]
         ends = np.flatnonzero(broken != NEVER)
         # A session may begin with a watermark: its own row is then the break, and it counts as after it.
@@ -132,6 +141,11 @@ class Breaks:
         result: Int64s = np.minimum.reduce([np.where(each < 0, NEVER, each) for each in found])
         return result
 
+    def of_all_keys(self, unit: Int64s, row: Int64s) -> Int64s:
+        """The row of the first break of all keys after `row`; NEVER if there is none."""
+        found = self._whole.first(unit, row, above=True)
+        return np.where(found < 0, NEVER, found)
+
     def watched(self, opens: Int64s) -> Int64s:
         """Those of the openings that are followed by a watermark before everything is declared anew."""
         unit, marks = self._unit, self._marks
@@ -149,7 +163,7 @@ class Breaks:
 def coverage_events(coverage: KeyCoverage, shown: Int64s) -> CoverageEvents:
     """All coverage events. `shown` (n,) is the row of the source that each event of the log shows.
 
-    O(n log n), and for each opening before a watermark the keys of the source.
+    O(n log n), and for each opening before a watermark the keys of the source that are not quiet.
     """
     # All later steps keep this order, and need no further sorts.
     every = ordered_by(concat([_rows(coverage, shown), _states(coverage)]), "group", "row")
@@ -224,11 +238,16 @@ def _rows(coverage: KeyCoverage, shown: Int64s) -> CoverageEvents:
 
 
 def _states(coverage: KeyCoverage) -> CoverageEvents:
-    """Coverage events for the states with which sessions begin: one per opening and key, also if it is unknown."""
+    """Coverage events for the states with which sessions begin: one per opening and key, also if it is unknown.
+
+    Quiet keys have none.
+    """
     d = coverage.deliveries
     opens = coverage.breaks.watched(np.flatnonzero((d.kind == OPEN) & (d.position != NEVER)))
-    owner, code = _meant(coverage, opens)
-    row = opens[owner]
+    others = opens[coverage.sole[coverage.unit[opens]] < 0]
+    owner, code = _meant(coverage, others)
+    named, code_named = _named(coverage)
+    row, code = np.append(others[owner], named), np.append(code, code_named)
     is_after = coverage.contract.resume == "after"
     position = d.position[row]
     age = states_at(coverage.order, coverage.writes, code=code, position=position, with_it=is_after)
@@ -249,6 +268,66 @@ def _states(coverage: KeyCoverage) -> CoverageEvents:
         is_shown=np.zeros(len(row), np.bool_),
         moment=moments(position, with_it=is_after),
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuietKeys:
+    """The known states of quiet keys under m openings, by position: the ranges are of these, and number the keys.
+
+    Watermarks from number first[i] to last[i] of one chain show the state of opening i. `age` is that of each range.
+    """
+
+    first: Int64s
+    last: Int64s
+    ranges: Spread
+    age: Int64s
+
+
+def quiet_keys(coverage: KeyCoverage) -> QuietKeys:
+    """All states of quiet keys that some watermark shows. O(n log n) for n rows of the log and the source."""
+    d, is_after = coverage.deliveries, coverage.contract.resume == "after"
+    opens = coverage.sole[coverage.sole >= 0]
+    opens = opens[ascending(d.position[opens])]
+    unit, position = coverage.unit[opens], d.position[opens]
+    line = coverage.marks.line_of(unit, np.full(len(unit), WHOLE))
+    chain, at = coverage.places(line, opens, position, above=is_after and coverage.contract.closed == "<")
+    last = coverage.last_before(line, chain, coverage.breaks.of_all_keys(unit, opens))
+    shown = np.flatnonzero((at < coverage.marks.length()[chain]) & (last >= at))
+    every, age = states_between(coverage.order, coverage.writes, position[shown], with_it=is_after)
+    place = np.full(len(d.kind), -1, np.int64)
+    place[opens[shown]] = np.arange(len(shown))
+    row, code = _named(coverage)
+    is_shown = place[row] >= 0
+    part, begin, end = every.without(code[is_shown], place[row[is_shown]], len(shown))
+    return QuietKeys(
+        first=coverage.marks.number(chain[shown], at[shown]),
+        last=coverage.marks.number(chain[shown], last[shown]),
+        ranges=Spread(every.number[part], begin, end),
+        age=age[part],
+    )
+
+
+def _sole_openings(coverage: KeyCoverage) -> Int64s:
+    """For each unit its only opening, if it begins with the state of all keys, and a watermark follows; -1 if not.
+
+    None if the log has partitions: then a key has several lines, and breaks of its own.
+    """
+    d, unit = coverage.deliveries, coverage.unit
+    result = np.full(int(unit.max(initial=-1)) + 1, -1, np.int64)
+    if max(d.span.max(initial=-1), coverage.span.max(initial=-1)) >= 0:
+        return result
+    opens = np.flatnonzero(d.kind == OPEN)
+    is_only = np.bincount(unit[opens], minlength=len(result))[unit[opens]] == 1
+    watched = coverage.breaks.watched(opens[is_only & (d.key[opens] == NEVER) & (d.position[opens] != NEVER)])
+    result[unit[watched]] = watched
+    return result
+
+
+def _named(coverage: KeyCoverage) -> tuple[Int64s, Int64s]:
+    """Each sole opening with the keys of the source that events of its unit name: the keys that are not quiet."""
+    rows = np.flatnonzero((coverage.code >= 0) & (coverage.sole[coverage.unit] >= 0))
+    rows = rows[first_rows(coverage.unit[rows], coverage.code[rows])]
+    return coverage.sole[coverage.unit[rows]], coverage.code[rows]
 
 
 def _meant(coverage: KeyCoverage, opens: Int64s) -> tuple[Int64s, Int64s]:

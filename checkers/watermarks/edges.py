@@ -14,6 +14,8 @@ Theory of operation. A watermark W reads the state that results from the rows th
    version, until a newer one is contained.
 6. If only other subscribers show the order of a key's versions, that order gives edges out of a watermark as in 2. The
    rows themselves lead in already (3).
+7. For a quiet key (checkers/watermarks/coverage.py) the only run is that of the state with which its session began. The
+   edges by 2 are the same for all sessions between two versions, and are kept as ranges of sessions.
 """
 
 from dataclasses import dataclass, replace
@@ -22,8 +24,16 @@ import numpy as np
 
 from checkers.columns.index import GroupIndex, ascending, codes, first_rows, max_so_far
 from checkers.columns.runs import distinct, first_of_each, ordered
-from checkers.columns.table import concat, take
-from checkers.watermarks.coverage import CoverageEvents, KeyCoverage, coverage_events, moments
+from checkers.columns.spreads import Spread
+from checkers.columns.table import concat, empty, take
+from checkers.watermarks.coverage import (
+    CoverageEvents,
+    KeyCoverage,
+    QuietKeys,
+    coverage_events,
+    moments,
+    quiet_keys,
+)
 from checkers.watermarks.nodes import Marks, marks_of, units_of
 from checkers.watermarks.versions import INITIAL, NO_PLACES, UNKNOWN, KeyOrder, key_order, order_by, shown_writes
 from harness.core.columns import NEVER, Bools, Deliveries, Int64s, SourceWrites
@@ -51,8 +61,28 @@ def once_each(links: Links) -> Links:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Quiet:
+    """The edges of quiet keys under m openings: `into` leads to `first` (m,) of them, `out` comes from `last` (m,).
+
+    Each range is one of openings, and has the row of the source, or the operation, at the other end of these edges.
+    """
+
+    first: Int64s
+    last: Int64s
+    into: Spread
+    out: Spread
+
+    def of(self, column: Int64s) -> "Quiet":
+        """The same edges, with the values of `column` in place of row numbers."""
+        into, out = (replace(each, number=column[each.number]) for each in (self.into, self.out))
+        return replace(self, into=into, out=out)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WatermarkEdges:
     """All edges of one log: `into` from operations to watermarks, `out` from watermarks to operations.
+
+    Those of quiet keys are in `quiet` alone, by row of the source.
 
     `witnesses` are the watermarks that newly contain a committed write; `passing` those of them that newly contain two
     versions of one key by one operation.
@@ -62,6 +92,7 @@ class WatermarkEdges:
     order: KeyOrder
     into: Links
     out: Links
+    quiet: Quiet
     new: Links  # each watermark and the versions that it newly contains; one per operation and key
     witnesses: Int64s
     passing: Links
@@ -70,7 +101,7 @@ class WatermarkEdges:
 def watermark_edges(
     deliveries: Deliveries, writes: SourceWrites, contract: StreamContract, elsewhere: Int64s = NO_PLACES
 ) -> WatermarkEdges:
-    """The edges of a log, O(rows) of them; none if the contract declares no cut. O(n log n).
+    """The edges of a log, O(rows) and ranges of them; none if the contract declares no cut. O(n log n).
 
     `elsewhere` has a place for each write of the source, by checkers/watermarks/order_elsewhere.py, or is empty.
     """
@@ -92,9 +123,26 @@ def watermark_edges(
         order=order,
         into=concat([_by_op(into, writes), entered]),
         out=_by_op(concat([out, missed, following]), writes),
+        quiet=_quiet(quiet_keys(coverage), order, elsewhere),
         new=new,
         witnesses=distinct(new.mark),
         passing=passing,
+    )
+
+
+def with_quiet(edges: WatermarkEdges, writes: SourceWrites) -> WatermarkEdges:
+    """The same edges, each of those of quiet keys by itself: as many as their keys times openings."""
+    quiet = edges.quiet
+
+    def links(spread: Spread, mark: Int64s) -> Links:
+        row, place = spread.pairs()
+        return _by_op(_links(mark[place], spread.number[row], np.full(len(row), UNKNOWN)), writes)
+
+    return replace(
+        edges,
+        into=concat([edges.into, links(quiet.into, quiet.first)]),
+        out=concat([edges.out, links(quiet.out, quiet.last)]),
+        quiet=replace(quiet, into=empty(Spread), out=empty(Spread)),
     )
 
 
@@ -106,7 +154,7 @@ def node_pairs(
     An operation's number is its index. Watermark i of the log, counted by receipt, has the greatest index of the source
     plus i + 1.
     """
-    edges = watermark_edges(deliveries, writes, contract, elsewhere)
+    edges = with_quiet(watermark_edges(deliveries, writes, contract, elsewhere), writes)
     base = int(writes.op.max(initial=-1)) + 1
     into = np.stack((edges.into.op, edges.into.mark + base), axis=1)
     out = np.stack((edges.out.mark + base, edges.out.op), axis=1)
@@ -286,6 +334,22 @@ def _contained(entered: Links, writes: SourceWrites) -> tuple[Links, Links]:
     is_kept[several[first_rows(entered.mark[several], part[several])]] = True
     again = _with_two(entered.mark[several], part[several], entered.version[several])
     return take(entered, is_kept), take(entered, several[again])
+
+
+def _quiet(keys: QuietKeys, order: KeyOrder, elsewhere: Int64s) -> Quiet:
+    """Edges by theory of operation, 7: of versions with a place, or before all that other subscribers order."""
+    code = keys.ranges.number
+    following = order.writer(code, keys.age + 1)
+    if len(elsewhere):
+        is_before = (keys.age == INITIAL) & (following == UNKNOWN)
+        following = np.where(is_before, order_by(order, elsewhere).writer(code, keys.age + 1), following)
+    into, out = (replace(keys.ranges, number=version) for version in (order.writer(code, keys.age), following))
+    return Quiet(
+        first=keys.first,
+        last=keys.last,
+        into=take(into, into.number != UNKNOWN),
+        out=take(out, out.number != UNKNOWN),
+    )
 
 
 def _links(mark: Int64s, version: Int64s, row: Int64s) -> Links:

@@ -20,7 +20,7 @@ from checkers.columns.index import ascending, codes, count_so_far, is_kind, max_
 from checkers.columns.runs import first_of_each, ordered
 from checkers.columns.table import concat
 from checkers.graph.edges import OPEN_END, Int32s
-from checkers.watermarks.edges import WatermarkEdges
+from checkers.watermarks.edges import Quiet, WatermarkEdges
 from checkers.watermarks.nodes import WHOLE, Marks
 from harness.core.columns import BACKFILL, NEVER, OPEN, ROW, Bools, Deliveries, Int64s
 from harness.core.promises import StreamContract
@@ -57,11 +57,12 @@ class Contents:
     is_passing_witness: Bools
 
     @classmethod
-    def of(cls, edges: WatermarkEdges) -> "Contents":
-        """The contents that follow from those edges."""
+    def of(cls, edges: WatermarkEdges, quiet: Quiet) -> "Contents":
+        """The contents that follow from those edges; `quiet` has those of quiet keys by operation."""
         count = len(edges.marks.rows)
         least = np.full(count, NOBODY, np.int64)
         np.maximum.at(least, edges.into.mark, edges.into.op)
+        least[quiet.first] = quiet.into.highest(quiet.into.number, least[quiet.first])
         numbers = np.arange(count)
         is_witness, is_passing = (np.isin(numbers, marks) for marks in (edges.witnesses, edges.passing.mark))
         return cls(least=least, is_witness=is_witness, is_passing_witness=is_passing)

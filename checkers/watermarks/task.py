@@ -5,7 +5,7 @@ covers both (checkers/graph/certificate.py).
 """
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 from pathlib import Path
@@ -17,9 +17,10 @@ from checkers.columns.blocks import Block, by_part
 from checkers.columns.files import opened
 from checkers.columns.index import ascending, is_kind
 from checkers.columns.runs import first_of_each
+from checkers.columns.spreads import Spread
 from checkers.columns.table import concat, empty, take
 from checkers.engine.datasets import Noted
-from checkers.engine.wire import Ints, carry, steps, sums
+from checkers.graph.certificate import Region
 from checkers.graph.edges import NO_IMPLICIT, OPEN_END, Edges, ImplicitRw, Inference, Int32s, Members, all_edges
 from checkers.graph.sightings import Report
 from checkers.history.registers import Order
@@ -28,15 +29,26 @@ from checkers.history.version_ranks import read_beside
 from checkers.transactions.check import Summary as PartitionSummary
 from checkers.transactions.check import summary as partition_summary
 from checkers.transactions.partition import Share, infer
-from checkers.watermarks.blocks import block_of, blocks, by_marks, edges_of, inner_edges, once, packed, repeated
-from checkers.watermarks.edges import Links, once_each
+from checkers.watermarks.blocks import (
+    Pairs,
+    block_of,
+    blocks,
+    by_marks,
+    edges_of,
+    inner_edges,
+    once,
+    packed,
+    pairs_once,
+    repeated,
+)
+from checkers.watermarks.edges import Links, Quiet, once_each, with_quiet
 from checkers.watermarks.generations import Entered
 from checkers.watermarks.nodes import marks_of, units_of
 from checkers.watermarks.numbering import Contents, Numbering, Watermarks, watermarks
 from checkers.watermarks.order_elsewhere import NOTHING_RECEIVED, Received, places, received
 from checkers.watermarks.reads import NO_NODE, Readers
 from checkers.watermarks.versions import UNKNOWN
-from harness.core.columns import BACKFILL, NEVER, ROW, Bools, Deliveries, Int8s, Int64s, SourceWrites
+from harness.core.columns import BACKFILL, NEVER, ROW, Bools, Deliveries, Int64s, SourceWrites
 from harness.core.promises import StreamContract
 
 # The columns of events that these tasks read.
@@ -100,41 +112,19 @@ class Detail:
     came: Int64s
 
 
-@dataclass(frozen=True, slots=True)
-class Pairs:
-    """Operations and watermarks of one log, by their numbers in it, in four bytes each."""
-
-    op: Int32s
-    mark: Int32s
-
-    @classmethod
-    def of(cls, pairs: Int64s) -> "Pairs":
-        """The pairs that those packed int64 hold (checkers/watermarks/blocks.py)."""
-        return cls((pairs & 0xFFFFFFFF).astype(np.int32), (pairs >> 32).astype(np.int32))
-
-
-def _of_pairs(pairs: Pairs) -> tuple[Callable[..., Pairs], tuple[object, ...]]:
-    return _pairs, (steps(pairs.op), steps(pairs.mark))  # Sorted by watermark: both columns have small differences.
-
-
-def _pairs(op: Ints, mark: Ints) -> Pairs:
-    return Pairs(sums(op).astype(np.int32), sums(mark).astype(np.int32))
-
-
-carry(Pairs, _of_pairs)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Derived:
     """The contribution of one log: edges lead from `into.op` to `into.mark`, and from `out.mark` to `out.op`.
 
-    `chains` are watermarks, each with the next one of its chain.
+    `quiet` has more edges, by operation; no edge is in both. `chains` are watermarks, each with the next one of its
+    chain.
     """
 
     part: StreamPart
     chains: tuple[Int64s, Int64s]
     into: Pairs
     out: Pairs
+    quiet: Quiet
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +133,7 @@ class _Condensed:
 
     into: Int64s
     out: Int64s
+    quiet: Quiet
     new: Int64s  # newly contained operations, once for each key
     contents: Contents
     orders: Counter[str]
@@ -169,17 +160,24 @@ def derived(
     look = partial(_condensed, deliveries, writes, contract, places(known.agreement, part.number, len(writes.op)))
     parts = list(by_part(look, blocks(deliveries, writes), threads=threads))
     of_marks = partial(by_marks, count=len(marks.rows), threads=threads)
-    into = concat(list(of_marks(_pairs_once, [each.into for each in parts])))
-    out = concat(list(of_marks(_pairs_once, [each.out for each in parts])))
+    quiet = _united([each.quiet for each in parts])
+    into = concat(list(of_marks(pairs_once, [each.into for each in parts])))
+    out = concat(list(of_marks(pairs_once, [each.out for each in parts])))
+    into = _beside(into, quiet.into, quiet.first, len(marks.rows))
+    out = _beside(out, quiet.out, quiet.last, len(marks.rows))
     torn = np.concatenate(list(of_marks(repeated, [each.new for each in parts])))
     contents = reduce(Contents.beside, (each.contents for each in parts))
     orders = sum((each.orders for each in parts), Counter[str]())
-    rows = int(np.count_nonzero(is_kind(deliveries.kind, (ROW, BACKFILL))))
+    counts = {
+        "rows": int(np.count_nonzero(is_kind(deliveries.kind, (ROW, BACKFILL)))),
+        "in-edges": len(into.op) + quiet.into.size(),
+        "out-edges": len(out.op) + quiet.out.size(),
+    }
     return Noted(
-        Derived(part=part, chains=marks.pairs(), into=into, out=out),
+        Derived(part=part, chains=marks.pairs(), into=into, out=out, quiet=quiet),
         Summary(
             marks=watermarks(part.number, deliveries, marks, contents, torn, contract),
-            counts={"rows": rows, "in-edges": len(into.op), "out-edges": len(out.op)},
+            counts=counts,
             orders={name: orders[name] for name in parts[0].orders},
             entered=concat([each.entered for each in parts]) if is_of_stretches else empty(Entered),
             passing=concat([each.passing for each in parts]) if is_of_stretches else empty(Entered),
@@ -204,35 +202,75 @@ def gather(parts: Sequence[Share], *, order: Order, places: Placed) -> Noted[Inf
 
 def required(item: Derived, *, places: Placed) -> Noted[Inference, PartitionSummary]:
     """The edges of one log that certificates need."""
-    return _noted(numbered(item, places=places, is_whole=False))
+    return _noted(numbered(item, places=places))
 
 
-def numbered(item: Derived, *, places: Placed, is_whole: bool = True) -> Inference:
-    """The edges of one log with nodes by number, chains included.
+def numbered(item: Derived, *, places: Placed, region: Region | None = None) -> Inference:
+    """The edges of one log with nodes by number, chains included: those inside the region, or all that are not implied.
 
-    Without `is_whole` the edges that real time implies are left out, by rule 2 of checkers/graph/certificate.py: an
+    Without a region the edges that real time implies are left out, by rule 2 of checkers/graph/certificate.py: an
     edge into a watermark, if the operation had ended before it; and one out of it, if the operation begins after the
     first end among all that the watermark leads to, by which the watermark has to end. The edge to that end stays, so
     ends and windows are the same.
     """
-    node = places.node[places.begin[item.part.number] :]
-    ops = np.arange(max(int(pairs.op.max(initial=-1)) for pairs in (item.into, item.out)) + 1)
-    numbers = places.numbering.of_op(ops).astype(np.int32)
-    ends = places.numbering.of_end(_ends(Path(item.part.source), ops)).astype(np.int32)
-    mark_numbers = places.numbering.number.astype(np.int32)[node]
-    mark_ends = places.numbering.end.astype(np.int32)[node]
-    into, out = item.into, item.out
-    if not is_whole:
-        into = take(into, ends[into.op] > mark_numbers[into.mark])
-        out = take(out, _first_ends(out, ends[out.op], len(node))[out.mark] > numbers[out.op])
+    node, quiet = places.node[places.begin[item.part.number] :], item.quiet
+    columns = (item.into.op, item.out.op, quiet.into.number, quiet.out.number)
+    ops = np.arange(max(int(column.max(initial=-1)) for column in columns) + 1)
+    op_ends = places.numbering.of_end(_ends(Path(item.part.source), ops))
+    op = _Lives(places.numbering.of_op(ops).astype(np.int32), op_ends.astype(np.int32))
+    mark = _Lives(places.numbering.number.astype(np.int32)[node], places.numbering.end.astype(np.int32)[node])
+    into, out = _implied_neither(item, op, mark) if region is None else _inside(item, op, mark, region)
     one, next_one = item.chains
-    edges = (
-        Edges(numbers[into.op], mark_numbers[into.mark], ends[into.op], mark_ends[into.mark], _no_kinds(into.op)),
-        Edges(mark_numbers[out.mark], numbers[out.op], mark_ends[out.mark], ends[out.op], _no_kinds(out.op)),
-        Edges(mark_numbers[one], mark_numbers[next_one], mark_ends[one], mark_ends[next_one], _no_kinds(one)),
+    chains = _edges_between(mark, one, mark, next_one)
+    every = [_edges_between(op, into.op, mark, into.mark), _edges_between(mark, out.mark, op, out.op)]
+    every.append(take(chains, chains.source != chains.target))
+    return Inference(all_edges(every), NO_IMPLICIT, Report((), Counter()), ())
+
+
+@dataclass(frozen=True, slots=True)
+class _Lives:
+    """The number and the end of each operation, or of each watermark of a log."""
+
+    number: Int32s
+    end: Int32s
+
+
+def _edges_between(one: _Lives, source: Int32s | Int64s, other: _Lives, target: Int32s | Int64s) -> Edges:
+    return Edges(
+        source=one.number[source],
+        target=other.number[target],
+        source_after=one.end[source],
+        target_after=other.end[target],
+        kinds=np.zeros(len(source), np.int8),
     )
-    every = all_edges([*edges[:2], take(edges[2], edges[2].source != edges[2].target)])
-    return Inference(every, NO_IMPLICIT, Report((), Counter()), ())
+
+
+def _implied_neither(item: Derived, op: _Lives, mark: _Lives) -> tuple[Pairs, Pairs]:
+    """The edges into watermarks and out of them that real time does not imply."""
+    into, out, quiet = item.into, item.out, item.quiet
+    into = take(into, op.end[into.op] > mark.number[into.mark])
+    row, place = quiet.into.below(mark.number[quiet.first], op.end[quiet.into.number])
+    into = concat([into, Pairs.between(quiet.into.number[row], quiet.first[place])])
+    first_end = np.full(len(mark.number), OPEN_END, np.int32)
+    np.minimum.at(first_end, out.mark, op.end[out.op])
+    first_end[quiet.last] = -quiet.out.highest(-op.end[quiet.out.number], -first_end[quiet.last])
+    out = take(out, first_end[out.mark] > op.number[out.op])
+    row, place = quiet.out.above(first_end[quiet.last], op.number[quiet.out.number])
+    return into, concat([out, Pairs.between(quiet.out.number[row], quiet.last[place])])
+
+
+def _inside(item: Derived, op: _Lives, mark: _Lives, region: Region) -> tuple[Pairs, Pairs]:
+    """The edges into watermarks and out of them between nodes of the region."""
+    is_op, is_mark = (region.has(each.number, each.end) for each in (op, mark))
+
+    def chosen(pairs: Pairs, spread: Spread, marks: Int64s) -> Pairs:
+        spread = take(spread, is_op[spread.number])
+        row, place = spread.among(is_mark[marks])
+        kept = take(pairs, is_op[pairs.op] & is_mark[pairs.mark])
+        return concat([kept, Pairs.between(spread.number[row], marks[place])])
+
+    quiet = item.quiet
+    return chosen(item.into, quiet.into, quiet.first), chosen(item.out, quiet.out, quiet.last)
 
 
 def _noted(inference: Inference) -> Noted[Inference, PartitionSummary]:
@@ -271,7 +309,8 @@ def details(
     def kept(links: Links) -> Links:
         return once_each(take(links, np.isin(links.op, op) & np.isin(links.mark + first, mark)))
 
-    edges = edges_of(deliveries, writes, contract, block_of(deliveries, writes, op), elsewhere)
+    block = block_of(deliveries, writes, op)
+    edges = with_quiet(edges_of(deliveries, writes, contract, block, elsewhere), writes)
     return [of(kept(edges.into), is_into=True), of(kept(edges.out), is_into=False)]
 
 
@@ -283,12 +322,14 @@ def _condensed(
     deliveries: Deliveries, writes: SourceWrites, contract: StreamContract, elsewhere: Int64s, block: Block
 ) -> _Condensed:
     edges = inner_edges(deliveries, writes, contract, block, elsewhere)
+    quiet = edges.quiet.of(writes.op[block.writes])
     return _Condensed(
         # Made distinct in each part already, which saves memory until all parts are there.
         into=once(packed(edges.into)),
         out=once(packed(edges.out)),
+        quiet=quiet,
         new=packed(edges.new),
-        contents=Contents.of(edges),
+        contents=Contents.of(edges, quiet),
         orders=Counter(edges.order.counts),
         entered=_entered(edges.new, writes, block),
         passing=_entered(edges.passing, writes, block),
@@ -299,8 +340,18 @@ def _entered(links: Links, writes: SourceWrites, block: Block) -> Entered:
     return Entered(mark=links.mark, op=links.op, stretch=writes.key[block.writes[links.version]])
 
 
-def _pairs_once(pairs: Int64s) -> Pairs:
-    return Pairs.of(once(pairs))
+def _united(parts: Sequence[Quiet]) -> Quiet:
+    """The edges of the quiet keys of all blocks, each once: an operation may have written several keys."""
+    count = len(parts[0].first)
+    into, out = (concat(list(each)).united(count) for each in zip(*((one.into, one.out) for one in parts), strict=True))
+    return replace(parts[0], into=into, out=out)
+
+
+def _beside(pairs: Pairs, spread: Spread, marks: Int64s, count: int) -> Pairs:
+    """The pairs that the spread over `marks`, of `count` watermarks, does not have."""
+    place = np.full(count, -1, np.int64)
+    place[marks] = np.arange(len(marks))
+    return take(pairs, ~spread.has(pairs.op.astype(np.int64), place[pairs.mark], len(marks)))
 
 
 def _came(links: Links, deliveries: Deliveries) -> Int64s:
@@ -308,19 +359,6 @@ def _came(links: Links, deliveries: Deliveries) -> Int64s:
     row = np.maximum(links.row, 0)
     is_event = (links.row >= 0) & is_kind(deliveries.kind[row], (ROW, BACKFILL)) if len(deliveries.kind) else row > 0
     return np.where(is_event, deliveries.seq[row] if len(deliveries.seq) else row, UNKNOWN)
-
-
-def _first_ends(out: Pairs, end: Int32s, count: int) -> Int32s:
-    """For each of `count` watermarks the first end among the operations that it leads to; OPEN_END if there is none."""
-    result = np.full(count, OPEN_END, np.int32)
-    begins = np.flatnonzero(first_of_each(out.mark))
-    if len(begins):
-        result[out.mark[begins]] = np.minimum.reduceat(end, begins)
-    return result
-
-
-def _no_kinds(like: Int32s | Int64s) -> Int8s:
-    return np.zeros(len(like), np.int8)
 
 
 def _ends(source: Path, op: Int64s) -> Int64s:

@@ -15,12 +15,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
+from typing import Literal
 
 import numpy as np
 
 from checkers.columns import runs
 from checkers.columns.index import GroupIndex, Places, ascending, is_kind
 from checkers.columns.runs import first_of_each
+from checkers.columns.spreads import Spread
 from checkers.columns.table import Join
 from harness.core.columns import BACKFILL, FAIL, INFO, NEVER, OK, ROW, Bools, Deliveries, Int64s, SourceWrites
 from harness.core.promises import StreamContract
@@ -138,19 +140,52 @@ def states_at(order: KeyOrder, writes: SourceWrites, *, code: Int64s, position: 
 
     Known only for keys all of whose versions have positions, and whose versions up to there have an order. O(m log v).
     """
-    placed = writes.position[order.write]
-    owner = np.repeat(np.arange(len(order.keys)), np.diff(order.start))
-    if not len(placed):
+    owner, height = _heights(order, writes)
+    if not len(height):
         age = np.full(len(code), INITIAL, np.int64)
     else:
-        age = GroupIndex(owner, _lowest_to_come(owner, placed)).place(code, position, above=with_it)
+        age = GroupIndex(owner, height).place(code, position, above=with_it)
         age = age - order.start[code] - 1
-    loose = np.full(len(order.keys), NEVER, np.int64)
-    rows = np.flatnonzero(is_committed(writes) & ((order.slot == UNKNOWN) | (writes.position == NEVER)))
-    when = np.where(writes.position[rows] == NEVER, -1, writes.position[rows])
-    np.minimum.at(loose, order.code(writes.key[rows]), when)
+    loose = _known_until(order, writes)
     is_clouded = loose[code] <= position if with_it else loose[code] < position
     return np.where(is_clouded, UNKNOWN, age)
+
+
+def states_between(order: KeyOrder, writes: SourceWrites, position: Int64s, *, with_it: bool) -> tuple[Spread, Int64s]:
+    """The known results of `states_at` for all keys at all m positions, which ascend, as ranges of the latter.
+
+    The number of a range is a key's place; then the age in each range. They are sorted by key and age. O(v log m).
+    """
+    side: Literal["left", "right"] = "left" if with_it else "right"
+    owner, height = _heights(order, writes)
+    keys = np.arange(len(order.keys))
+    code, age = (
+        np.append(keys, owner),
+        np.append(np.full(len(keys), INITIAL), np.arange(len(owner)) - order.start[owner]),
+    )
+    begin = np.append(np.zeros(len(keys), np.int64), np.searchsorted(position, height, side))
+    by_age = ascending(code, age)
+    code, age, begin = code[by_age], age[by_age], begin[by_age]
+    end = np.append(begin[1:], 0)[: len(begin)]
+    end[np.append(code[1:] != code[:-1], True)[: len(end)]] = len(position)
+    end = np.minimum(end, np.searchsorted(position, _known_until(order, writes), side)[code])
+    rows = np.flatnonzero(begin < end)
+    return Spread(code[rows], begin[rows], end[rows]), age[rows]
+
+
+def _heights(order: KeyOrder, writes: SourceWrites) -> tuple[Int64s, Int64s]:
+    """For each version its key's place, and the lowest position from there to the last version of the key."""
+    owner = np.repeat(np.arange(len(order.keys)), np.diff(order.start))
+    return owner, _lowest_to_come(owner, writes.position[order.write])
+
+
+def _known_until(order: KeyOrder, writes: SourceWrites) -> Int64s:
+    """For each key the first position of a version that has no place in the order; -1 if some has no position."""
+    result = np.full(len(order.keys), NEVER, np.int64)
+    rows = np.flatnonzero(is_committed(writes) & ((order.slot == UNKNOWN) | (writes.position == NEVER)))
+    when = np.where(writes.position[rows] == NEVER, -1, writes.position[rows])
+    np.minimum.at(result, order.code_of_write[rows], when)
+    return result
 
 
 def _trusts_positions(contract: StreamContract) -> bool:

@@ -7,7 +7,7 @@ import pytest
 
 from checkers.columns.blocks import Block, by_part
 from checkers.watermarks.blocks import blocks, by_marks, edges_of, once, packed, repeated
-from checkers.watermarks.edges import Links, WatermarkEdges, watermark_edges
+from checkers.watermarks.edges import Links, WatermarkEdges, watermark_edges, with_quiet
 from harness.core.columns import Deliveries, Int64s, SourceWrites
 from tests.amount import FIRST_SEED, count
 from tests.worlds.streams.cases import contract
@@ -59,9 +59,9 @@ def test_blocks_have_the_edges_of_the_whole(kind: str) -> None:
     for seed in SEEDS:
         for one in map(observed, [*spoiled(kind, seed), broken(seed, kind)]):
             deliveries, source = deliveries_of(list(one.log)), source_of(list(one.writes))
-            whole = watermark_edges(deliveries, source, one.contract)
+            whole = with_quiet(watermark_edges(deliveries, source, one.contract), source)
             parts = blocks(deliveries, source, block_rows=12)
-            found = [edges_of(deliveries, source, one.contract, part) for part in parts]
+            found = [with_quiet(edges_of(deliveries, source, one.contract, part), source) for part in parts]
             assert rows_of([each.into for each in found]) == rows_of([whole.into]), f"seed {seed}"
             assert rows_of([each.out for each in found]) == rows_of([whole.out]), f"seed {seed}"
             assert union([each.witnesses for each in found]) == whole.witnesses.tolist()

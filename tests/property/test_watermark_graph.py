@@ -10,10 +10,13 @@ from pathlib import Path
 
 import msgspec
 import networkx as nx
+import numpy as np
 import pytest
 
+from checkers.columns.table import take
 from checkers.engine.datasets import LocalEngine
-from checkers.graph.edges import Inference
+from checkers.graph.certificate import Ends, Region, Windows
+from checkers.graph.edges import OPEN_END, Edges, Inference
 from checkers.history.names import Dictionary
 from checkers.history.registers import Initial, Order
 from checkers.watermarks import task as watermark_kernel
@@ -41,6 +44,8 @@ from tests.worlds.streams.worlds import world
 
 COUNT = count(10)
 SEEDS = range(FIRST_SEED, FIRST_SEED + COUNT)
+_NONE = np.empty(0, np.int64)
+EVERYWHERE = Region(Windows(np.array([0]), np.array([OPEN_END])), Ends(_NONE, _NONE, 0))
 
 
 def closure(pairs: set[tuple[int, int]]) -> set[tuple[int, int]]:
@@ -182,16 +187,47 @@ def test_a_missing_row_is_found_by_what_another_subscriber_received(tmp_path: Pa
     assert (found >= seen // 2, alone) == (True, 0)
 
 
+def inside(region: Region, found: Edges) -> list[tuple[int, ...]]:
+    """The edges between nodes of the region, as rows."""
+    is_inside = region.has(found.source, found.source_after) & region.has(found.target, found.target_after)
+    kept = take(found, is_inside)
+    columns = (kept.source, kept.target, kept.source_after, kept.target_after)
+    return sorted(zip(*(column.tolist() for column in columns), strict=True))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_region_has_all_edges_between_its_nodes(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    compared = 0
+
+    def look(item: Derived, *, places: Placed) -> Inference:
+        nonlocal compared
+        every = numbered(item, places=places, region=EVERYWHERE).edges
+        assert len(inside(EVERYWHERE, every)) == len(every.source)
+        third = max(1, int(every.target.max(initial=0)) // 3)
+        for begin in (0, third, 2 * third):
+            part = replace(EVERYWHERE, windows=Windows(np.array([begin]), np.array([begin + third // 2 + 1])))
+            wanted = inside(part, every)
+            assert inside(part, numbered(item, places=places, region=part).edges) == wanted
+            compared += 0 < len(wanted) < len(every.source)
+        return numbered(item, places=places)
+
+    monkeypatch.setattr(watermark_kernel, "numbered", look)
+    for seed in SEEDS:
+        for number, one in enumerate(spoiled(kind, seed)):
+            judged(one, tmp_path / f"{seed} {number}")
+    assert compared > COUNT
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_certificate_asks_for_what_real_time_implies(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     left_out = compared = 0
 
-    def whole(item: Derived, *, places: Placed, is_whole: bool = True) -> Inference:
+    def whole(item: Derived, *, places: Placed, region: Region | None = None) -> Inference:
         nonlocal left_out
-        every, asked = (numbered(item, places=places, is_whole=each) for each in (True, is_whole))
-        left_out += len(every.edges.source) - len(asked.edges.source)
+        every, queried = (numbered(item, places=places, region=each) for each in (EVERYWHERE, region))
+        left_out += len(every.edges.source) - len(queried.edges.source)
         return every
 
     for seed in SEEDS:
