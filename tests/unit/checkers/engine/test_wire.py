@@ -12,7 +12,7 @@ from checkers.engine.wire import blob_of, narrow
 from checkers.graph.edges import OPEN_END, Edges
 from checkers.history.transactions import to_transactions
 from checkers.transactions.list_rows import rows_by_key
-from checkers.watermarks.task import Pairs
+from checkers.watermarks.blocks import Pairs
 from tests.bench import generated
 from tests.worlds import histories
 from tests.worlds.drawn_transactions import randomness
