@@ -1,6 +1,6 @@
 """Intervals of time: those that faults disturb, and those that remain. Pairs of begin and end, in ns."""
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from itertools import islice
 
@@ -31,6 +31,12 @@ def outside(begin: int, end: int, disturbed: Sequence[Interval]) -> list[Interva
     if begin < end:
         pieces.append((begin, end))
     return pieces
+
+
+def is_met(begin: int, end: int, disturbed: Sequence[Interval]) -> bool:
+    """True if one of the merged intervals `disturbed` has a moment from `begin` to `end`, both included."""
+    first = bisect_left(disturbed, begin, key=lambda interval: interval[1])
+    return first < len(disturbed) and disturbed[first][0] <= end
 
 
 def longest(pieces: Iterable[Interval]) -> int:

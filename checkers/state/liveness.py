@@ -29,8 +29,8 @@ from pathlib import Path
 from typing import Final
 
 from checkers.engine.protocol import Check, Context
-from checkers.history.faults import disturbed, is_among, overlaps, span
-from checkers.history.intervals import Interval, longest, merged, outside
+from checkers.history.faults import disturbed, is_among, span
+from checkers.history.intervals import Interval, is_met, longest, merged, outside
 from checkers.history.names import Dictionary
 from checkers.history.tables import (
     MS,
@@ -106,7 +106,13 @@ class _Record:
         self._issued = self._answered if contract is not None and contract.wm_idle == "rests" else None
         end = phases(history).get("end")
         self._end_ns: int | None = None if end is None else int(end["ns"])
+        self._of_others: dict[tuple[str | None, bool], list[Interval]] = {}
+        self._open = {who: self._opened(who) for who in self._subscribers}
+        self._naps_ns: dict[str, list[int]] = {}
+        for ns, node in sorted((sample.ns, sample.node) for sample in self._probes["user-lag"]):
+            self._naps_ns.setdefault(node, []).append(ns)
         self._excused = {who: self._excuses(who) for who in self._subscribers}
+        self._faulty = disturbed(self._faults, bounds.grace_ns)
         self._hard = disturbed((w for w in self._faults if w not in self._beside), bounds.grace_ns)
 
     def pauses(self) -> Iterator[tuple[str, str, int, int]]:
@@ -142,12 +148,18 @@ class _Record:
 
     def is_beside_others(self, who: str, piece: Interval, *, is_effective: bool = False) -> bool:
         """True if a fault that struck only other subscribers was in force during that piece."""
-        return any(
-            overlaps(window, *piece, grace_ns=0 if is_effective else self._bounds.grace_ns)
-            and (window.effect or not is_effective)
-            and not (who in self._subscribers and window.touches(who))
-            for window in self._beside
-        )
+        return is_met(*piece, self._others(who if who in self._subscribers else None, is_effective=is_effective))
+
+    def _others(self, who: str | None, *, is_effective: bool) -> list[Interval]:
+        """The intervals of faults that struck only subscribers, and not this one: with an effect, or with their grace.
+
+        Computed once for each subscriber.
+        """
+        if (who, is_effective) not in self._of_others:
+            struck = (w for w in self._beside if (w.effect or not is_effective) and not (who and w.touches(who)))
+            grace_ns = 0 if is_effective else self._bounds.grace_ns
+            self._of_others[who, is_effective] = disturbed(struck, grace_ns)
+        return self._of_others[who, is_effective]
 
     def delay(self, who: str, kind: str, piece: Interval, limit_ns: int) -> Trouble:
         """The violation for that piece, which exceeds the limit: a lag or a stall."""
@@ -229,10 +241,9 @@ class _Record:
                 since_ns = state.ns - silent_ns
             case _:
                 return False
-        is_napping = any(
-            sample.node == state.key and since_ns <= sample.ns <= state.ns for sample in self._probes["user-lag"]
-        )
-        return is_napping and not any(overlaps(w, since_ns, state.ns, self._bounds.grace_ns) for w in self._faults)
+        naps_ns = self._naps_ns.get(str(state.key), [])
+        is_napping = bisect_left(naps_ns, since_ns) < bisect_right(naps_ns, state.ns)
+        return is_napping and not is_met(since_ns, state.ns, self._faulty)
 
     def _with_nap_length(self) -> Iterator[tuple[Sample, int]]:
         """Each probe of a nap, with a lower bound of how long the nap had lasted then."""
@@ -246,18 +257,19 @@ class _Record:
 
     def _is_long_nap(self, nap: tuple[Sample, int]) -> bool:
         sample, length_ns = nap
-        is_open = any(
-            session.subscriber == sample.node and session.marks[0].ns <= sample.ns <= session.marks[-1].ns
-            for session in self._sessions
-        )
+        is_open = is_met(sample.ns, sample.ns, self._open.get(sample.node, []))
         return is_open and length_ns >= (self._bounds.disconnect_ns or 0)
+
+    def _opened(self, who: str) -> list[Interval]:
+        """The intervals in which a session of that subscriber was open."""
+        mine = (session for session in self._sessions if session.subscriber == who)
+        return merged((session.marks[0].ns, session.marks[-1].ns) for session in mine)
 
     def _excuses(self, who: str) -> list[Interval]:
         """The intervals in which the stream of that subscriber may rest."""
         struck = [w for w in self._faults if w.touches(who) or not is_among(w, self._subscribers)]
         spans = [span(window, self._bounds.grace_ns) for window in struck]
-        naps = [sample.ns for sample in self._probes["user-lag"] if sample.node == who]
-        spans += [(ns - NAP_REACH_NS, ns + NAP_REACH_NS) for ns in naps]
+        spans += [(ns - NAP_REACH_NS, ns + NAP_REACH_NS) for ns in self._naps_ns.get(who, ())]
         for session in self._sessions:
             if session.subscriber == who:
                 spans += _discarding(session)
