@@ -58,7 +58,10 @@ class Dictionary:
 
     def identities(self, value: Json) -> tuple[int, ...]:
         """The ids of the elements of a list; none for anything else."""
-        return tuple(map(self.identity, value)) if isinstance(value, list) else ()
+        if not isinstance(value, list):
+            return ()
+        # Most elements are their own ids: a call for each takes three times as long.
+        return tuple(each if type(each) is int and 0 <= each < NAMED else self.identity(each) for each in value)
 
 
 def number(identity: int) -> str:

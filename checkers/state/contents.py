@@ -3,20 +3,21 @@
 Nodes dump the same lists again and again, after each restart and on each replica: each text is decoded once.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 import msgspec
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from checkers.columns.arrow import integers
 from checkers.columns.files import read_columns, reading
 from checkers.columns.index import codes
 from checkers.columns.runs import distinct, expand
+from checkers.engine.protocol import Context
 from checkers.history.names import Dictionary, Names
 from checkers.state.claims import Claim, Claims, Fate
 from harness.core.columns import NEVER, Bools, Int64s
@@ -42,46 +43,60 @@ class Dumps:
     start: Int64s
     elements: Int64s
 
+    def of_nodes(self, nodes: Collection[str]) -> "Dumps":
+        """The lists that those nodes showed."""
+        is_among = np.array([name in nodes for name in self.nodes], np.bool_)
+        rows = np.flatnonzero(is_among[self.node])
+        columns = {name: getattr(self, name)[rows] for name in ("node", "number", "key", "text")}
+        return replace(self, **columns)
+
     def nodes_shown(self) -> set[str]:
         """The names of the nodes that showed something."""
         return {self.nodes[place] for place in distinct(np.sort(self.node)).tolist()}
 
 
-def read_dumps(history: Path, names: Dictionary, kind: str, among: Sequence[str] | None = None) -> Dumps:
-    """The states of that kind, of all nodes or of those named. Raises HistoryError if the file is damaged."""
+def read_dumps(history: Path, names: Dictionary, kind: str) -> Dumps:
+    """The states of that kind. Raises HistoryError if the file is damaged."""
     path = history / "states.parquet"
     columns = ["seq", "node", "txn", "key", "value"]
     if not path.is_file():
         return dumps_of([], [], [], [])
     with reading(path, ValueError, TypeError, msgspec.DecodeError):
         table = read_columns(path, columns, object=[kind]).sort_by("seq")
-        if among is not None:
-            table = table.filter(pc.is_in(table["node"], value_set=pa.array(among, pa.string())))
-        text = table["value"].combine_chunks().dictionary_encode()
-        text = text if isinstance(text, pa.DictionaryArray) else pa.chunked_array(text).combine_chunks()
-        contents = [names.identities(msgspec.json.decode(each)) for each in text.dictionary.to_pylist()]
-        return _dumps(
-            table["node"].to_pylist(),
-            integers(table["txn"], NEVER),
-            integers(table["key"]),
-            integers(text.indices),
-            contents,
-        )
+        (nodes, node), (texts, text) = (_encoded(table[name]) for name in ("node", "value"))
+        contents = [names.identities(msgspec.json.decode(each)) for each in texts]
+        return _dumps(nodes, node, integers(table["txn"], NEVER), integers(table["key"]), text, contents)
+
+
+def _encoded(column: pa.ChunkedArray) -> tuple[list[str], Int64s]:
+    """The distinct texts of a column, in order of appearance, and for each row the place of its own."""
+    encoded = column.combine_chunks().dictionary_encode()
+    encoded = encoded if isinstance(encoded, pa.DictionaryArray) else pa.chunked_array(encoded).combine_chunks()
+    return encoded.dictionary.to_pylist(), integers(encoded.indices)
 
 
 def dumps_of(
     nodes: Sequence[str], numbers: Sequence[int], keys: Sequence[int], contents: Sequence[Sequence[int]]
 ) -> Dumps:
     """Dumps made of lists, each with its node, restart number and key."""
-    columns = (np.array(numbers, np.int64), np.array(keys, np.int64), np.arange(len(contents)))
-    return _dumps(nodes, *columns, contents)
-
-
-def _dumps(nodes: Sequence[str], number: Int64s, key: Int64s, text: Int64s, contents: Sequence[Sequence[int]]) -> Dumps:
-    known = sorted(set(nodes))
+    known = list(dict.fromkeys(nodes))
     places = {name: place for place, name in enumerate(known)}
+    columns = (np.array([places[name] for name in nodes], np.int64), np.array(numbers, np.int64))
+    return _dumps(known, *columns, np.array(keys, np.int64), np.arange(len(contents)), contents)
+
+
+def _dumps(
+    nodes: Sequence[str],
+    node: Int64s,
+    number: Int64s,
+    key: Int64s,
+    text: Int64s,
+    contents: Sequence[Sequence[int]],
+) -> Dumps:
+    """Dumps with their nodes in order of name; `node` are places among `nodes`, which are distinct."""
+    known = sorted(nodes)
     return Dumps(
-        node=np.array([places[name] for name in nodes], np.int64),
+        node=np.array([known.index(name) for name in nodes] or [0], np.int64)[node],
         nodes=tuple(known),
         number=number,
         key=key,
@@ -110,6 +125,28 @@ class Groups:
         place = np.searchsorted(self._keys, key)
         is_known = np.append(self._keys, NEVER)[place] == key
         return self._groups[np.where(is_known, place, len(self._keys))]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shown:
+    """What the nodes of a run showed after restarts (`restored`) and at the end (`rest`), and what they had to show."""
+
+    restored: Dumps
+    rest: Dumps
+    groups: Groups
+    claims: Claims
+
+
+def shown(history: Path, context: Context) -> Shown:
+    """What the nodes of that history showed: read once for all checks. Raises HistoryError if a file is damaged."""
+    return context.facts.of((history, "shown by nodes"), partial(_shown, history, context.bounds))
+
+
+def _shown(history: Path, bounds: Bounds) -> Shown:
+    names = Dictionary(history)
+    restored, rest = (read_dumps(history, names, kind) for kind in ("restored", "row"))
+    groups, claims = Groups(bounds, (restored, rest)), Claims(history, bounds)
+    return Shown(restored=restored, rest=rest, groups=groups, claims=claims)
 
 
 class Contents:

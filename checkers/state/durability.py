@@ -26,19 +26,18 @@ from checkers.engine.protocol import Check, Context
 from checkers.history.faults import disturbed
 from checkers.history.generations import Restart
 from checkers.history.intervals import Interval
-from checkers.history.names import Dictionary, Names
+from checkers.history.names import Names
 from checkers.history.tables import Sample, samples, seconds, windows
 from checkers.history.troubles import Trouble, findings
 from checkers.state.claims import Claims, Fate
 from checkers.state.contents import (
     Contents,
     Element,
-    Groups,
     Sight,
     Sights,
     is_fractured,
     named,
-    read_dumps,
+    shown,
     wrong,
 )
 from checkers.words.anomalies import SHARED, TRANSACTIONAL
@@ -63,10 +62,8 @@ _FAR_NS: Final = 1 << 62  # The end of a fault that was not healed, low enough t
 
 def check(history: Path, context: Context) -> Judgement:
     """The judgement of the restarts, each by itself. Raises HistoryError if the files of the history are damaged."""
-    names, bounds = Dictionary(history), context.bounds
-    claims = Claims(history, bounds)
-    shown = read_dumps(history, names, "restored")
-    contents = Contents(shown, Groups(bounds, (shown, read_dumps(history, names, "row"))), claims)
+    nodes, bounds = shown(history, context), context.bounds
+    claims, contents = nodes.claims, Contents(nodes.restored, nodes.groups, nodes.claims)
     losses = _Losses(claims, _Saved(samples(history, "saved-gci")["saved-gci"]), bounds, _quiet(history, context))
     witnesses: Counter[str] = Counter(dict.fromkeys(ANOMALIES, 0))
     found: list[Finding] = []
@@ -83,7 +80,7 @@ def check(history: Path, context: Context) -> Judgement:
         beyond, chances = losses.beyond(count)
         witnesses[BEYOND] += chances
         found += findings(CHECKER, ANOMALIES, [*troubles, *beyond], scope=(CHECKER, restart.number))
-    facts: dict[str, Json] = {"restarts": len(claims.restarts), "restored rows": len(shown.key)}
+    facts: dict[str, Json] = {"restarts": len(claims.restarts), "restored rows": len(nodes.restored.key)}
     return Judgement(checker=CHECKER, findings=tuple(found), witnesses=dict(witnesses), facts=facts)
 
 

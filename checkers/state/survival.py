@@ -27,12 +27,11 @@ from checkers.state.contents import (
     Contents,
     Dumps,
     Element,
-    Groups,
     Sights,
     dumps_of,
     is_fractured,
     named,
-    read_dumps,
+    shown,
     wrong,
 )
 from checkers.words.anomalies import SHARED, TRANSACTIONAL
@@ -56,12 +55,11 @@ _READER: Final = "final reads"
 
 def check(history: Path, context: Context) -> Judgement:
     """The judgement of the last state. Raises HistoryError if the files of the history are damaged."""
-    names, bounds = Dictionary(history), context.bounds
-    claims = Claims(history, bounds)
-    found = states(history, names, "view", "restart")
-    restored, every = (read_dumps(history, names, kind) for kind in ("restored", "row"))
-    groups = Groups(bounds, (restored, every))
-    dumps = read_dumps(history, names, "row", last_members(found["view"]))
+    nodes, bounds = shown(history, context), context.bounds
+    claims, groups = nodes.claims, nodes.groups
+    found = states(history, Dictionary(history), "view", "restart")
+    members = last_members(found["view"])
+    dumps = nodes.rest if members is None else nodes.rest.of_nodes(members)
     has_dumps = len(dumps.key) > 0
     reads, begun = (dumps, {}) if has_dumps else _final_reads(history)
     contents = Contents(reads, groups, claims, is_partial=not has_dumps)
@@ -69,7 +67,7 @@ def check(history: Path, context: Context) -> Judgement:
     seen = contents.state(rows, count)
     if not has_dumps:
         seen = seen.without(count, _had_not_ended(claims, begun))
-    explained = _explained(Contents(restored, groups, claims))
+    explained = _explained(Contents(nodes.restored, groups, claims))
     troubles = _troubles(seen, contents, claims, explained, has_dumps=has_dumps, name=context.name)
     until_ns = survived_ns(
         windows(history, context.excuses), bounds, [restart.ns for restart in first_reports(found["restart"])]
