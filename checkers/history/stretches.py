@@ -199,7 +199,8 @@ def _with_keys(table: pa.Table, key: Int64s) -> pa.Table:
 
 def _parts(folder: Path, whole: Sequence[tuple[pa.Table, pa.Table]], length: Int64s) -> Iterator[tuple[int, Path]]:
     """Pairs of a length and the history of all stretches of that length."""
-    ops, mops = (pa.concat_tables(tables) for tables in zip(*whole, strict=True))
+    # Rows taken of a column in chunks cost the whole column each time.
+    ops, mops = (pa.concat_tables(tables).combine_chunks() for tables in zip(*whole, strict=True))
     index, owner = integers(ops["index"]), integers(mops["op"])
     lengths, code = codes(length[integers(mops["key"])])
     by_length = groups(code, len(lengths)) if len(lengths) else []
