@@ -7,6 +7,7 @@ check wherever there is a contract.
 from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
+from typing import Final
 
 import msgspec
 
@@ -15,6 +16,7 @@ from checkers.engine import tasks
 from checkers.engine.protocol import Check, Context
 from checkers.history.generations import merged
 from checkers.streams.findings import CHECKER as STREAMS
+from checkers.transactions.sentences import CHECKER as TRANSACTIONS
 from checkers.watermarks.disputes import why
 from checkers.watermarks.second_opinion import second_opinion
 from checkers.watermarks.sentences import CHECKER as WATERMARKS
@@ -23,6 +25,10 @@ from harness.core.promises import Promise
 from harness.core.verdict import Judgement
 from harness.judging.generations import Generations
 from harness.record.formats.promise_file import require_breakable
+
+# What takes most of the time of a long run, the longest first. Streams are second, as they need no generations, which
+# the first check of these writes.
+LONGEST: Final = (WATERMARKS, STREAMS, TRANSACTIONS)
 
 
 def require_known(promises: Sequence[Promise], where: str) -> None:
@@ -37,6 +43,11 @@ def require_known(promises: Sequence[Promise], where: str) -> None:
 def chosen(context: Context) -> tuple[Check, ...]:
     """The checks to run on a history with those promises."""
     return tuple(check for check in CHECKS if check.is_wanted(context))
+
+
+def longest_first(checks: Sequence[Check]) -> list[Check]:
+    """The checks in the order in which they should begin, so that few wait for the last one."""
+    return sorted(checks, key=lambda check: LONGEST.index(check.name) if check.name in LONGEST else len(LONGEST))
 
 
 def anomalies_of(name: str) -> tuple[str, ...]:

@@ -29,7 +29,7 @@ from harness.core.promises import Bounds, Naming, Promise
 from harness.core.record import Json
 from harness.core.verdict import Finding, Judgement
 from harness.judging.at_work import AtWork
-from harness.judging.checks import anomalies_of, chosen, judgement_of, second_opinions
+from harness.judging.checks import anomalies_of, chosen, judgement_of, longest_first, second_opinions
 from harness.judging.exposed import exposed
 from harness.judging.generations import generations
 from harness.judging.promised import named_models, promises_of, seen
@@ -195,7 +195,10 @@ def _judgements(
 
     with generations(history, context) as known, ThreadPoolExecutor(context.engine.checks_at_once) as pool:
         # An interrupt reaches only this thread: where checks come one by one, they run in it.
-        found = list((pool.map if context.engine.checks_at_once > 1 else map)(judged, chosen(context)))
+        checks, run = chosen(context), pool.map if context.engine.checks_at_once > 1 else map
+        begun = longest_first(checks)
+        by_name = dict(zip((check.name for check in begun), run(judged, begun), strict=True))
+    found = [by_name[check.name] for check in checks]  # In the order of the report, whatever ended first.
     judgements, failures = [judgement for judgement, _ in found], [failure for _, failure in found if failure]
     return [*judgements, *second_opinions(history, context, judgements)], failures
 

@@ -15,7 +15,7 @@ from harness.core.promises import Promise, StreamContract
 from harness.core.record import Evidence, Outcome
 from harness.core.verdict import Judgement
 from harness.judging import checks
-from harness.judging.checks import anomalies_of, chosen
+from harness.judging.checks import LONGEST, anomalies_of, chosen, longest_first
 from harness.judging.judge import judge
 from harness.record.formats.load import Loaded
 from harness.record.formats.parquet.parquet import write_history
@@ -37,6 +37,12 @@ def judged(folder: Path, told: list[Evidence], *, bits: int | None = BITS) -> di
 
 def found(judgements: dict[str, Judgement]) -> set[tuple[str, str]]:
     return {(name, finding.anomaly) for name, judgement in judgements.items() for finding in judgement.findings}
+
+
+def test_the_longest_checks_begin_first_and_the_others_in_order() -> None:
+    begun = [check.name for check in longest_first(CHECKS)]
+    assert begun[: len(LONGEST)] == list(LONGEST)
+    assert begun[len(LONGEST) :] == [check.name for check in CHECKS if check.name not in LONGEST]
 
 
 def test_a_history_from_elsewhere_gets_the_transactional_check_alone() -> None:
