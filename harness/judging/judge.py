@@ -7,7 +7,7 @@ that exceeds its budget is `unknown`, and the others still report.
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from functools import partial
 from hashlib import sha256
 from itertools import chain
@@ -28,7 +28,7 @@ from harness.core.errors import HistoryError
 from harness.core.promises import Bounds, Naming, Promise
 from harness.core.record import Json
 from harness.core.verdict import Finding, Judgement
-from harness.judging.at_work import AtWork
+from harness.judging.at_work import AtWork, of_all
 from harness.judging.checks import anomalies_of, chosen, judgement_of, longest_first, second_opinions
 from harness.judging.exposed import exposed
 from harness.judging.generations import generations
@@ -193,11 +193,11 @@ def _judgements(
             failure = f"the check {name} failed: {in_one_line(error, outlet.log)}"
             return _undecided(name, failure), failure
 
-    with generations(history, context) as known, ThreadPoolExecutor(context.engine.checks_at_once) as pool:
-        # An interrupt reaches only this thread: where checks come one by one, they run in it.
-        checks, run = chosen(context), pool.map if context.engine.checks_at_once > 1 else map
-        begun = longest_first(checks)
-        by_name = dict(zip((check.name for check in begun), run(judged, begun), strict=True))
+    checks = chosen(context)
+    begun = longest_first(checks)
+    with generations(history, context) as known:
+        results = of_all(judged, begun, context.engine.checks_at_once)
+    by_name = dict(zip((check.name for check in begun), results, strict=True))
     found = [by_name[check.name] for check in checks]  # In the order of the report, whatever ended first.
     judgements, failures = [judgement for judgement, _ in found], [failure for _, failure in found if failure]
     return [*judgements, *second_opinions(history, context, judgements)], failures
