@@ -89,7 +89,7 @@ class _Working:
 
 
 class _InLog:
-    """A display that prints the latest line every ten seconds, while the context lasts."""
+    """A display that prints the latest line every ten seconds, if it has changed, while the context lasts."""
 
     def __init__(self, console: Console) -> None:
         self._console, self._is_over = console, Event()
@@ -115,9 +115,12 @@ class _InLog:
         self._console.print(plain(f"  {text}"), soft_wrap=True)
 
     def _print(self) -> None:
+        printed = None
         while not self._is_over.wait(EVERY_S):
-            if self._latest is not None:
-                self._console.print(plain(self._latest()), soft_wrap=True)
+            text = None if self._latest is None else self._latest()
+            if text is not None and text != printed:
+                self._console.print(plain(text), soft_wrap=True)
+                printed = text
 
 
 def print_json(document: object) -> None:

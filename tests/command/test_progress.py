@@ -64,18 +64,20 @@ def test_the_seconds_of_what_is_at_work_go_on_though_nobody_tells_anything(monke
     assert all(line.endswith(" s  judging") for line in lines)
 
 
-def test_a_dumb_terminal_counts_as_a_log(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_dumb_terminal_counts_as_a_log_which_gets_each_line_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "dumb")
     shown = io.StringIO()
     monkeypatch.setattr(output, "standard_error", lambda: Console(file=shown, force_terminal=True))
     monkeypatch.setattr(output, "EVERY_S", 0.001)
     with output.watched(is_shown=True) as watcher:
         assert watcher is not None
-        watcher.line("one")
-        until = time.monotonic() + LIMIT_S
-        while "one\n" not in shown.getvalue() and time.monotonic() < until:
-            time.sleep(0.001)
-    assert set(shown.getvalue().splitlines()) == {"one"}
+        for text in ("one", "two"):
+            watcher.line(text)
+            until = time.monotonic() + LIMIT_S
+            while f"{text}\n" not in shown.getvalue() and time.monotonic() < until:
+                time.sleep(0.001)
+        time.sleep(0.05)
+    assert shown.getvalue().splitlines() == ["one", "two"]  # A line that has not changed is not printed again.
 
 
 def test_whoever_is_quiet_hears_nothing() -> None:
