@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from checkers.columns.index import ascending, first_rows
+from checkers.columns.index import Places, ascending, first_rows
 from checkers.columns.runs import codes, first_of_each
 from checkers.columns.table import concat, empty, ordered_by, take
 from checkers.graph.paths import strong_labels
@@ -52,15 +52,16 @@ def shows_order(contract: StreamContract) -> bool:
 def received(log: int, deliveries: Deliveries, writes: SourceWrites, contract: StreamContract) -> Received:
     """The versions, and their order, that one log shows to the others. O(n log n)."""
     order = key_order(writes, contract)
-    shown = shown_writes(deliveries, writes)
-    is_loose = order.is_loose()[order.code_of_write]
-    rows = np.flatnonzero((deliveries.kind == ROW) & (shown != UNKNOWN))
-    rows = rows[is_loose[shown[rows]]]
-    rows = rows[first_rows(deliveries.session[rows], shown[rows])]
-    write, session = shown[rows], deliveries.session[rows]
+    keys = order.keys[order.is_loose()]
+    events = np.flatnonzero((deliveries.kind == ROW) & (Places(keys).of(deliveries.key) >= 0))
+    written = np.flatnonzero(order.is_loose()[order.code_of_write])
+    shown = shown_writes(take(deliveries, events), take(writes, written))
+    known = np.flatnonzero(shown != UNKNOWN)
+    known = known[first_rows(deliveries.session[events[known]], shown[known])]
+    write, session = written[shown[known]], deliveries.session[events[known]]
     key = writes.key[write]
     by_key = ascending(key, session)
-    return Received(key[by_key], np.full(len(rows), log), session[by_key], write[by_key])
+    return Received(key[by_key], np.full(len(write), log), session[by_key], write[by_key])
 
 
 def agreed(parts: Sequence[Received]) -> Received:
