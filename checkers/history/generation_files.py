@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
-from checkers.columns.files import opened_operations
+from checkers.columns.files import opened_operations, passing_writer
 from checkers.history.generations import Restart, spans
 from checkers.history.streams import NOTHING_DERIVED, Placement
 from harness.core.columns import INFO, NEVER, Bools
@@ -53,8 +52,8 @@ def write_part(history: Path, folder: Path, part: Part) -> None:
     """Write ops.parquet and mops.parquet of that part into `folder`, chunk by chunk. Raises HistoryError."""
     with (
         opened_operations(history) as (ops, mops),
-        pq.ParquetWriter(folder / "ops.parquet", ops.schema_arrow, write_page_checksum=True) as ops_out,
-        pq.ParquetWriter(folder / "mops.parquet", mops.schema_arrow, write_page_checksum=True) as mops_out,
+        passing_writer(folder / "ops.parquet", ops.schema_arrow) as ops_out,
+        passing_writer(folder / "mops.parquet", mops.schema_arrow) as mops_out,
     ):
         for group in range(ops.num_row_groups):
             chosen = _chosen(ops.read_row_group(group), mops.read_row_group(group), part)

@@ -27,10 +27,9 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from checkers.columns.arrow import integers
-from checkers.columns.files import opened, opened_operations
+from checkers.columns.files import opened, opened_operations, passing_writer
 from checkers.columns.index import Places
 from checkers.columns.runs import codes, distinct, expand, first_of_each, groups
 from checkers.columns.table import concat, take
@@ -225,8 +224,8 @@ def _write(folder: Path, chunks: Iterator[tuple[pa.Table, pa.Table]]) -> None:
     folder.mkdir()
     first = next(chunks)
     with (
-        pq.ParquetWriter(folder / "ops.parquet", first[0].schema, write_page_checksum=True) as ops_out,
-        pq.ParquetWriter(folder / "mops.parquet", first[1].schema, write_page_checksum=True) as mops_out,
+        passing_writer(folder / "ops.parquet", first[0].schema) as ops_out,
+        passing_writer(folder / "mops.parquet", first[1].schema) as mops_out,
     ):
         for chunk in (first, *chunks):
             for table, out in zip(chunk, (ops_out, mops_out), strict=True):
@@ -250,7 +249,7 @@ def _write_events(path: Path, out: Path, cuts: _Cuts) -> None:
     """Write the events: each once for each stretch of its key, or once under a new key if its key has no stretch."""
     if not path.is_file():
         return
-    with opened(path) as file, pq.ParquetWriter(out, file.schema_arrow, write_page_checksum=True) as writer:
+    with opened(path) as file, passing_writer(out, file.schema_arrow) as writer:
         for group in range(file.num_row_groups):
             table = file.read_row_group(group, use_threads=False)
             writer.write_table(_repeated_events(table, cuts), row_group_size=_ROWS_OF_A_CHUNK)
