@@ -42,7 +42,8 @@ def standard_error() -> Console:
 def watched(*, is_shown: bool) -> Iterator[Watcher | None]:
     """A display for the progress of a run on standard error; None if it is not shown.
 
-    A terminal has one line that changes; where lines stay, as in a log, it is printed every ten seconds.
+    A terminal has one line that changes; where lines stay, as in a log, a line that has changed is printed every ten
+    seconds.
     """
     console = standard_error()
     if not is_shown:
