@@ -5,9 +5,9 @@ cycle if a watermark contains one of its rows, and the same watermark, or one of
 show the same if they are known. So a finding of one opinion alone is expected if the definition left the other nothing
 to see:
 1. A watermark contains a row that came before it in its session, and that it closes if the cut is by position.
-2. It lacks a version of a key that it covers if no event had shown that, and either it came later in the session, or it
-   is next, in the order of versions, to the newest one shown. A version that never came and has no such place does not
-   count as missing.
+2. It lacks a version of a key that it covers if no event had shown that, no earlier session had resumed above it, and
+   either it came later in the session, or it is next, in the order of versions, to the newest one shown. A version that
+   never came and has no such place does not count as missing.
 3. Watermarks of two subscribers are one node at equal positions; without a common position there is none.
 4. Rules judge what watermarks close; they do not judge an operation without position, or above all watermarks.
 
@@ -173,6 +173,8 @@ class Definition:
         before = [event for event in heard if event.at < mark.at]
         if any(event.value == write.value for event in before) or not self.is_steady or mark.span >= 0:
             return False
+        if self._was_resumed_above(mark, write.position):
+            return False
         later = [
             event
             for event in heard
@@ -185,6 +187,12 @@ class Definition:
         if start is None or not self._is_covered(mark, write, before, start):
             return False
         return (bool(later) and self.contract.versions == "every") or self._is_next(write, before, start)
+
+    def _was_resumed_above(self, mark: _Event, position: int) -> bool:
+        """True if a session before that watermark began with a state that holds that position."""
+        opens = (event for event in self.events if event.kind == OPEN and event.at < mark.at)
+        mine = (event for event in opens if event.subscriber == mark.subscriber or self.is_shared)
+        return any(event.position != NEVER and self._is_early(position, event.position) for event in mine)
 
     def _start(self, mark: _Event, *, until: _Event) -> int | None:
         """The position with which the mark's session began; None unless it opened everything, without another marker.

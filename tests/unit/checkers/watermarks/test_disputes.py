@@ -25,6 +25,7 @@ ADMITTED = "0 ax1 ay2 @1; 1 rx1 ry2; open@0 x=1@1 w@1 gap y=2@1.1 w@1"
 UNKNOWN_VALUE = "0 ax1 ay2 @1; 1 rx1 ry2; open@0 y=9@1 x=1@1 w@1"
 BACK = "0 ax1 ay2 @2; 1 rx1 ry2; open@0 x=1@2 w@2 w@1"
 HELD = "0 ay3 @1; 1 ax1 ay2 @2; 2 rx1 ry3,2; open@1 x=1@2 w@2"
+RESUMED_ABOVE = "0 ax1 ay2 @1; 1 rx1 ry2; s1/1 open@2; s1/2 open@0 x=1@1 w@1 y=2@1.1 w@1"  # It had all up to 2.
 STARTED = "0 ax1 ay2 @3; 1 rx1 ry2; open@0 w@1; s1/2 open@1 x=1@3 w@3 y=2@3.1 w@3"
 
 SPLIT_NEXT = "0 ax1 @1; 1 rx1; s1 open@0 x=1@1 w@1; s2 open@0 w@1"
@@ -58,6 +59,7 @@ def reasons(folder: Path, journal: str, anomaly: str, **changes: object) -> list
         (REPLACED, LOST),
         (BEHIND_ANOTHER, LOST),
         (ADMITTED, LOST),
+        (RESUMED_ABOVE, LOST),
         (UNKNOWN_VALUE, LOST),
         (BACK, WHOLE),
     ],
