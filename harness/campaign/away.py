@@ -1,20 +1,25 @@
 """Runs on the executors of an existing Spark cluster: one run is one task, and its result is a row.
 
-All code of Seamark travels there as one archive. A task unpacks it into a temporary folder, carries the run out in a
-process of its own, and sends the row, with the run's folder if that is to be kept; the driver puts it into the store.
+All code of Seamark travels there as one archive. A process beside each worker carries out the worker's runs, each in a
+temporary folder. A task returns the row, and the run's folder if that is to be kept: the driver puts it into the store.
 The executors need Python and the packages that Seamark needs, and nothing of ours.
 """
 
 import io
 import os
 import pickle
+import shutil
 import subprocess
 import sys
 import tarfile
+from contextlib import suppress
+from functools import cache
 from hashlib import sha256
 from importlib.metadata import distribution
 from pathlib import Path
-from typing import Final
+from subprocess import PIPE
+from tempfile import TemporaryFile, mkdtemp
+from typing import IO, Final
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 import harness
@@ -22,6 +27,7 @@ from harness.record.ownership import temporary_folder
 
 PACKAGES: Final = ("harness", "nemesis", "checkers", "clusters")
 SUFFIXES: Final = (".py", ".html")
+LENGTH: Final = 8  # The bytes of a message's length.
 LOG_MAX: Final = 2_000  # The number of last characters quoted from a process that failed.
 
 
@@ -43,40 +49,102 @@ def archive(folder: Path) -> Path:
 
 
 def there(message: bytes) -> bytes:
-    """Carry out a pickled task on an executor, in a child process.
+    """Carry out a pickled task on an executor.
 
     Returns a pickled pair: the row and the run's archive, or None and the reason why there is no row.
     """
-    with temporary_folder("away") as folder:
-        place = Path(harness.__file__ or "").parents[1]
-        code = place
-        if place.is_file():
-            code = folder / "code"
-            with ZipFile(place) as packed:
-                packed.extractall(code)  # noqa: S202  Our own, and a zip file's names stay below the folder.
+    try:
+        return _child().answer(message)
+    except ChildProcessError as error:
+        _child.cache_clear()
+        return pickle.dumps((None, f"on an executor: {error}"))
+
+
+class _Child:
+    """The process beside a worker of Spark that carries out its tasks, one after another. It ends with the worker."""
+
+    def __init__(self, code: Path) -> None:
+        self._log = TemporaryFile()  # noqa: SIM115  It lives as long as the process.
+        command = [sys.executable, "-P", "-m", "harness.campaign.away"]
         env = os.environ | {"PYTHONPATH": str(code)}
-        command = [sys.executable, "-P", "-m", "harness.campaign.away", str(folder)]
-        done = subprocess.run(command, input=message, capture_output=True, env=env, check=False, cwd=folder)  # noqa: S603  Our own module.
-    if done.returncode == 0:
-        return done.stdout
-    said = done.stderr.decode(errors="replace").strip()[-LOG_MAX:].splitlines()
-    reason = said[-1] if said and done.returncode > 0 else f"it was killed by signal {-done.returncode}"
-    return pickle.dumps((None, f"on an executor: {reason}"))
+        self._process = subprocess.Popen(command, stdin=PIPE, stdout=PIPE, stderr=self._log, env=env)  # noqa: S603  Our own module.
+
+    def answer(self, message: bytes) -> bytes:
+        """The answer to a pickled task. Raises ChildProcessError with the reason if the process ends before it."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        try:
+            _send(self._process.stdin, message)
+            return _received(self._process.stdout)
+        except (BrokenPipeError, EOFError):
+            raise ChildProcessError(self._last_words()) from None
+
+    def close(self) -> None:
+        """End the process. No run may be in progress."""
+        self._process.communicate()
+        self._log.close()
+
+    def _last_words(self) -> str:
+        """The reason why the process has ended."""
+        self._process.communicate()
+        code = self._process.returncode
+        with self._log as log:
+            log.seek(max(0, log.seek(0, os.SEEK_END) - LOG_MAX))
+            said = log.read().decode(errors="replace").strip().splitlines()
+        return said[-1] if said and code >= 0 else f"it was killed by signal {-code}"
 
 
-def _carry_out(folder: Path) -> None:
-    """Carry out the task on standard input. Its answer goes to standard output."""
+@cache
+def _child() -> _Child:
+    return _Child(_code(Path(harness.__file__ or "").parents[1]))
+
+
+def _code(place: Path) -> Path:
+    """The folder of our code. An archive is unpacked beside itself, once for each executor, as Python keeps what it
+    compiles only in folders.
+    """
+    code = place.with_suffix("")
+    if not place.is_file() or code.is_dir():
+        return place if place.is_dir() else code
+    unpacked = Path(mkdtemp(dir=place.parent))
+    with ZipFile(place) as packed:
+        packed.extractall(unpacked)  # noqa: S202  Our own, and a zip file's names stay below the folder.
+    try:
+        unpacked.rename(code)
+    except OSError:  # Another worker of the executor was faster.
+        shutil.rmtree(unpacked)
+    return code
+
+
+def _send(pipe: IO[bytes], message: bytes) -> None:
+    pipe.write(len(message).to_bytes(LENGTH, "big") + message)
+    pipe.flush()
+
+
+def _received(pipe: IO[bytes]) -> bytes:
+    """The next message of a pipe. Raises EOFError if it ends before that."""
+    head = pipe.read(LENGTH)
+    message = pipe.read(int.from_bytes(head, "big"))
+    if len(head) < LENGTH or len(message) < int.from_bytes(head, "big"):
+        raise EOFError
+    return message
+
+
+def _serve() -> None:
+    """Carry out the tasks that come on standard input. The answers go to standard output."""
     from harness.campaign.task import away  # noqa: PLC0415  A worker of Spark only forwards, and need not load it.
     from harness.runtimes.child import die_with_parent  # noqa: PLC0415  Likewise.
 
     die_with_parent()
     answers = os.dup(1)
     os.dup2(2, 1)  # Everything else that is printed goes to the log.
-    task = pickle.loads(sys.stdin.buffer.read())  # noqa: S301  The driver's own.
-    row, run = away(task, folder)
-    content = _packed(run) if run is not None else b""
-    with os.fdopen(answers, "wb") as output:
-        output.write(pickle.dumps((row, content)))
+    with os.fdopen(answers, "wb") as output, suppress(EOFError):
+        while True:
+            task = pickle.loads(_received(sys.stdin.buffer))  # noqa: S301  The driver's own.
+            with temporary_folder("away") as folder:
+                row, run = away(task, folder)
+                content = _packed(run) if run is not None else b""
+            _send(output, pickle.dumps((row, content)))
 
 
 def _packed(run: Path) -> bytes:
@@ -87,4 +155,4 @@ def _packed(run: Path) -> bytes:
 
 
 if __name__ == "__main__":
-    _carry_out(Path(sys.argv[1]))
+    _serve()
