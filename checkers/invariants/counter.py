@@ -98,8 +98,8 @@ def counters(operations: Sequence[Op]) -> Mapping[Token, Counts]:
     for op in operations:
         adds: list[tuple[Token, int]] = [(key, 1) for key, _ in op.appends]
         reads: list[tuple[Token, int]] = [(key, len(elements)) for key, elements in op.reads]
-        if op.mops is None and op.f == "add" and type(op.said) is int:
-            adds = [(_PLAIN, op.said)]
+        if op.mops is None and op.f == "add" and type(op.given) is int:
+            adds = [(_PLAIN, op.given)]
         elif op.mops is None and op.f == "read" and op.is_ok and type(op.value) is int:
             reads = [(_PLAIN, op.value)]
         until = NEVER if op.outcome == INFO else op.after

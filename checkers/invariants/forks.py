@@ -197,8 +197,8 @@ def _rivals(operations: Sequence[Op]) -> dict[Token, list[int]]:
     """For each key with more than one attempt, the inserts that succeeded."""
     tried: dict[Token, list[Op]] = {}
     for op in operations:
-        if op.f == "insert" and isinstance(op.said, list) and len(op.said) == 2 and isinstance(op.said[1], list):
-            tried.setdefault(token(op.said[0]), []).append(op)
+        if op.f == "insert" and isinstance(op.given, list) and len(op.given) == 2 and isinstance(op.given[1], list):
+            tried.setdefault(token(op.given[0]), []).append(op)
     rivals = {key: [op.number for op in ops if op.is_ok] for key, ops in tried.items() if len(ops) > 1}
     return {key: ops for key, ops in rivals.items() if ops}
 

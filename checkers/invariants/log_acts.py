@@ -101,8 +101,8 @@ def logs_of(operations: Sequence[Op]) -> Logs:
 def _act(op: Op) -> Act | None:
     """The sends and polls of an operation, or its choice of logs; None for other operations."""
     if op.f.removeprefix(":") in CHOICES:
-        return Act(op.number, op.process, op.outcome, chosen=frozenset(map(_name, collection(op.said) or ())))
-    steps = collection(op.said)
+        return Act(op.number, op.process, op.outcome, chosen=frozenset(map(_name, collection(op.given) or ())))
+    steps = collection(op.argument if op.value is None else op.value)
     if not steps or not is_steps(steps):
         return None
     argument = collection(op.argument) or []

@@ -48,7 +48,7 @@ def collections(operations: Sequence[Op]) -> dict[Token, Members]:
     for op in operations:
         puts, reads = op.appends, op.reads
         if op.mops is None and op.f in PUTS:
-            puts = [_target(op.argument if op.argument is not None else op.value, is_keyed=is_keyed)]
+            puts = [_target(op.given, is_keyed=is_keyed)]
         elif op.mops is None and op.f == "read" and op.is_ok:
             reads = _plain_reads(op, is_keyed=is_keyed)
         until = op.after if op.outcome == OK else NEVER

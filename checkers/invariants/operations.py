@@ -52,9 +52,9 @@ class Op(NamedTuple):
         return self.outcome == OK
 
     @property
-    def said(self) -> Json:
-        """The value of its completion, or of its invocation if the completion has none."""
-        return self.argument if self.value is None else self.value
+    def given(self) -> Json:
+        """What it was invoked with: the answer may be something else, such as a new id or total."""
+        return self.value if self.argument is None else self.argument
 
     @property
     def appends(self) -> list[tuple[Token, Token]]:

@@ -51,7 +51,7 @@ def judged_queue(operations: Sequence[Op]) -> Judgement:
     put_in: dict[Token, list[int]] = {}
     for op in operations:
         if op.f == "enqueue" and op.outcome != FAIL:
-            put_in.setdefault(token(op.said), []).append(op.number)
+            put_in.setdefault(token(op.given), []).append(op.number)
     used: Counter[Token] = Counter()
     troubles = []
     for each in came_out:
@@ -79,8 +79,8 @@ def _not_there(each: Taken, begun: Sequence[int], place: int) -> Trouble:
 
 def judged_total_queue(operations: Sequence[Op]) -> Judgement:
     """The judgement of the whole queue: every value that was put in must come out, and no other."""
-    attempts = Counter(token(op.said) for op in operations if op.f == "enqueue")
-    acknowledged = [(token(op.said), op.number) for op in operations if op.f == "enqueue" and op.is_ok]
+    attempts = Counter(token(op.given) for op in operations if op.f == "enqueue")
+    acknowledged = [(token(op.given), op.number) for op in operations if op.f == "enqueue" and op.is_ok]
     came_out = list(taken(operations))
     counts = Counter(each.value for each in came_out)
     troubles = [*_surplus(came_out, attempts)]
@@ -109,7 +109,7 @@ def taken(operations: Sequence[Op]) -> Iterator[Taken]:
     """All values that certainly came out."""
     for op in operations:
         if op.f in TAKES and op.is_ok:
-            values = collection(op.value) if op.f == "drain" else [op.said]
+            values = collection(op.value) if op.f == "drain" else [op.value]
             for value in values or ():
                 if value is not None:  # Nothing came out of an empty queue.
                     yield Taken(token(value), op.number, op.after)

@@ -151,7 +151,7 @@ def test_transactions_one_after_the_other_could_not_have_been_skewed() -> None:
 
 
 def test_two_inserts_for_one_key_must_not_both_succeed() -> None:
-    both = flat(one("insert", [1, [5, None]]), one("insert", [1, [None, 6]]))
+    both = flat(one("insert", [1, [5, None]], "row 5"), one("insert", [1, [None, 6]]))
     assert found(forks.judged_write_skew(both)) == {"write-skew": 1}
     refused = flat(one("insert", [1, [5, None]]), one("insert", [1, [None, 6]], kind="fail"))
     judgement = forks.judged_write_skew(refused)

@@ -130,6 +130,12 @@ def test_a_counter_that_nobody_added_to_shows_nothing_but_zero() -> None:
     assert found(counter.judged(flat(read(1)))) == {"counter-out-of-bounds": 1}
 
 
+@pytest.mark.parametrize(("value", "is_legal"), [(2, False), (3, True), (4, False)])
+def test_an_add_may_be_answered_with_the_new_total(value: int, is_legal: bool) -> None:
+    history = flat(one("add", 1, 1), one("add", 1, 2), one("add", 1, 3), read(value))
+    assert (not counter.judged(history).findings) == is_legal
+
+
 def test_a_list_counts_its_appends() -> None:
     history = (txn(0, r(1), a(1, 10)), txn(1, r(1, 10), a(1, 11)), txn(2, r(1, 11)), txn(3, r(2)))
     judgement = counter.judged(history)
@@ -171,6 +177,18 @@ def test_a_queue_gives_out_as_many_as_were_put_in() -> None:
 
 def test_an_empty_answer_is_no_value() -> None:
     judgement = queues.judged_queue(flat(((0, "invoke", "dequeue", None), (0, "ok", "dequeue", None))))
+    assert (found(judgement), judgement.witnesses["unexpected-element"]) == ({}, 0)
+
+
+def test_an_enqueue_may_be_answered_with_a_number_of_the_message() -> None:
+    history = flat(one("enqueue", 7, "m-1"), one("enqueue", 8, "m-2"), one("dequeue", None, 7))
+    assert found(queues.judged_queue(history)) == {}
+    assert found(queues.judged_total_queue(history)) == {"lost-element": 1}
+    assert queues.judged_total_queue(history).facts == {"missing": "8"}
+
+
+def test_what_a_dequeue_was_invoked_with_did_not_come_out() -> None:
+    judgement = queues.judged_queue(told((0, "invoke", "dequeue", "timeout: 5"), (0, "ok", "dequeue", None)))
     assert (found(judgement), judgement.witnesses["unexpected-element"]) == ({}, 0)
 
 

@@ -42,7 +42,7 @@ def test_what_was_asked_and_answered_is_there_with_its_end(tmp_path: Path) -> No
     first, second, third = operations(path)
     assert (first.outcome, first.after, first.argument, first.f) == (FAIL, 2, {"a": 1}, "add")
     assert (second.outcome, second.after, second.value, second.is_ok) == (OK, 2, [1, "x"], True)
-    assert (third.outcome, third.after, third.argument, third.said) == (INFO, NEVER, 7, 7)
+    assert (third.outcome, third.after, third.argument, third.given) == (INFO, NEVER, 7, 7)
     assert first.overlaps(second)
     assert second.precedes(third)
     assert not third.precedes(first)
