@@ -67,14 +67,6 @@ class Op(NamedTuple):
         known = self.mops if self.mops is not None and self.is_ok else ()
         return [(mop.key, mop.elements) for mop in known if mop.elements is not None]
 
-    def precedes(self, other: "Op") -> bool:
-        """True if the operation had ended before the other began."""
-        return self.after <= other.number
-
-    def overlaps(self, other: "Op") -> bool:
-        """True if both operations were open at some moment."""
-        return self.number < other.after and other.number < self.after
-
 
 def operations(history: Path, names: Path | None = None) -> tuple[Op, ...]:
     """All operations of that history, by index. Raises HistoryError if its files are damaged.

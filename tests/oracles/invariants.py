@@ -11,12 +11,17 @@ from harness.core.columns import FAIL, INFO
 from harness.core.record import Json
 
 
+def precedes(one: Op, other: Op) -> bool:
+    """Had the first ended before the other began?"""
+    return one.after <= other.number
+
+
 def impossible_counts(ops: Sequence[Op]) -> set[int]:
     """Reads of a counter between no two sums of what may have been added."""
     wrong = set()
     adds = [op for op in ops if op.f == "add" and op.outcome != FAIL]
     for read in (op for op in ops if op.f == "read" and op.is_ok):
-        certain = [add for add in adds if add.is_ok and add.precedes(read)]
+        certain = [add for add in adds if add.is_ok and precedes(add, read)]
         maybe = [add for add in adds if add not in certain and add.number < read.after]
         sums = [sum(_amount(each) for each in (*certain, *some)) for some in subsets(maybe)]
         if not min(sums) <= _amount_of(read.value) <= max(sums):
@@ -48,7 +53,7 @@ def gone(ops: Sequence[Op]) -> tuple[set[str], set[str]]:
         lacking = [read for read in reads if read not in showing]
         adds = [op for op in ops if op.f == "add" and op.is_ok and str(op.argument) == element]
         known = (*adds, *showing)
-        late = [read for read in lacking if any(op.precedes(read) for op in known)]
+        late = [read for read in lacking if any(precedes(op, read) for op in known)]
         if late and max(late) == max(lacking):
             (lost if not showing or max(showing) < max(late) else stale).add(element)
     return lost, stale
@@ -92,7 +97,7 @@ def reversed_reads(ops: Sequence[Op]) -> set[int]:
         for earlier in writes
         if later.argument in _values(read.value)
         and earlier.is_ok
-        and earlier.precedes(later)
+        and precedes(earlier, later)
         and earlier.argument not in _values(read.value)
     }
 

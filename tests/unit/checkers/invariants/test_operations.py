@@ -43,9 +43,8 @@ def test_what_was_asked_and_answered_is_there_with_its_end(tmp_path: Path) -> No
     assert (first.outcome, first.after, first.argument, first.f) == (FAIL, 2, {"a": 1}, "add")
     assert (second.outcome, second.after, second.value, second.is_ok) == (OK, 2, [1, "x"], True)
     assert (third.outcome, third.after, third.argument, third.given) == (INFO, NEVER, 7, 7)
-    assert first.overlaps(second)
-    assert second.precedes(third)
-    assert not third.precedes(first)
+    # The second overlaps the first, and ended before the third began.
+    assert (second.number, second.after, third.number) == (1, 2, 2)
 
 
 def test_a_transaction_has_its_steps_with_keys_and_elements_by_name(tmp_path: Path) -> None:
