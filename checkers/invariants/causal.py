@@ -18,9 +18,8 @@ import numpy as np
 
 from checkers.history.troubles import Trouble, judgement
 from checkers.invariants.members import Members, collections
-from checkers.invariants.operations import Op, Token, collection, invariant, shown, token
+from checkers.invariants.operations import Op, Token, invariant, keyed, shown, token
 from harness.core.columns import NEVER
-from harness.core.record import Json
 from harness.core.verdict import Judgement
 
 CAUSAL: Final = "causal-reverse"
@@ -70,7 +69,7 @@ def judged_sequential(operations: Sequence[Op]) -> Judgement:
     """The judgement of reads of [newest, ..., oldest]: no part may be missing after one that is there."""
     troubles, witnesses = [], 0
     for op in operations:
-        parts = sequence(op.value) if op.f == "read" and op.is_ok else None
+        parts = keyed(op.value) if op.f == "read" and op.is_ok else None
         if parts is None:
             continue
         key, values = parts
@@ -83,15 +82,6 @@ def judged_sequential(operations: Sequence[Op]) -> Judgement:
             )
             troubles.append(Trouble(HOLE, text, (str(token(key)), op.number), (op.number,)))
     return judgement(SEQUENTIAL, SEQUENTIAL_ANOMALIES, troubles, {HOLE: witnesses})
-
-
-def sequence(value: Json) -> tuple[Json, list[Json]] | None:
-    """Key and parts of a read such as [key, [newest, ..., oldest]]; None for anything else."""
-    parts = collection(value)
-    if parts is None or len(parts) != 2:
-        return None
-    values = collection(parts[1])
-    return None if values is None else (parts[0], values)
 
 
 CHECKS: Final = (

@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from checkers.invariants.operations import Op, Token, collection, token
+from checkers.invariants.operations import Op, Token, collection, keyed, token
 from harness.core.columns import FAIL, NEVER, OK
 from harness.core.record import Json
 
@@ -60,23 +60,22 @@ def collections(operations: Sequence[Op]) -> dict[Token, Members]:
 
 
 def _is_keyed(operations: Sequence[Op]) -> bool:
-    """True if every read names its collection."""
-    reads = [collection(op.value) for op in operations if op.mops is None and op.f == "read" and op.is_ok]
-    return bool(reads) and all(_keyed(each) is not None for each in reads)
+    """True if every read that was answered with something names its collection."""
+    reads = [op.value for op in operations if op.mops is None and op.f == "read" and op.is_ok]
+    shown = [read for read in reads if not _is_nothing(read)]
+    return bool(shown) and all(keyed(read) is not None for read in shown)
 
 
-def _keyed(read: list[Json] | None) -> tuple[Json, list[Json]] | None:
-    """Key and members of a read such as [key, [values]]; None for anything else."""
-    if read is None or len(read) != 2:
-        return None
-    values = collection(read[1])
-    return None if values is None else (read[0], values)
+def _is_nothing(read: Json) -> bool:
+    """True for null, and for [key, null]: of a collection that nobody has added to yet there may be no more to say."""
+    return read is None or (isinstance(read, list) and len(read) == 2 and read[1] is None)
 
 
 def _plain_reads(op: Op, *, is_keyed: bool) -> list[tuple[Token, tuple[Token, ...]]]:
     name, values = PLAIN, collection(op.value)
-    if is_keyed and (keyed := _keyed(values)) is not None:
-        name, values = str(token(keyed[0])), keyed[1]
+    if is_keyed:
+        key, values = keyed(op.value) or (None, None)
+        name = str(token(key))
     return [] if values is None else [(name, tuple(map(token, values)))]
 
 

@@ -141,6 +141,15 @@ def collection(value: Json) -> list[Json] | None:
     return value if isinstance(value, list) else None
 
 
+def keyed(value: Json) -> tuple[Json, list[Json]] | None:
+    """Key and members of a value such as [key, [members]]; None for anything else."""
+    parts = collection(value)
+    if parts is None or len(parts) != 2:
+        return None
+    members = collection(parts[1])
+    return None if members is None else (parts[0], members)
+
+
 def pairs(value: Json) -> list[tuple[Json, Json]] | None:
     """The entries of a map with keys of any type; None for anything else."""
     if not isinstance(value, dict):

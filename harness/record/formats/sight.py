@@ -15,9 +15,8 @@ import pyarrow.compute as pc
 from checkers.columns.files import opened, read_columns, reading
 from checkers.history.registers import Register
 from checkers.invariants import bank, causal, counter, forks, ids, logs, monotonic, queues, sets
-from checkers.invariants.causal import sequence
 from checkers.invariants.log_acts import is_steps
-from checkers.invariants.operations import collection, pairs
+from checkers.invariants.operations import collection, keyed, pairs
 from checkers.linearizability import check as linearizability
 from checkers.linearizability.deeds import form_of
 from harness.core.columns import OK
@@ -118,8 +117,8 @@ def _is_members(value: Json) -> bool:
     return collection(value) is not None and not _is_steps(value)
 
 
-def _is_sequence(value: Json) -> bool:
-    return sequence(value) is not None
+def _is_keyed(value: Json) -> bool:
+    return keyed(value) is not None
 
 
 def _is_sight(value: Json) -> bool:
@@ -201,7 +200,7 @@ KINDS: Final = (
         "What a process reads never goes back.",
     ),
     Kind(
-        lambda shape: shape.has_only("read", "write") and shape.all_reads(_is_sequence),
+        lambda shape: shape.has_only("read", "write") and shape.all_reads(_is_keyed),
         causal.SEQUENTIAL,
         tuple(causal.SEQUENTIAL_ANOMALIES),
         "A read that shows a client's write shows all that this client had written before.",

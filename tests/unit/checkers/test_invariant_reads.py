@@ -81,6 +81,14 @@ def test_sets_of_edn_and_sets_with_keys_are_read_as_such() -> None:
     assert found(sets.judged(told(*keyed, *read([7, [1]]), *read([8, []])))) == {"lost-element": 1}
 
 
+@pytest.mark.parametrize("nothing", [None, [8, None]])
+def test_a_read_that_was_answered_with_nothing_takes_no_keys_from_the_others(nothing: Json) -> None:
+    keyed = (*one("add", [7, 1]), *one("add", [8, 1], kind="fail"), *read([7, [1]]))
+    empty = one("read", nothing, process=9)
+    assert found(sets.judged(told(*keyed, *empty))) == {}
+    assert found(sets.judged(told(*keyed, *empty, *read([7, []])))) == {"lost-element": 1}
+
+
 def test_lists_are_sets_by_key() -> None:
     history = (txn(0, a(1, 5)), txn(1, a(2, 5)), txn(2, r(1, 5)), txn(3, r(2)), txn(4, a(3, 6), outcome=FAIL))
     judgement = sets.judged(history)
