@@ -12,8 +12,11 @@ Witnesses: for wrong-total, reads that ended after some transfer had begun (exce
 for the others, reads.
 """
 
+import decimal
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from decimal import Decimal
+from functools import reduce
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -25,6 +28,7 @@ from harness.core.record import Json
 from harness.core.verdict import Judgement
 
 CHECKER: Final = "bank"
+_EXACT: Final = decimal.Context(prec=100, traps=[])  # 0.1 and 0.2 are 0.3, and what is no number is not finite.
 UNEXPECTED, NIL, TOTAL, NEGATIVE = "unexpected-key", "nil-balance", "wrong-total", "negative-balance"
 ANOMALIES: Final = {
     UNEXPECTED: "A read of a bank shows an account that does not exist.",
@@ -38,7 +42,7 @@ class Read(NamedTuple):
     """The balances of all accounts in one operation. `could_tear`: it ended after a transfer had begun."""
 
     number: int
-    balances: tuple[tuple[Token, Json], ...]
+    balances: tuple[tuple[Token, Decimal | None], ...]
     could_tear: bool
 
 
@@ -74,25 +78,28 @@ def _plain_reads(operations: Sequence[Op]) -> Iterator[Read]:
     for op in operations:
         entries = pairs(op.value) if op.is_ok and op.f == "read" else None
         if entries is not None:
-            balances = tuple((token(account), balance) for account, balance in entries)
+            balances = tuple((token(account), _balance(balance)) for account, balance in entries)
             yield Read(op.number, balances, first is not None and first < op.after)
 
 
-def _sum(read: Read) -> int | float:
-    return sum(balance for _, balance in read.balances if _is_number(balance))  # type: ignore[misc]  # Numbers only.
+def _balance(value: Json) -> Decimal | None:
+    """The number as it is written, in JSON, in a text, or in EDN (a tagged value); None if it is none."""
+    written = value.get("#decimal", value.get("#int")) if isinstance(value, dict) else value
+    number = _EXACT.create_decimal(str(written))
+    return number if number.is_finite() else None
 
 
-def _is_number(balance: Json) -> bool:
-    return isinstance(balance, int | float) and not isinstance(balance, bool)
+def _sum(read: Read) -> Decimal:
+    return reduce(_EXACT.add, (balance for _, balance in read.balances if balance is not None), Decimal(0))
 
 
 def _violation(
-    read: Read, accounts: set[Token], expected: float, source: str, *, may_be_negative: bool = False
+    read: Read, accounts: set[Token], expected: Decimal | int, source: str, *, may_be_negative: bool = False
 ) -> Iterator[Trouble]:
     """The first violation of a read, if there is one."""
     strange = [account for account, _ in read.balances if account not in accounts]
-    empty = [account for account, balance in read.balances if not _is_number(balance)]
-    negative = [(account, balance) for account, balance in read.balances if _is_number(balance) and balance < 0]  # type: ignore[operator]  # Numbers only.
+    empty = [account for account, balance in read.balances if balance is None]
+    negative = [(account, balance) for account, balance in read.balances if balance is not None and balance < 0]
     who = f"T{read.number}"
     if strange:
         yield _trouble(UNEXPECTED, read, f"{who} read an account {shown(strange[0])}, and there is none of that name.")
@@ -127,7 +134,7 @@ def _list_reads(operations: Sequence[Op]) -> Iterator[Read]:
         amounts = {key: [_amount(each) for each in elements] for key, elements in seen.items()}
         is_whole = all(other in seen for key in seen for other in group.get(key, ()))
         if is_whole and any(key in group for key in seen) and all(None not in each for each in amounts.values()):
-            balances = tuple((key, sum(each for each in of if each is not None)) for key, of in amounts.items())
+            balances = tuple((key, Decimal(sum(filter(None, of)))) for key, of in amounts.items())
             yield Read(op.number, balances, any(begun.get(key, op.after) < op.after for key in seen))
 
 

@@ -44,6 +44,28 @@ def test_a_bank_s_read_is_held_against_the_first_and_the_first_fault_counts(seco
     assert judgement.witnesses["wrong-total"] == 1
 
 
+def decimal(text: str) -> Json:
+    return {"#decimal": text}
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "anomaly"),
+    [
+        (balances(0.1, 0.2, 0.3), balances(0.3, 0.2, 0.1), None),  # As floats these come to two sums.
+        (balances(0.1, 0.2, 0.3), balances(0.3, 0.2, 0.2), "wrong-total"),
+        (balances(decimal("10.5"), 1), balances(11, decimal("0.50")), None),
+        (balances(decimal("10.5"), 1), balances(11, decimal("0.51")), "wrong-total"),
+        (balances("10.50", "1.00"), balances("11.50", "0.00"), None),
+        (balances("10.50", "1.00"), balances("11.51", "-0.01"), "negative-balance"),
+        (balances({"#int": str(10**30)}, 1), balances({"#int": str(10**30 + 1)}, 0), None),
+        (balances(1, 2), balances(True, 2), "nil-balance"),
+        (balances(1, 2), balances("none", 2), "nil-balance"),
+    ],
+)
+def test_balances_are_added_as_they_are_written(first: Json, second: Json, anomaly: str | None) -> None:
+    assert found(bank.judged(flat(read(first), read(second)))) == ({anomaly: 1} if anomaly else {})
+
+
 def test_a_total_that_is_told_binds_the_first_read_too() -> None:
     history = flat(one("transfer", TRANSFER), read(balances(5, 5)))
     assert found(bank.judged(history, total=10)) == {}
