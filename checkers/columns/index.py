@@ -50,6 +50,26 @@ def codes(*columns: Int64s) -> Int64s:
     return result
 
 
+def joint_codes(left: Sequence[Int64s], right: Sequence[Int64s]) -> tuple[Int64s, Int64s]:
+    """`codes` for the rows of two tables, by as many columns of each: equal rows have equal numbers."""
+    code = codes(*(np.append(mine, theirs) for mine, theirs in zip(left, right, strict=True)))
+    return code[: len(left[0])], code[len(left[0]) :]
+
+
+def first_places(code: Int64s, count: int) -> Int64s:
+    """For each number below `count` its first place in `code`; -1 if it does not occur. O(n)."""
+    place = np.full(count, -1, np.int64)
+    place[code[::-1]] = np.arange(len(code))[::-1]  # The last write is kept.
+    return place
+
+
+def last_places(code: Int64s, count: int) -> Int64s:
+    """For each number below `count` its last place in `code`; -1 if it does not occur. O(n)."""
+    place = np.full(count, -1, np.int64)
+    place[code] = np.arange(len(code))
+    return place
+
+
 def is_kind(kind: Int8s, kinds: Sequence[int]) -> Bools:
     """True for events of one of those kinds. NumPy's `isin` takes ten times as long when there are only a few kinds."""
     result: Bools = reduce(or_, (kind == each for each in kinds))
@@ -59,9 +79,7 @@ def is_kind(kind: Int8s, kinds: Sequence[int]) -> Bools:
 def first_rows(*columns: Int64s) -> Int64s:
     """The first of all equal rows of `columns`, ascending."""
     code = codes(*columns)
-    first = np.empty(int(code.max(initial=-1)) + 1, np.int64)
-    first[code[::-1]] = np.arange(len(code))[::-1]  # The last write is kept.
-    return np.sort(first)
+    return np.sort(first_places(code, int(code.max(initial=-1)) + 1))
 
 
 def earliest_of_each(group: Int64s, time: Int64s) -> Int64s:

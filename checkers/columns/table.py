@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Protocol, TypeVar, get_type_hints
 import numpy as np
 from numpy.typing import NDArray
 
-from checkers.columns.index import ascending, codes, first_rows
+from checkers.columns.index import ascending, first_places, first_rows, joint_codes, last_places
 from checkers.columns.runs import Scalar
 from harness.core.columns import Bools, Int64s
 
@@ -82,10 +82,8 @@ class Join:
     """
 
     def __init__(self, left: Sequence[Int64s], right: Sequence[Int64s]) -> None:
-        code = codes(*(np.append(mine, theirs) for mine, theirs in zip(left, right, strict=True)))
-        count = len(left[0])
-        self._left, self._right = code[:count], code[count:]
-        self._keys = int(code.max(initial=-1)) + 1
+        self._left, self._right = joint_codes(left, right)
+        self._keys = int(max(self._left.max(initial=-1), self._right.max(initial=-1))) + 1
 
     @cached_property
     def count(self) -> Int64s:
@@ -96,16 +94,12 @@ class Join:
     @cached_property
     def first(self) -> Int64s:
         """The first right row with the key."""
-        row = np.full(self._keys, -1, np.int64)
-        row[self._right[::-1]] = np.arange(len(self._right))[::-1]  # The last write is kept.
-        return row[self._left]
+        return first_places(self._right, self._keys)[self._left]
 
     @cached_property
     def last(self) -> Int64s:
         """The last right row with the key."""
-        row = np.full(self._keys, -1, np.int64)
-        row[self._right] = np.arange(len(self._right))
-        return row[self._left]
+        return last_places(self._right, self._keys)[self._left]
 
     @cached_property
     def only(self) -> Int64s:

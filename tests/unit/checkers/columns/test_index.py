@@ -16,7 +16,10 @@ from checkers.columns.index import (
     ascending,
     codes,
     count_so_far,
+    first_places,
     first_rows,
+    joint_codes,
+    last_places,
     max_so_far,
     searched,
 )
@@ -42,6 +45,21 @@ def test_rows_are_ordered_and_numbered_as_tuples_are(rows: list[tuple[int, int, 
     number = {row: at for at, row in enumerate(sorted(set(rows)))}
     assert codes(*given_columns).tolist() == [number[row] for row in rows]
     assert first_rows(*given_columns).tolist() == [at for at, row in enumerate(rows) if row not in rows[:at]]
+
+
+@given(st.lists(st.tuples(NUMBERS, GROUPS), max_size=20), st.lists(st.tuples(NUMBERS, GROUPS), max_size=20))
+def test_rows_of_two_tables_share_numbers(left: list[tuple[int, int]], right: list[tuple[int, int]]) -> None:
+    one, other = joint_codes(columns(left, 2), columns(right, 2))
+    assert [*one.tolist(), *other.tolist()] == codes(*columns([*left, *right], 2)).tolist()
+    assert (len(one), len(other)) == (len(left), len(right))
+
+
+@given(st.lists(GROUPS, max_size=12))
+def test_each_number_has_its_first_and_its_last_place(code: list[int]) -> None:
+    first, last = first_places(column(code), 6).tolist(), last_places(column(code), 6).tolist()
+    for number in range(6):
+        places = [place for place, each in enumerate(code) if each == number]
+        assert (first[number], last[number]) == ((places[0], places[-1]) if places else (-1, -1))
 
 
 @given(st.lists(st.tuples(GROUPS, NUMBERS, st.booleans()), max_size=30))
