@@ -249,4 +249,6 @@ def after_end(oracle: Oracle) -> dict[int, int]:
 def _names(marker: Event, event: Event) -> bool:
     if marker.key != NEVER:
         return marker.key == event.key
+    if marker.kind == OPEN and event.span < 0:
+        return True  # The event may be of any partition.
     return marker.span in (-1, event.span)

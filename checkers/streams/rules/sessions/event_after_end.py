@@ -4,7 +4,7 @@ from typing import Final
 
 import numpy as np
 
-from checkers.columns.index import GroupIndex, codes, is_kind
+from checkers.columns.index import GroupIndex, is_kind, joint_codes
 from checkers.history.names import Names, capital
 from checkers.streams.examples import Example
 from checkers.streams.findings import after, arrived, both
@@ -16,16 +16,18 @@ from harness.core.columns import BACKFILL, END, NEVER, OPEN, ROW, WATERMARK, Boo
 def events_after_end(view: StreamView) -> Ruling:
     """S28: rows and watermarks after the end of their session, partition or key, unless that was opened anew.
 
-    A watermark of the whole stream may follow the end of a partition. A witness is a marker that ends something.
-    O(n log n).
+    A watermark of the whole stream may follow the end of a partition. What names no partition may be of any that was
+    opened anew. A witness is a marker that ends something. O(n log n).
     """
     d = view.deliveries
     if not np.any(d.kind == END):
         return Ruling.nothing()
     rows = np.flatnonzero(is_kind(d.kind, (ROW, BACKFILL, WATERMARK)) & ~view.is_phantom)
     rows = rows[np.isin(view.session[rows], view.session[d.kind == END])]
-    ended = _latest(view, rows, d.kind == END)
-    broken = np.flatnonzero((ended >= 0) & (ended > _latest(view, rows, d.kind == OPEN)))
+    ended, opened = _latest(view, rows, d.kind == END), _latest(view, rows, d.kind == OPEN)
+    any_part = _last(view, rows, np.flatnonzero((d.kind == OPEN) & (d.key == NEVER)))
+    opened = np.where(d.span[rows] < 0, np.maximum(opened, any_part), opened)
+    broken = np.flatnonzero(ended > opened)
     return Ruling.of_events(rows[broken], ended[broken], witnesses=int(np.count_nonzero(d.kind == END)))
 
 
@@ -33,15 +35,17 @@ def _latest(view: StreamView, rows: Int64s, is_marker: Bools) -> Int64s:
     """The last of those markers before each row that names its session, partition or key; -1 if there is none."""
     d = view.deliveries
     has_key, has_span = d.key != NEVER, d.span >= 0
-    whole = _last(view, rows, np.flatnonzero(is_marker & ~has_key & ~has_span), np.zeros(len(d.kind), np.int64))
+    whole = _last(view, rows, np.flatnonzero(is_marker & ~has_key & ~has_span))
     of_span = _last(view, rows, np.flatnonzero(is_marker & ~has_key & has_span), d.span)
     of_key = _last(view, rows, np.flatnonzero(is_marker & has_key), d.key)
     return np.maximum(np.maximum(whole, of_span), of_key)
 
 
-def _last(view: StreamView, rows: Int64s, marks: Int64s, name: Int64s) -> Int64s:
-    group = codes(np.append(view.session[rows], view.session[marks]), np.append(name[rows], name[marks]))
-    return GroupIndex(group[len(rows) :], marks, marks).last_before(group[: len(rows)], rows)
+def _last(view: StreamView, rows: Int64s, marks: Int64s, *names: Int64s) -> Int64s:
+    """The last of those markers before each row, in its session and with the same values in `names`; -1 for none."""
+    columns = (view.session, *names)
+    of_row, of_mark = joint_codes([column[rows] for column in columns], [column[marks] for column in columns])
+    return GroupIndex(of_mark, marks, marks).last_before(of_row, rows)
 
 
 def _sentence(example: Example, name: Names) -> str:

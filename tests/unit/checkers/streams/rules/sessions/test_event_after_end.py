@@ -26,6 +26,11 @@ ENDED = ["event-after-end"]
         ("open@0 end[1] x=1@1", []),  # Of which partition it is, nobody says.
         ("open@0 end[1] w@1", []),  # The others go on.
         ("open@0 end[1] open[1]@0 x[1]=1@1", []),
+        ("open@0 end open[1]@0 x[1]=1@1", []),
+        ("open@0 end open[1]@0 x=1@1", []),  # It may be of the partition that was opened anew.
+        ("open@0 end open[1]@0 w@1", []),
+        ("open@0 end open[1]@0 x[2]=1@1", ENDED),
+        ("open@0 open[1]@0 end x=1@1", ENDED),
         ("open@0 end[1] open[2]@0 x[1]=1@1", ENDED),
         ("open@0 end:x x=1@1", ENDED),
         ("open@0 end:x y=1@1", []),
