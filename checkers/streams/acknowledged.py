@@ -18,7 +18,7 @@ from typing import Final
 
 import numpy as np
 
-from checkers.columns.index import GroupIndex, codes, earliest_of_each, expand, max_so_far
+from checkers.columns.index import GroupIndex, codes, earliest_of_each, expand, first_rows, max_so_far
 from checkers.engine.protocol import Check, Context, When
 from checkers.history.names import Names
 from checkers.history.streams import (
@@ -106,10 +106,10 @@ def lost_acknowledged(view: StreamView, crashes: dict[int, list[int]]) -> Ruling
 def _openings(view: StreamView) -> Int64s:
     """The `open` rows with which sessions begin at a known position, and not with a snapshot."""
     d = view.deliveries
-    first = np.unique(view.session, return_index=True)[1]
-    is_opening = (d.kind[first] == OPEN) & (d.position[first] != NEVER)
-    is_opening &= ~np.isin(view.session[first], view.session[d.kind == BACKFILL])
-    return np.sort(first[is_opening])
+    first = first_rows(view.session)
+    first = first[(d.kind[first] == OPEN) & (d.position[first] != NEVER)]
+    result: Int64s = first[~np.isin(view.session[first], view.session[d.kind == BACKFILL])]
+    return result
 
 
 def _below(view: StreamView, opens: Int64s, acks: Int64s) -> tuple[Int64s, Int64s]:

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from checkers.columns.arrow import integers
 from checkers.columns.files import read_columns
-from checkers.columns.index import codes
+from checkers.columns.index import codes, first_rows
 from checkers.engine.datasets import Engine
 from checkers.engine.protocol import Check, Context, When
 from checkers.history.streams import merged, placed, placement_by, read_writes, stream_logs
@@ -85,7 +85,7 @@ def forks(acts: Acts, log: Int64s) -> Forks:
     heads = order[np.flatnonzero(np.diff(owned, prepend=-1))]
     owner = heads[owned]
     foreign = np.flatnonzero(node[order] != node[owner])
-    earliest = foreign[np.unique(owned[foreign], return_index=True)[1]]
+    earliest = foreign[first_rows(owned[foreign])]
     by_time = earliest[np.argsort(order[earliest], kind="stable")]
     old, new = heads[:-1], heads[1:]
     is_change = (log[old] == log[new]) & (node[old] != node[new])

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from checkers.columns.index import ascending, codes, first_rows, is_kind
+from checkers.columns.index import ascending, codes, first_rows, is_kind, last_places
+from checkers.columns.table import Join
 from checkers.history.units import is_final_only, unit_names, unit_of
 from harness.core.columns import BACKFILL, FAIL, NEVER, ROW, Bools, Deliveries, Int64s, SourceWrites
 from harness.core.promises import StreamContract
@@ -51,14 +52,7 @@ def _are_phantoms(deliveries: Deliveries, writes: SourceWrites, contract: Stream
     if contract.system_events or len(rows) == 0:
         return result
     possible = np.flatnonzero(writes.outcome != FAIL)
-    key, value = (
-        np.append(deliveries.key[rows], writes.key[possible]),
-        np.append(deliveries.value[rows], writes.value[possible]),
-    )
-    what = codes(key, value)
-    is_written = np.zeros(int(what.max()) + 1, np.bool_)
-    is_written[what[len(rows) :]] = True
-    result[rows] = ~is_written[what[: len(rows)]]
+    result[rows] = Join([d.key[rows], d.value[rows]], [writes.key[possible], writes.value[possible]]).last < 0
     return result
 
 
@@ -103,7 +97,7 @@ def _joined(
     claims = np.bincount(identity[n:], minlength=int(identity.max(initial=0)) + 1)
     if claims.max() <= 1:  # Usually an identity has one write.
         expected = np.arange(len(owed))
-        match[rows] = _places(identity[n:], len(claims) - 1)[identity[:n]]
+        match[rows] = last_places(identity[n:], len(claims))[identity[:n]]
     else:
         expected, match[rows] = _by_value(identity, value, n)
     match = _by_unit(d, writes, contract, match, owed[expected])
@@ -114,8 +108,8 @@ def _by_value(identity: Int64s, value: Int64s, count: int) -> tuple[Int64s, Int6
     """The writes that differ by identity or value; and for each of the first `count` rows, the one that it shows."""
     whole = codes(identity, value)
     expected = first_rows(whole[count:])
-    by_value = _places(whole[count:][expected], int(whole.max(initial=0)))
-    by_identity = _places(identity[count:][expected], int(identity.max(initial=0)))
+    by_value = last_places(whole[count:][expected], int(whole.max(initial=0)) + 1)
+    by_identity = last_places(identity[count:][expected], int(identity.max(initial=0)) + 1)
     claims = np.bincount(identity[count:][expected], minlength=len(by_identity))
     return expected, np.where(claims[identity[:count]] == 1, by_identity[identity[:count]], by_value[whole[:count]])
 
@@ -130,20 +124,7 @@ def _by_unit(
     if contract.unit_rows != "final" or contract.atomic_unit != "transaction":
         return match
     rows = np.flatnonzero((match < 0) & (deliveries.unit != NEVER))
-    name = unit_names(writes)[expected]
-    what = codes(
-        np.append(deliveries.unit[rows], name),
-        np.append(deliveries.key[rows], writes.key[expected]),
-        np.append(deliveries.position[rows], writes.position[expected]),
-    )
-    place = _places(what[len(rows) :], int(what.max(initial=0)))
+    named = [deliveries.unit[rows], deliveries.key[rows], deliveries.position[rows]]
     result = match.copy()
-    result[rows] = place[what[: len(rows)]]
-    return result
-
-
-def _places(code: Int64s, top: int) -> Int64s:
-    """For each number up to `top` its place in `code`; -1 if it does not occur."""
-    result = np.full(top + 1, -1, np.int64)
-    result[code] = np.arange(len(code))
+    result[rows] = Join(named, [unit_names(writes)[expected], writes.key[expected], writes.position[expected]]).last
     return result

@@ -88,10 +88,8 @@ class _Log:
         """The violations in events that were not judged before."""
         count = len(self._whole.kind)
         while count > self._judged and (new := self._shown(count)):
-            low, high = (
-                self._judged,
-                count,
-            )  # Something shows with the first `high` events, and not with those of `low`.
+            # Something shows with the first `high` events, and not with the first `low`.
+            low, high = self._judged, count
             while high - low > 1:
                 middle = (low + high) // 2
                 if shown := self._shown(middle):

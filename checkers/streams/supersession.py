@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from checkers.columns.index import GroupIndex, codes, expand, is_kind
+from checkers.columns.index import GroupIndex, expand, is_kind, joint_codes
 from checkers.history.units import epoch_of
 from checkers.streams.view import StreamView
 from harness.core.columns import BACKFILL, NEVER, ROW, Bools, Int64s
@@ -56,12 +56,12 @@ def superseded(
         return result
     rows = np.flatnonzero(is_kind(view.deliveries.kind, (ROW, BACKFILL)) & ~view.is_phantom)
     shown = Versions.of_events(view, rows)
-    parts = [np.append(group[rows], group[watermark]), np.append(shown.key, versions.key)]
+    lines, lines_wanted = [group[rows], shown.key], [group[watermark], versions.key]
     if view.contract.versions == "latest-per-epoch":
-        parts.append(np.append(shown.epoch, versions.epoch))
-    line = codes(*parts)
-    index = GroupIndex(line[: len(rows)], shown.position)
-    wanted = line[len(rows) :]
+        lines.append(shown.epoch)
+        lines_wanted.append(versions.epoch)
+    line, wanted = joint_codes(lines, lines_wanted)
+    index = GroupIndex(line, shown.position)
     end = index.place(wanted, height, above=view.contract.closed == "<=")
     of, place = expand(index.place(wanted, versions.position), end)
     newer = index.rows[place]

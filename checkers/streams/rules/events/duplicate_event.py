@@ -6,7 +6,7 @@ from typing import Final
 import numpy as np
 
 from checkers.columns.blocks import pieces
-from checkers.columns.index import GroupIndex, codes, is_kind, max_so_far
+from checkers.columns.index import GroupIndex, codes, first_places, is_kind, joint_codes, max_so_far
 from checkers.history.names import Names
 from checkers.streams.coverage import Coverage
 from checkers.streams.examples import Example
@@ -32,7 +32,8 @@ def duplicate_events(view: StreamView) -> Ruling:
     is_joint = contract.delivery != "at-least-once" and contract.wm_scope != "session"
     group = d.subscriber if is_joint else view.session
 
-    rows, last, once = _repeated_rows(view), _last_heard(view, group), 0
+    rows = np.flatnonzero((d.kind == ROW) & view.is_repeated & ~view.is_phantom)
+    last, once = _last_heard(view, group), 0
     goes_on = rows < last[group[rows]]
     for piece in pieces(len(d.kind)):
         alone = np.flatnonzero((d.kind[piece] == ROW) & ~view.is_phantom[piece] & ~view.is_repeated[piece])
@@ -102,8 +103,7 @@ def _is_confirmed(view: StreamView, rows: Int64s, time: Int64s) -> Bools:
     if view.contract.is_position_global:
         spans.append(np.full(len(rows), -1))
     for span in spans:
-        group = codes(np.append(d.subscriber[acks], d.subscriber[rows]), np.append(d.span[acks], span))
-        of_ack, of_row = group[: len(acks)], group[len(acks) :]
+        of_ack, of_row = joint_codes([d.subscriber[acks], d.span[acks]], [d.subscriber[rows], span])
         place = GroupIndex(of_ack, acks, np.arange(len(acks))).last_before(of_row, time)
         highest = np.append(max_so_far(of_ack, d.position[acks]), -1)[place]
         held |= d.position[rows] <= highest if view.contract.resume == "after" else d.position[rows] < highest
@@ -113,9 +113,8 @@ def _is_confirmed(view: StreamView, rows: Int64s, time: Int64s) -> Bools:
 def _since_open(view: StreamView) -> Int64s:
     """The `open` with which the session of each row began; -1 if it began with something else."""
     d = view.deliveries
-    _, first, of_row = np.unique(view.session, return_index=True, return_inverse=True)
-    result: Int64s = np.where(d.kind[first] == OPEN, first, -1)[of_row]
-    return result
+    first = first_places(view.session, int(view.session.max(initial=-1)) + 1)
+    return np.where(d.kind[first] == OPEN, first, -1)[view.session]
 
 
 def _last_open(view: StreamView, opened: Int64s) -> Int64s:
@@ -145,11 +144,6 @@ def _is_requested(view: StreamView, rows: Int64s, previous: Int64s) -> Bools:
 def _previous(group: Int64s, rows: Int64s) -> Int64s:
     """For each of `rows`, which are in order of time, the last row of its group before it; -1 if there is none."""
     return GroupIndex(group, rows, rows).last_before(group, rows)
-
-
-def _repeated_rows(view: StreamView) -> Int64s:
-    """The rows that share their identity with another event, without phantoms."""
-    return np.flatnonzero((view.deliveries.kind == ROW) & view.is_repeated & ~view.is_phantom)
 
 
 def _last_heard(view: StreamView, group: Int64s) -> Int64s:

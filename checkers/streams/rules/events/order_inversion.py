@@ -104,9 +104,8 @@ def _inverted(group: Int64s, height: Int64s, rows: Int64s) -> tuple[Ruling, Int6
     is_witness = is_raised & ~is_first
     is_witness[inverted] = True
     witnesses = distinct(rows[is_witness])  # Part by part this costs less than at the end.
-    return Ruling.of_events(rows[inverted], highest, witnesses=len(witnesses), witness_rows=witnesses), rows[
-        raised[ends]
-    ]
+    ruling = Ruling.of_events(rows[inverted], highest, witnesses=len(witnesses), witness_rows=witnesses)
+    return ruling, rows[raised[ends]]
 
 
 def _first(parts: list[Ruling]) -> Ruling:

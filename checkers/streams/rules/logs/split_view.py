@@ -24,7 +24,7 @@ from checkers.streams.view import StreamView
 from harness.core.columns import BACKFILL, GAP, NEVER, OPEN, ROW, Bools, Int64s
 from harness.core.verdict import Finding
 
-EVENTS_SHOWN: Final = 8  # Events compared at a position where two sessions differ: it may have very many.
+EVENTS_SHOWN: Final = 8  # Events of a finding: a position where two sessions differ may have very many.
 
 _MIX = (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
 

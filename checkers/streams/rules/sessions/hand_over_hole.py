@@ -4,14 +4,14 @@ from typing import Final
 
 import numpy as np
 
-from checkers.columns.index import GroupIndex, codes, count_so_far, is_kind
+from checkers.columns.index import GroupIndex, codes, count_so_far, first_rows, is_kind, joint_codes
 from checkers.columns.table import Join
 from checkers.history.names import Names
 from checkers.streams.coverage import is_session_marker
 from checkers.streams.examples import Example
 from checkers.streams.findings import after, lost, place, shown
 from checkers.streams.rule import Need, OfLog, Rule
-from checkers.streams.rules.sessions.resume_hole import left_out_sentence, snapshot_holes
+from checkers.streams.rules.sessions.resume_hole import expected_by_key, left_out_sentence, snapshot_holes
 from checkers.streams.view import Ruling, StreamView
 from harness.core.columns import BACKFILL, FAIL, GAP, NEVER, OPEN, ROW, WATERMARK, Bools, Int64s
 
@@ -42,14 +42,13 @@ def hand_over_holes(view: StreamView) -> Ruling:
     write = np.concatenate((behind.write, newest, lacking_write, np.full(len(overwriting), -1)))
     key = np.where(write >= 0, np.append(w.key, 0)[write], d.key[mark])
     order = np.lexsort((row, mark))
-    _, first = np.unique(codes(view.session[mark], key)[order], return_index=True)
-    chosen = order[np.sort(first)]
-    written = _written_behind(view, rows)
+    chosen = order[first_rows(view.session[mark[order]], key[order])]
+    written = rows[_are_written_again(view, rows)]
     return Ruling(
         watermark=mark[chosen],
         row=row[chosen],
         write=write[chosen],
-        witnesses=len(np.unique(codes(view.session[rows[written]], d.key[rows[written]]))) + checked,
+        witnesses=len(first_rows(view.session[written], d.key[written])) + checked,
     )
 
 
@@ -69,10 +68,8 @@ def _stale(view: StreamView, rows: Int64s) -> tuple[Int64s, Int64s]:
 
 def _newest(view: StreamView, key: Int64s, position: Int64s) -> Int64s:
     """The place in `expected` of each key's newest write that a snapshot at that position has; -1 if there is none."""
-    w, e = view.writes, view.expected
-    line = codes(np.append(w.key[e], key))
-    index = GroupIndex(line[: len(e)], w.position[e])
-    return index.last_before(line[len(e) :], position, or_equal=view.contract.closed == "<=")
+    index, line = expected_by_key(view, key)
+    return index.last_before(line, position, or_equal=view.contract.closed == "<=")
 
 
 def _lacking(view: StreamView, rows: Int64s) -> tuple[Int64s, Int64s, int]:
@@ -121,25 +118,19 @@ def _overwriting(view: StreamView, rows: Int64s) -> tuple[Int64s, Int64s]:
     if view.contract.order_key == "none":
         return rows[:0], rows[:0]
     part = count_so_far(view.session, is_kind(d.kind, (OPEN, GAP)))
-    what = codes(view.session[rows], view.identity[rows], d.value[rows])
-    _, first = np.unique(what, return_index=True)
-    rows = rows[np.sort(first)]
+    rows = rows[first_rows(view.session[rows], view.identity[rows], d.value[rows])]
     events = np.flatnonzero((d.kind == ROW) & ~view.is_phantom)
-    n = len(rows)
-    line = codes(
-        *(np.append(column[rows], column[events]) for column in (view.session, part, d.key)),
-    )
-    last = GroupIndex(line[n:], events, events).last_before(line[:n], rows)
+    columns = (view.session, part, d.key)
+    line, of_event = joint_codes([column[rows] for column in columns], [column[events] for column in columns])
+    last = GroupIndex(of_event, events, events).last_before(line, rows)
     is_older = (last >= 0) & (d.position[last] > d.position[rows]) & (d.value[last] != d.value[rows])
     return rows[is_older], last[is_older]
 
 
-def _written_behind(view: StreamView, rows: Int64s) -> Bools:
+def _are_written_again(view: StreamView, rows: Int64s) -> Bools:
     """True for rows after whose position the source wrote their key again."""
-    d, w, e = view.deliveries, view.writes, view.expected
-    line = codes(np.append(w.key[e], d.key[rows]))
-    index = GroupIndex(line[: len(e)], w.position[e])
-    result: Bools = index.first(line[len(e) :], d.position[rows], above=True) >= 0
+    index, line = expected_by_key(view, view.deliveries.key[rows])
+    result: Bools = index.first(line, view.deliveries.position[rows], above=True) >= 0
     return result
 
 

@@ -41,10 +41,7 @@ def moved_keys(view: StreamView) -> Ruling:
 
 def _has_several(group: Int64s, span: Int64s) -> Bools:
     """True for rows whose group has rows of several spans."""
-    if len(group) == 0:
-        return np.zeros(0, np.bool_)
-    first = first_rows(group, span)
-    result: Bools = np.bincount(group[first], minlength=int(group.max()) + 1)[group] > 1
+    result: Bools = np.bincount(group[first_rows(group, span)])[group] > 1
     return result
 
 

@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 
 from checkers.columns.facts import fact
-from checkers.columns.index import Places, codes, first_rows
+from checkers.columns.index import Places, first_places, first_rows, joint_codes
 from checkers.columns.parts import constant
 from checkers.columns.runs import distinct
 from checkers.history.names import Names
@@ -108,12 +108,10 @@ def _first(view: StreamView, rows: Int64s, marks: Int64s, *names: Int64s) -> Int
         return constant(NEVER, len(rows))
     group, of_mark = view.session[rows], view.session[marks]
     if names:
-        both = np.append(rows, marks)
-        code = codes(view.session[both], *(column[both] for column in names))
-        group, of_mark = code[: len(rows)], code[len(rows) :]
-    first = np.full(int(max(group.max(initial=-1), of_mark.max())) + 1, NEVER, np.int64)
-    first[of_mark[::-1]] = marks[::-1]  # The last write is kept.
-    return first[group]
+        columns = (view.session, *names)
+        group, of_mark = joint_codes([column[rows] for column in columns], [column[marks] for column in columns])
+    first = first_places(of_mark, int(max(group.max(initial=-1), of_mark.max())) + 1)
+    return np.append(marks, NEVER)[first][group]
 
 
 def _has_outside(view: StreamView, rows: Int64s, start: Int64s, is_declared: Bools) -> Bools:
@@ -124,7 +122,7 @@ def _has_outside(view: StreamView, rows: Int64s, start: Int64s, is_declared: Boo
     sessions = int(view.session.max(initial=-1)) + 1
     opened = np.bincount(view.session[opens], minlength=sessions)
     unbound = np.bincount(view.session[opens[is_whole]], minlength=sessions)
-    by_span = np.bincount(view.session[opens[(d.span[opens] >= 0)]], minlength=sessions)
+    by_span = np.bincount(view.session[opens[d.span[opens] >= 0]], minlength=sessions)
     of_known = opens[whole.is_known]
     first = first_rows(view.session[of_known], d.key[of_known])
     of_key = np.bincount(view.session[of_known[first]], minlength=sessions)

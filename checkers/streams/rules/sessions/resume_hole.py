@@ -12,9 +12,9 @@ import numpy as np
 
 from checkers.columns import runs
 from checkers.columns.facts import fact
-from checkers.columns.index import FirstTimes, GroupIndex, Places, codes, earliest_of_each, expand
+from checkers.columns.index import FirstTimes, GroupIndex, codes, earliest_of_each, expand, first_places, joint_codes
 from checkers.columns.runs import distinct
-from checkers.columns.table import Join, concat, take
+from checkers.columns.table import concat, take
 from checkers.history.names import Names
 from checkers.streams.closings import ALL_CLOSED, closings
 from checkers.streams.examples import Example
@@ -107,8 +107,7 @@ def _starts(view: StreamView) -> Bools:
     d = view.deliveries
     opens = np.flatnonzero(d.kind == OPEN)
     who, subscriber = runs.codes(d.subscriber[opens])
-    first = np.empty(len(who), np.int64)
-    first[subscriber[::-1]] = opens[::-1]
+    first = opens[first_places(subscriber, len(who))]
     result: Bools = d.kind == BACKFILL
     # The openings of a subscriber's first session are no resumes.
     result[opens] = d.session[opens] != d.session[first][subscriber]
@@ -150,17 +149,17 @@ def _by_order(view: StreamView, own: _Own) -> _Ordered:
     judged[judged] = _starts(view)[covered.since[judged]]
     rows, since = rows[judged], covered.since[judged]
     low = covered.start[judged] + ~covered.is_inclusive[judged]
-    source = _Source(view)
-    group = source.group(d.key[rows], d.span[rows])
+    is_apart = contract.order_key == "partition" or contract.wm_scope == "partition" or not contract.is_position_global
+    index, group = expected_by_key(view, d.key[rows], d.span[rows] if is_apart else None)
     # Of a key's rows after one start, the highest is enough.
     pair = codes(group, runs.codes(since)[1])
     one = np.zeros(int(pair.max(initial=-1)) + 1, np.int64)
     one[pair] = np.arange(len(rows))
     top = np.full(len(one), -1, np.int64)
     np.maximum.at(top, pair, d.position[rows])
-    begin, end = source.index.place(group[one], low[one]), source.index.place(group[one], top)
+    begin, end = index.place(group[one], low[one]), index.place(group[one], top)
     is_witness = begin < end
-    is_witness &= (d.kind[since[one]] == BACKFILL) | (source.index.place(group[one], np.full(len(one), -1)) < begin)
+    is_witness &= (d.kind[since[one]] == BACKFILL) | (index.place(group[one], np.full(len(one), -1)) < begin)
     witnesses = since[one[is_witness]]
 
     line = codes(view.session[rows[one]], group[one])
@@ -170,7 +169,7 @@ def _by_order(view: StreamView, own: _Own) -> _Ordered:
     np.maximum.at(last, line, end)
     shown[line] = one
     owner, place = expand(first, last)
-    candidate = source.index.rows[place]
+    candidate = index.rows[place]
     few = _Passed(rows[shown[owner]], candidate, since[shown[owner]], np.full(len(owner), ALL_CLOSED))
     kept = _left_out(view, few, own)
     if len(kept) == 0:
@@ -188,27 +187,12 @@ def _by_order(view: StreamView, own: _Own) -> _Ordered:
     return _Ordered(_Passed(rows[newer], candidate[again], since[newer], height), witnesses)
 
 
-class _Source:
-    """The expected writes, indexed by key; by key and partition if partitions are independent."""
-
-    def __init__(self, view: StreamView) -> None:
-        w, e = view.writes, view.expected
-        contract = view.contract
-        self._is_apart = contract.order_key == "partition" or contract.wm_scope == "partition"
-        self._is_apart |= not contract.is_position_global
-        known = codes(w.key[e], w.span[e]) if self._is_apart else codes(w.key[e])
-        self._names = np.full((2, int(known.max(initial=-1)) + 1), NEVER, np.int64)
-        self._names[0, known] = w.key[e]
-        if self._is_apart:
-            self._names[1, known] = w.span[e]
-        self.index = GroupIndex(known, w.position[e])
-
-    def group(self, key: Int64s, span: Int64s) -> Int64s:
-        """The group in `index` of each key's writes; -1 for a key without writes."""
-        keys, spans = self._names
-        if not self._is_apart:
-            return Places(keys).of(key)
-        return Join([key, span], [keys, spans]).last
+def expected_by_key(view: StreamView, key: Int64s, span: Int64s | None = None) -> tuple[GroupIndex, Int64s]:
+    """The expected writes by key, and by partition if `span` is given, in order of position; and each key's group."""
+    w, e = view.writes, view.expected
+    known, wanted = ([w.key[e]], [key]) if span is None else ([w.key[e], w.span[e]], [key, span])
+    of_write, group = joint_codes(known, wanted)
+    return GroupIndex(of_write, w.position[e]), group
 
 
 def _left_out(view: StreamView, passed: _Passed, own: _Own) -> Int64s:
@@ -234,9 +218,8 @@ def _is_in_snapshot(view: StreamView, own: Int64s, passed: _Passed) -> Bools:
     """True for writes whose key came in a snapshot at or after their position, which shows their effect."""
     d, write = view.deliveries, view.expected[passed.candidate]
     rows = np.flatnonzero((d.kind == BACKFILL) & (d.position != NEVER))
-    line = codes(np.append(own[rows], own[passed.mark]), np.append(d.key[rows], view.writes.key[write]))
-    index = GroupIndex(line[: len(rows)], d.position[rows])
-    result: Bools = index.first(line[len(rows) :], view.writes.position[write]) >= 0
+    line, wanted = joint_codes([own[rows], d.key[rows]], [own[passed.mark], view.writes.key[write]])
+    result: Bools = GroupIndex(line, d.position[rows]).first(wanted, view.writes.position[write]) >= 0
     return result
 
 

@@ -46,10 +46,10 @@ def _jumped(view: StreamView) -> tuple[Int64s, Int64s]:
     by_height = GroupIndex(view.session[marks], d.position[marks], marks)
     last = by_time.last_before(view.session[gaps], gaps)
     low = np.where(last >= 0, np.append(d.position, 0)[last], -1)
-    closed = np.zeros(len(view.expected), np.int64)
-    index = GroupIndex(closed, w.position[view.expected])
-    begin = index.place(np.zeros_like(gaps), low, above=is_closed_at)
-    owner, place = expand(begin, index.place(np.zeros_like(gaps), d.position[gaps]))
+    one_group = np.zeros_like(gaps)
+    index = GroupIndex(np.zeros_like(view.expected), w.position[view.expected])
+    begin = index.place(one_group, low, above=is_closed_at)
+    owner, place = expand(begin, index.place(one_group, d.position[gaps]))
     gap, candidate = gaps[owner], index.rows[place]
     write = view.expected[candidate]
     covered = view.coverage.at(view.session[gap], w.key[write], w.span[write], gap)

@@ -10,7 +10,7 @@ import numpy as np
 from checkers.columns import runs
 from checkers.columns.blocks import by_part, part_count, pieces
 from checkers.columns.facts import fact
-from checkers.columns.index import ascending, codes, earliest_of_each, is_kind, max_so_far
+from checkers.columns.index import ascending, codes, earliest_of_each, first_places, is_kind, max_so_far
 from checkers.columns.runs import distinct, groups, is_ascending, spans
 from checkers.columns.table import concat
 from checkers.history.names import Names
@@ -122,9 +122,7 @@ class _Units:
         low = int(of_write.min(initial=NEVER))  # A part's units lie close together.
         is_doubtful = np.zeros(int(of_write.max(initial=low)) - low + 1, np.bool_)
         of_row, of_write = of_row - low, of_write - low
-        first = np.zeros(len(is_doubtful), np.int64)
-        first[of_row[::-1]] = np.arange(len(rows))[::-1]  # The last write is kept.
-        first = first[of_row]
+        first = first_places(of_row, len(is_doubtful))[of_row]
         for column in (np.searchsorted(marks, rows), view.session[rows], view.scope[rows]):
             is_doubtful[of_row[column != column[first]]] = True
         shown.sort()

@@ -4,7 +4,7 @@ from typing import Final
 
 import numpy as np
 
-from checkers.columns.index import GroupIndex, codes, count_so_far, expand, is_kind, max_so_far
+from checkers.columns.index import GroupIndex, codes, count_so_far, expand, first_rows, is_kind, max_so_far
 from checkers.history.names import Names, capital
 from checkers.streams.coverage import ENDS, is_marker, is_session_marker
 from checkers.streams.examples import Example
@@ -38,9 +38,9 @@ def watermarks_above_partitions(view: StreamView) -> Ruling:
     np.maximum.at(highest, owner, height)
     is_above = d.position[marks] > lowest
     order = np.lexsort((last, height, owner))
-    _, first = np.unique(owner[order], return_index=True)
+    lowest_row = order[first_rows(owner[order])]
     shown = np.full(len(marks), -1, np.int64)
-    shown[owner[order][first]] = last[order][first]
+    shown[owner[lowest_row]] = last[lowest_row]
     witnesses = int(np.count_nonzero(is_above | (lowest < highest)))
     return Ruling.of_events(marks[is_above], shown[is_above], witnesses=witnesses)
 
