@@ -10,8 +10,7 @@ gives them everything anew; reopenings inside a session; positions of different 
 a position, before which the subscriber crashed after it had acknowledged a write that it had been sent.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -33,7 +32,8 @@ from checkers.history.streams import (
 )
 from checkers.history.tables import windows
 from checkers.history.troubles import Trouble, judgement
-from checkers.streams.examples import by_subscriber
+from checkers.streams.examples import Example, examples_of
+from checkers.streams.findings import both, lost, written
 from checkers.streams.rules.events.duplicate_event import acknowledgements
 from checkers.streams.view import Ruling, StreamView, stream_view
 from checkers.words.anomalies import SHARED
@@ -46,33 +46,17 @@ LOST: Final = "lost-acknowledged"
 ANOMALIES: Final = {LOST: SHARED[LOST]}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Lost:
-    """The first write that a subscriber no longer holds, and the number of them. `events` are journal positions."""
-
-    subscriber: str
-    session: int
-    acknowledged: int
-    begun: int
-    op: int
-    key: int
-    value: int
-    position: int
-    events: tuple[int, int]
-    count: int
-
-
 def check(history: Path, context: Context) -> Judgement:
     """The judgement of what subscribers kept of what they acknowledged. Raises HistoryError if damaged."""
     contract, engine, name = context.contract, context.engine, context.name
     if contract is None or contract.acknowledged == "unknown":
         return Judgement(checker=CHECKER, findings=(), witnesses={})
     logs = engine.over(stream_logs(history, contract))
-    found: list[tuple[list[Lost], int]] = []
+    found: list[tuple[list[Example], int]] = []
     if placements := logs.map(placement_by).collect():
         judge = partial(_judged, contract=contract, excuses=context.excuses, known=merged(placements))
         found = logs.map(judge).collect()
-    troubles = (_trouble(lost, name) for each, _ in found for lost in each)
+    troubles = (_trouble(example, name) for examples, _ in found for example in examples)
     return judgement(CHECKER, ANOMALIES, troubles, {LOST: sum(count for _, count in found)}, scope=())
 
 
@@ -162,30 +146,12 @@ def _is_witness(view: StreamView, opened: int, acks: Int64s, crashes: dict[int, 
     return bool(np.any(_is_meant(view, opened * every, ack * every, view.match[sent])))
 
 
-def _judged(log: StreamLog, contract: StreamContract, excuses: Excuses, known: Placement) -> tuple[list[Lost], int]:
+def _judged(log: StreamLog, contract: StreamContract, excuses: Excuses, known: Placement) -> tuple[list[Example], int]:
     """The first loss of each subscriber of a log, and the witnesses."""
     folder = Path(log.directory)
     view = stream_view(read_deliveries(log), placed(read_writes(folder), known), contract)
     ruling = lost_acknowledged(view, _crashes(folder, excuses, log.subscribers))
-    return list(_losses(view, ruling, log.subscribers)), ruling.witnesses
-
-
-def _losses(view: StreamView, ruling: Ruling, subscribers: Sequence[str]) -> Iterator[Lost]:
-    d, w = view.deliveries, view.writes
-    for mine in by_subscriber(view, ruling):
-        opened, ack, write = (int(column[mine[0]]) for column in (ruling.watermark, ruling.row, ruling.write))
-        yield Lost(
-            subscriber=subscribers[int(d.subscriber[opened])],
-            session=int(d.session[opened]),
-            acknowledged=int(d.position[ack]),
-            begun=int(d.position[opened]),
-            op=int(w.op[write]),
-            key=int(w.key[write]),
-            value=int(w.value[write]),
-            position=int(w.position[write]),
-            events=(int(d.seq[ack]), int(d.seq[opened])),
-            count=len(mine),
-        )
+    return examples_of(LOST, log, view, ruling), ruling.witnesses
 
 
 def _crashes(history: Path, excuses: Excuses, subscribers: Sequence[str]) -> dict[int, list[int]]:
@@ -201,18 +167,18 @@ def _crashes(history: Path, excuses: Excuses, subscribers: Sequence[str]) -> dic
     }
 
 
-def _trouble(lost: Lost, name: Names) -> Trouble:
-    at = name.forms.position
-    what = f"{name.pair(lost.key, lost.value)} at {at(lost.position)} (operation {lost.op})"
+def _trouble(example: Example, name: Names) -> Trouble:
+    (opened, acked), write = both(example), lost(example)
+    at, who = name.forms.position, example.subscriber
     return Trouble(
         LOST,
-        f"{lost.subscriber} acknowledged {at(lost.acknowledged)}, and began session {lost.session} with what "
-        f"it holds up to {at(lost.begun)}: {what} is gone, and the source need not send it again.",
-        (lost.subscriber, lost.session, lost.acknowledged, lost.begun, name(lost.key), name(lost.value)),
-        ops=(lost.op,),
-        events=lost.events,
-        group=lost.subscriber,
-        count=lost.count,
+        f"{who} acknowledged {at(acked.position)}, and began session {opened.session} with what it holds up to "
+        f"{at(opened.position)}: {written(write, name)} is gone, and the source need not send it again.",
+        (who, opened.session, acked.position, opened.position, name(write.key), name(write.value)),
+        ops=(write.op,),
+        events=(acked.seq, opened.seq),
+        group=who,
+        count=example.count,
     )
 
 

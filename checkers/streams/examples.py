@@ -51,13 +51,8 @@ class Example:
 
 def examples_of(anomaly: str, log: StreamLog, view: StreamView, ruling: Ruling) -> list[Example]:
     """One example for each subscriber with a violation in the ruling."""
-    return [_example(anomaly, log, view, ruling, places) for places in by_subscriber(view, ruling)]
-
-
-def by_subscriber(view: StreamView, ruling: Ruling) -> list[Int64s]:
-    """For each subscriber its violations, as places in the ruling, earliest first."""
     who = view.deliveries.subscriber[ruling.watermark]
-    return [np.flatnonzero(who == each) for each in distinct(who).tolist()]
+    return [_example(anomaly, log, view, ruling, np.flatnonzero(who == each)) for each in distinct(who).tolist()]
 
 
 def sight_of(view: StreamView, row: int) -> Sight:
@@ -75,6 +70,7 @@ def sight_of(view: StreamView, row: int) -> Sight:
 
 
 def _example(anomaly: str, log: StreamLog, view: StreamView, ruling: Ruling, places: Int64s) -> Example:
+    """The example of the violations at those places of the ruling, which are one subscriber's, earliest first."""
     first = int(places[0])
     watermark, row, write = (int(column[first]) for column in (ruling.watermark, ruling.row, ruling.write))
     return Example(
@@ -88,10 +84,9 @@ def _example(anomaly: str, log: StreamLog, view: StreamView, ruling: Ruling, pla
 
 
 def _missed(view: StreamView, watermark: int, write: int) -> Missed:
-    w = view.writes
-    shown = view.match == int(np.searchsorted(view.expected, write))
+    w, place = view.writes, int(np.searchsorted(view.expected, write))
     is_expected = write in view.expected
-    came = np.flatnonzero(shown & is_expected & (view.scope == view.scope[watermark]))
+    came = np.flatnonzero((view.match == place) & is_expected & (view.scope == view.scope[watermark]))
     return Missed(
         op=int(w.op[write]),
         key=int(w.key[write]),
