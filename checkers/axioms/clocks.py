@@ -21,10 +21,11 @@ from typing import Final
 import numpy as np
 
 from checkers.axioms.execution import INITIAL, Execution, Pairs
-from checkers.axioms.implied import Implied, nothing, union, unordered
+from checkers.axioms.implied import Implied, union, unordered
 from checkers.axioms.neighbours import Neighbours
-from checkers.columns.index import GroupIndex, ascending
-from checkers.columns.runs import distinct, expand, first_of_each, spans
+from checkers.columns.index import GroupIndex, codes, first_places
+from checkers.columns.runs import distinct, expand, spans
+from checkers.columns.table import empty
 from checkers.graph.edges import Int32s
 from harness.core.columns import Int64s
 
@@ -71,10 +72,9 @@ class _Clocks:
 
     def keep(self, nodes: Int64s, clocks: Int32s) -> None:
         """Store the clocks of `nodes` that later ones need, and drop those of which `nodes` were the last users."""
-        sources = np.sort(self._before.of(nodes))
-        is_first = first_of_each(sources)
-        used = sources[is_first]
-        self._uses[used] -= np.diff(np.append(np.flatnonzero(is_first), len(sources)))
+        sources = self._before.of(nodes)
+        np.subtract.at(self._uses, sources, 1)
+        used = distinct(sources)
         self._free = np.append(self._free, self._row[used[self._uses[used] == 0]])
         needed = np.flatnonzero(self._uses[nodes])
         missing = len(needed) - len(self._free)
@@ -92,48 +92,21 @@ class _Clocks:
 
 @dataclass(frozen=True, slots=True)
 class _Writers:
-    """The writes of each key, in the order of their transactions (`all`), and once more by session.
+    """The rows of installs by key and transaction, and by group and turn; a group is one of key and session."""
 
-    Group g, of one key and session, is rows start[g]:stop[g] of `turn` and `install`, in the order of turns.
-    """
-
-    all: GroupIndex
-
-    install: Int64s
-    turn: Int64s
-    start: Int64s
-    stop: Int64s
+    by_writer: GroupIndex
+    by_turn: GroupIndex
     session: Int64s  # Of each group.
     key: Int64s  # Of each group, ascending.
 
     @staticmethod
     def of(execution: Execution) -> "_Writers":
-        installs = execution.installs
-        session, turn = execution.session[installs.writer], execution.turn[installs.writer]
-        order = ascending(installs.key, session, turn)
-        is_first = first_of_each(installs.key[order]) | first_of_each(session[order])
-        start = np.flatnonzero(is_first)
-        stop, first = np.append(start[1:], len(order))[: len(start)], order[start]
-        return _Writers(
-            GroupIndex(installs.key, installs.writer),
-            order,
-            turn[order],
-            start,
-            stop,
-            session[first],
-            installs.key[first],
-        )
-
-    def last(self, group: Int64s, turn: Int64s) -> Int64s:
-        """For each group the row of its last write up to that turn; the row before its first write if there is none."""
-        low, stop = self.start[group] - 1, self.stop[group]
-        step = 1 << int((self.stop - self.start).max(initial=0)).bit_length()
-        while step := step >> 1:
-            there = low + step
-            is_seen = there < stop
-            is_seen &= self.turn[np.where(is_seen, there, 0)] <= turn
-            low = np.where(is_seen, there, low)
-        return low
+        key, writer = execution.installs.key, execution.installs.writer
+        session = execution.session[writer]
+        group = codes(key, session)
+        first = first_places(group, int(group.max(initial=-1)) + 1)
+        by_turn = GroupIndex(group, execution.turn[writer])
+        return _Writers(GroupIndex(key, writer), by_turn, session[first], key[first])
 
 
 def levels(before: Pairs, size: int) -> Iterator[Int64s]:
@@ -146,11 +119,9 @@ def levels(before: Pairs, size: int) -> Iterator[Int64s]:
     ready = np.flatnonzero(waits == 0)
     while len(ready):
         yield ready
-        targets = np.sort(after.of(ready))
-        is_first = first_of_each(targets)
-        reached = targets[is_first]
-        waits[reached] -= np.diff(np.append(np.flatnonzero(is_first), len(targets)))
-        ready = reached[waits[reached] == 0]
+        targets = after.of(ready)
+        np.subtract.at(waits, targets, 1)
+        ready = distinct(targets[waits[targets] == 0])
 
 
 def by_causes(execution: Execution, before: Pairs) -> Implied:
@@ -161,7 +132,7 @@ def by_causes(execution: Execution, before: Pairs) -> Implied:
     size = len(execution.op)
     clocks, writers = _Clocks(before, execution), _Writers.of(execution)
     block = max(1, _BLOCK // max(1, int(execution.session.max(initial=-1)) + 1))
-    parts, pending = [nothing()], 0
+    parts, pending = [empty(Implied)], 0
     for level in levels(before, size):
         for low in range(0, len(level), block):
             nodes = level[low : low + block]
@@ -185,15 +156,15 @@ def _of_reads(
     view, at = expand(start, stop - start), np.repeat(np.arange(len(nodes)), stop - start)
     key, source = views.key[view], views.writer[view]
     horizon = np.where(source == INITIAL, 0, clocks.horizon[source])
-    low = writers.all.place(key, horizon)
-    between = np.maximum(writers.all.place(key, clocks.reach[nodes[at]], above=True) - low, 0)
+    low = writers.by_writer.place(key, horizon)
+    between = np.maximum(writers.by_writer.place(key, clocks.reach[nodes[at]], above=True) - low, 0)
     first, last = spans(writers.key, key)
     is_near = between <= last - first
     cost = np.cumsum(np.minimum(between, last - first))
     cuts = np.searchsorted(cost, np.arange(_BLOCK, int(cost[-1]) if len(cost) else 0, _BLOCK))
     for rows in np.split(np.arange(len(view)), distinct(cuts)):
         near, far = rows[is_near[rows]], rows[~is_near[rows]]
-        install, row = writers.all.rows[expand(low[near], between[near])], np.repeat(near, between[near])
+        install, row = writers.by_writer.rows[expand(low[near], between[near])], np.repeat(near, between[near])
         writer = execution.installs.writer[install]
         session, turn = execution.session[writer], execution.turn[writer]
         is_seen = np.flatnonzero(seen[at[row], session] >= turn)
@@ -219,7 +190,6 @@ def _of_sessions(
     # If the reader sees no more of a session than the writer did, nothing follows from that session.
     more = np.flatnonzero(turn > known)
     group, row, turn, known = group[more], row[more], turn[more], known[more]
-    place = writers.last(group, turn)
-    is_new = place >= writers.start[group]
-    is_new &= writers.turn[np.maximum(place, 0)] > known
-    return unordered(execution, writers.install[place[is_new]], view[row[is_new]])
+    install = writers.by_turn.last_before(group, turn, or_equal=True)
+    is_new = (install >= 0) & (execution.turn[execution.installs.writer[install]] > known)
+    return unordered(execution, install[is_new], view[row[is_new]])

@@ -20,7 +20,7 @@ import numpy as np
 from checkers.axioms.accesses import Accesses, Lists, Ops, Reads, Writes
 from checkers.columns.index import Places
 from checkers.columns.runs import codes, distinct, expand, first_of_each, ordered
-from checkers.columns.table import Join, distinct_by, ordered_by, take
+from checkers.columns.table import Join, concat, distinct_by, ordered_by, take
 from harness.core.columns import NEVER, NOTHING, OK, Bools, Int64s
 
 INITIAL: Final = -1  # In place of a transaction: the writer of the initial version.
@@ -236,16 +236,14 @@ class _Orders:
         hidden = np.flatnonzero((self.ranks() == _LAST) & (owner[:-1] >= 0))
         last = Join((self._writes.key[hidden],), (key[is_last],)).first
         hidden, last = hidden[last >= 0], last[last >= 0]
-        source = np.concatenate((writer[:-1][~is_last[:-1]], writer[is_last][last]))
-        target = np.concatenate((writer[1:][~is_last[:-1]], owner[hidden]))
-        return distinct_by(take(Pairs(source, target), source != target))
+        shown = Pairs(writer[:-1][~is_last[:-1]], writer[1:][~is_last[:-1]])
+        return concatenated([shown, Pairs(writer[is_last][last], owner[hidden])])
 
 
 def _installs(writes: Writes, owner: Int64s, key: Places, orders: _Orders) -> Installs:
     installs = Installs(owner, key.of(writes.key), orders.ranks())
     installs = ordered_by(take(installs, owner >= 0), "writer", "key", "rank")
-    is_last = np.append((np.diff(installs.writer) != 0) | (np.diff(installs.key) != 0), True)[: len(owner)]
-    return take(installs, is_last[: len(installs.writer)])
+    return take(installs, (np.diff(installs.writer, append=-1) != 0) | (np.diff(installs.key, append=-1) != 0))
 
 
 def _sessions(ops: Ops) -> tuple[Int64s, Int64s]:
@@ -267,6 +265,5 @@ def _sessions(ops: Ops) -> tuple[Int64s, Int64s]:
 
 def concatenated(parts: Sequence[Pairs]) -> Pairs:
     """The pairs of all parts, each once; pairs of a transaction with itself are dropped."""
-    source = np.concatenate([part.source for part in parts])
-    target = np.concatenate([part.target for part in parts])
-    return distinct_by(take(Pairs(source, target), source != target))
+    pairs = concat(parts)
+    return distinct_by(take(pairs, pairs.source != pairs.target))

@@ -33,11 +33,6 @@ class Implied:
     key: Int64s
 
 
-def nothing() -> Implied:
-    """No implication."""
-    return empty(Implied)
-
-
 def by_view(execution: Execution) -> Implied:
     """The order that a monotonic view implies."""
     return _by_reads(execution, is_ordered=True)

@@ -21,7 +21,7 @@ import numpy as np
 
 from checkers.axioms.execution import INITIAL, Execution, Pairs
 from checkers.columns.index import ascending
-from checkers.columns.runs import distinct
+from checkers.columns.runs import distinct, first_of_each
 from checkers.columns.table import concat, empty, take
 from checkers.graph.edges import OPEN_END, PROCESS, REALTIME, RW, WR, WW
 from checkers.graph.paths import MOMENT, Steps, strong_labels, time_steps
@@ -71,8 +71,7 @@ def chains(execution: Execution, guess: Int64s) -> Chains:
     """The versions of each key in their known order; where that is unknown, by the guessed moments (installs,)."""
     installs = execution.installs
     row = ascending(installs.key, installs.rank, guess)
-    key = installs.key[row]
-    return Chains(row, np.append(False, key[1:] == key[:-1])[: len(row)])
+    return Chains(row, ~first_of_each(installs.key[row]))
 
 
 def base(execution: Execution, order: int) -> Steps:
@@ -105,25 +104,16 @@ def layers(execution: Execution, known: Steps, order: Chains, level: Level) -> L
     enters = size if level in LAYERED else 0
     source = known.source + (known.source >= size) * size
     target = known.target + np.where(known.target < size, enters, size)
-    parts = [
-        (Steps(source, target, known.kind), None),
-        (Steps(writes[0], writes[1] + (enters if level is Level.SNAPSHOT else 0), _kind(writes[0], WW)), writes[2:]),
-        (Steps(misses[0] + enters, misses[1], _kind(misses[0], RW)), misses[2:]),
+    nodes = np.arange(size if enters else 0)
+    steps = [
+        Steps(source, target, known.kind),
+        Steps(writes[0], writes[1] + (enters if level is Level.SNAPSHOT else 0), np.full(len(writes[0]), WW)),
+        Steps(misses[0] + enters, misses[1], np.full(len(misses[0]), RW)),
+        Steps(nodes + size, nodes, np.full(len(nodes), MOMENT)),
     ]
-    if enters:
-        nodes = np.arange(size)
-        parts.append((Steps(nodes + size, nodes, _kind(nodes, MOMENT)), None))
-    none = [np.full(len(steps.source), -1) for steps, _ in parts]
-    return Layers(
-        concat([steps for steps, _ in parts]),
-        np.concatenate([rest if pair is None else pair[0] for rest, (_, pair) in zip(none, parts, strict=True)]),
-        np.concatenate([rest if pair is None else pair[1] for rest, (_, pair) in zip(none, parts, strict=True)]),
-        size,
-    )
-
-
-def _kind(like: Int64s, kind: int) -> Int64s:
-    return np.full(len(like), kind)
+    no_pair, none = np.full(len(source), -1), np.full(len(nodes), -1)
+    earlier, later = (np.concatenate((no_pair, writes[at], misses[at], none)) for at in (2, 3))
+    return Layers(concat(steps), earlier, later, size)
 
 
 def _writes(execution: Execution, order: Chains) -> tuple[Int64s, Int64s, Int64s, Int64s]:
@@ -139,19 +129,14 @@ def _misses(execution: Execution, order: Chains) -> tuple[Int64s, Int64s, Int64s
     views, installs = execution.views, execution.installs
     place = np.empty(len(order.row), np.int64)
     place[order.row] = np.arange(len(order.row))
-    first = np.searchsorted(installs.key[order.row], views.key)
-    install = execution.row_of(views.writer, views.key)
-    is_initial = install < 0
-    following = np.where(is_initial, first, np.append(place, 0)[install] + 1)
-    exists = following < len(order.row)
-    at = np.where(exists, following, 0)
-    exists &= np.append(installs.key[order.row], -1)[at] == views.key
-    at, reader, install = at[exists], views.reader[exists], install[exists]
-    later = order.row[at]
+    keys = installs.key[order.row]
+    earlier = execution.row_of(views.writer, views.key)
+    following = np.where(earlier < 0, np.searchsorted(keys, views.key), np.append(place, 0)[earlier] + 1)
+    exists = np.append(keys, -1)[following] == views.key
+    reader, earlier, later = views.reader[exists], earlier[exists], order.row[following[exists]]
     target = installs.writer[later]
     is_other = target != reader
-    earlier = np.where(install < 0, -1, install)[is_other]
-    return reader[is_other], target[is_other], earlier, later[is_other]
+    return reader[is_other], target[is_other], earlier[is_other], later[is_other]
 
 
 def guesses(execution: Execution) -> list[Int64s]:
@@ -194,15 +179,10 @@ def _moments(execution: Execution) -> Int64s:
         latest = np.full(len(writer), np.iinfo(np.int64).max)
         latest[one] = high[writer[other]] - 1
         np.minimum.at(high, writer, latest)
-        is_other = np.append(writer, -1)[_following(len(writer), one, other)[row]] != reader
+        following = np.full(len(writer), -1)  # The row of the next version, where that is sure.
+        following[one] = other
+        is_other = np.append(writer, -1)[following[row]] != reader
         np.minimum.at(high, reader[is_other], latest[row[is_other]])
         if before == (low.sum(), high.sum()):
             break
     return met + left
-
-
-def _following(size: int, one: Int64s, other: Int64s) -> Int64s:
-    """For each version the row of the next one; -1 if that is unknown."""
-    result = np.full(size, -1)
-    result[one] = other
-    return result

@@ -5,10 +5,10 @@ from typing import Final
 import numpy as np
 
 from checkers.axioms.execution import INITIAL, Execution
-from checkers.axioms.implied import Implied, nothing, union, unordered
+from checkers.axioms.implied import Implied, union, unordered
 from checkers.columns.index import ascending
 from checkers.columns.runs import first_of_each, spans
-from checkers.columns.table import take
+from checkers.columns.table import empty, take
 from harness.core.columns import Int64s
 
 BUDGET: Final = 3_000_000  # The number of steps backwards.
@@ -18,7 +18,7 @@ def by_chains(execution: Execution, rows: Int64s) -> Implied | None:
     """The pairs that those reads (rows of views, ascending) imply; None if the budget ended."""
     views, installs = execution.views, execution.installs
     past = _Past(execution)
-    parts = [nothing()]
+    parts = [empty(Implied)]
     order = ascending(installs.key)
     low, high = spans(installs.key[order], views.key[rows])
     for row, start, stop in zip(rows.tolist(), low.tolist(), high.tolist(), strict=True):

@@ -37,25 +37,15 @@ class Horizons:
     known: Int64s
 
 
-def of_one_step(execution: Execution) -> Horizons:
-    """The horizons for read atomic: a transaction's own begin, and it is known from its own end."""
-    return Horizons(execution.op, execution.end)
-
-
-def of_chains(execution: Execution, reads: Pairs) -> Horizons:
-    """The horizons for causal consistency: the last begin, and the first end, over chains of reads."""
-    back = Pairs(reads.target, reads.source)
-    return Horizons(_spread(reads, execution.op), -_spread(back, -execution.end))
-
-
 def by_ends(execution: Execution) -> Implied:
     """The pairs that read atomic implies if transactions also see all that ended before they began."""
-    return union([by_reads(execution), _by_horizons(execution, of_one_step(execution))])
+    return union([by_reads(execution), _by_horizons(execution, Horizons(execution.op, execution.end))])
 
 
 def by_causes(execution: Execution, reads: Pairs) -> Implied | None:
     """The pairs that causal consistency with real time implies; None if the budget ended."""
-    horizons = of_chains(execution, reads)
+    back = Pairs(reads.target, reads.source)
+    horizons = Horizons(_spread(reads, execution.op), -_spread(back, -execution.end))
     pairs = _unknown_causes(reads, horizons)
     if pairs is None:
         return None

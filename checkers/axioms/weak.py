@@ -120,7 +120,7 @@ def _without_sessions(execution: Execution) -> "_Order":
     if is_ordered(execution, PROCESS):
         whole = _order(execution, Axiom.CAUSAL, PROCESS)
         if not whole.is_broken.any():
-            return _Order(execution, _reads(execution), implied.nothing(), 0)
+            return _Order(execution, _reads(execution), empty(Implied), 0)
         has_broken_initial = bool(np.any(whole.implied.target == INITIAL))
         is_initial = views.writer == INITIAL
         rows = rows[np.where(is_initial, has_broken_initial, whole.is_cyclic[views.writer])]
