@@ -202,8 +202,11 @@ def _answer(acts: Sequence[Act], model: Model, limit: int) -> Answer:
 def _start(life: RegisterHistory, acts: Sequence[Act], form: Form, limit: int) -> str | None:
     """An undeclared initial value from which the register is linearizable; None if there is none.
 
-    Only values that were seen before any operation tried to write them are tried.
+    Only values that were seen before any operation tried to write them are tried, and of a text `_first_texts`.
     """
+    if form.model == "key-value":
+        texts = _first_texts(acts)
+        return next((text for text in texts if _answer(acts, OneText(text), limit).verdict == "linearizable"), None)
     if form.model not in {"register", "cas-register"}:
         return None
     first: dict[str, int] = {}
@@ -216,6 +219,18 @@ def _start(life: RegisterHistory, acts: Sequence[Act], form: Form, limit: int) -
         if _answer(acts, OneRegister(value), limit).verdict == "linearizable":
             return value
     return None
+
+
+def _first_texts(acts: Sequence[Act]) -> list[str]:
+    """Texts that may have been there at first: those of gets that can precede each put, without appends at the end."""
+    put_end = min((act.end for act in acts if act.step.leads is not None), default=NEVER)
+    seen = sorted((act.end, act.step.needs) for act in acts if act.step.needs is not None and act.call < put_end)
+    appended = dict.fromkeys(act.step.more for act in acts if isinstance(act.step.more, str))
+    texts = list(dict.fromkeys(text for _, text in seen))[:STARTS_MAX]
+    for text in texts:  # The loop appends to it.
+        shorter = dict.fromkeys(text.removesuffix(each) for each in appended)
+        texts += [each for each in shorter if each not in texts][: STARTS_MAX - len(texts)]
+    return texts
 
 
 def _closed(tallies: Sequence[Tally]) -> list[Tally]:

@@ -346,6 +346,41 @@ def test_a_transaction_that_appends_is_about_no_register(tmp_path: Path) -> None
         judged(tmp_path, [Invoke(0, 0, 0, 0, "txn", None, mops), Complete(0, 1, "ok", None, mops)], MANY)
 
 
+def texts(*operations: tuple[str, str]) -> list[Evidence]:
+    """Operations on the text of one key, one after the other; a get comes with what it saw."""
+    evidence: list[Evidence] = []
+    for index, (f, text) in enumerate(operations):
+        given = None if f == "get" else text
+        evidence.append(Invoke(index, 2 * index, 2 * index, 0, f, ["k", given]))
+        evidence.append(Complete(index, 2 * index + 1, "ok", ["k", text]))
+    return evidence
+
+
+@pytest.mark.parametrize(
+    ("operations", "start"),
+    [
+        ([("get", "old"), ("put", "a"), ("get", "a")], "old"),
+        ([("append", "b"), ("get", "oldb"), ("append", "c"), ("get", "oldbc")], "old"),
+        ([("append", "b"), ("append", "c"), ("get", "oldbc")], "old"),
+        ([("get", "old"), ("get", "new"), ("put", "a")], None),
+        ([("put", "a"), ("get", "old")], None),
+        ([("append", "b"), ("append", "c"), ("get", "c")], None),
+        ([("append", "b"), ("get", "oldb"), ("get", "old")], None),
+    ],
+)
+def test_a_text_from_before_the_history_is_unknown_too(
+    tmp_path: Path, operations: list[tuple[str, str]], start: str | None
+) -> None:
+    judgement = judged(tmp_path, texts(*operations), Register(nil="absent"))
+    assert bool(judgement.findings) == (start is None)
+    if start is not None:
+        reason = f'initial-value: register "k" is linearizable only if it held {start} before'
+        assert judgement.unknown[NON_LINEARIZABLE].startswith(reason)
+        declared = judged(tmp_path, texts(*operations), Register(initial=start, is_initial_known=True, nil="absent"))
+        assert (declared.findings, declared.unknown) == ((), {})
+    assert len(judged(tmp_path, texts(*operations)).findings) == 1
+
+
 @pytest.mark.parametrize(("seen", "count"), [("ab", 0), ("ba", 0), ("a", 1), ("", 1)])
 def test_appends_to_a_text_stay_in_it_in_one_order(tmp_path: Path, seen: str, count: int) -> None:
     evidence: list[Evidence] = [Invoke(0, 0, 0, 0, "append", ["k", "a"]), Invoke(1, 1, 1, 1, "append", ["k", "b"])]
