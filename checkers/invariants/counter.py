@@ -77,19 +77,19 @@ def bounds(counts: Counts) -> tuple[Int64s, Int64s]:
     amount = np.array([add.amount for add in counts.adds], np.int64)
     began = np.array([add.number for add in counts.adds], np.int64)
     ended = np.array([add.after for add in counts.adds], np.int64)
-    certain, possible = (ended, index, "right"), (began, after, "left")
     up, down = np.maximum(amount, 0), np.minimum(amount, 0)
-    lower = _sums(up, *certain) + _sums(down, *possible)
-    upper = _sums(up, *possible) + _sums(down, *certain)
+    # Certain is what ended at the read's index or before, and possible what began before its end.
+    lower = _sums(up, ended, index + 1) + _sums(down, began, after)
+    upper = _sums(up, began, after) + _sums(down, ended, index + 1)
     return lower, upper
 
 
-def _sums(amount: Int64s, times: Int64s, until: Int64s, side: str) -> Int64s:
-    """For each time in `until` the sum of the amounts with an earlier time; an equal time counts if `side` is right."""
+def _sums(amount: Int64s, times: Int64s, until: Int64s) -> Int64s:
+    """For each time in `until` the sum of the amounts with an earlier time."""
     order = np.argsort(times, kind="stable")
-    running = np.concatenate(([0], np.cumsum(amount[order])))
-    places = np.searchsorted(times[order], until, side="right" if side == "right" else "left")
-    return running[places].astype(np.int64)
+    running = np.append(0, np.cumsum(amount[order]))
+    result: Int64s = running[np.searchsorted(times[order], until)]
+    return result
 
 
 def counters(operations: Sequence[Op]) -> Mapping[Token, Counts]:

@@ -40,11 +40,10 @@ class View(NamedTuple):
 
 
 class Skewer(NamedTuple):
-    """A transaction that read two keys and appended to one: the elements it saw in each, and its own element."""
+    """A transaction that read two keys and appended `element` to one; `other` are the elements it saw in the other."""
 
     op: Op
-    own: frozenset[Token]  # Seen in the key that it appended to,
-    other: frozenset[Token]  # and of the other one.
+    other: frozenset[Token]
     element: Token
 
 
@@ -133,7 +132,7 @@ def _skewers(
         ((target, element),) = appends
         first, second = sorted(reads, key=lambda key: (isinstance(key, str), key))
         other = second if target == first else first
-        skewer = Skewer(op, frozenset(reads[target]), frozenset(reads[other]), element)
+        skewer = Skewer(op, frozenset(reads[other]), element)
         found.setdefault((first, second), ([], []))[target == second].append(skewer)
     return found
 
@@ -146,16 +145,12 @@ def _skews(key: Token, other: Token, these: Sequence[Skewer], those: Sequence[Sk
     checked exactly.
     """
     here, there = _places(these, those), _places(those, these)
-    if not those:
-        return
     order = sorted(range(len(those)), key=lambda number: len(those[number].other))
     sizes = np.array([len(those[number].other) for number in order], np.int64)
     highest: list[int] = []  # For each prefix of `order`, its member with the highest element.
     for number in order:
-        if not highest or there[number] > there[highest[-1]]:
-            highest.append(number)
-        else:
-            highest.append(highest[-1])
+        is_higher = not highest or there[number] > there[highest[-1]]
+        highest.append(number if is_higher else highest[-1])
     for number, one in enumerate(these):
         reach = int(np.searchsorted(sizes, here[number], side="right"))
         if reach:

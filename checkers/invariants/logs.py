@@ -196,10 +196,11 @@ def _compared(
     then = "and then" if one.op == other.op else f"and then T{other.op}, of the same process,"
     text = f"T{one.op} {verb} {shown(one.value)}, {then} {shown(other.value)} of {one.key}"
     facts = (one.key, str(one.value), str(other.value), *ops)
-    witnesses.update({skip: 1} if skip is not None else {})
+    if skip is not None:
+        witnesses[skip] += 1
     if high <= low:
         yield Trouble(back, f"{text}, which does not stand behind it.", facts, ops)
-    elif high > low + 1 and skip is not None:
+    elif skip is not None and high > low + 1:
         missed = listed(logs.between(one.key, low, high))
         yield Trouble(skip, f"{text}, but between them stands {missed}.", facts, ops)
 
