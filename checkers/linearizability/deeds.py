@@ -25,8 +25,10 @@ from harness.core.columns import APPEND, FAIL, NEVER, OK, READ
 from harness.core.errors import HistoryError
 
 SAMPLE: Final = 10_000  # The number of operations from which `form_of` infers whether they name keys.
-_OPS: Final = ["index", "process", "outcome", "f", "invoke_value", "value", "invoke_ns", "complete_ns", "invoke_seq"]
-_OPS_TOO: Final = ["complete_seq", "is_txn", "has_result"]
+_OPS: Final = [
+    *("index", "process", "outcome", "f", "invoke_value", "value", "invoke_ns", "complete_ns"),
+    *("invoke_seq", "complete_seq", "is_txn", "has_result"),
+]
 _READS: Final = ("read", "get")
 _PARTS: Final = msgspec.json.Decoder(list[msgspec.Raw])
 _TEXT: Final = msgspec.json.Decoder(str)
@@ -238,7 +240,7 @@ def _transactions(chunk: Chunk) -> Iterator[RegisterOp]:
 
 
 def _rows(chunk: Chunk) -> Iterable[tuple[Any, ...]]:
-    return _columns(chunk, "ops.parquet", [*_OPS, *_OPS_TOO])
+    return _columns(chunk, "ops.parquet", _OPS)
 
 
 def _columns(chunk: Chunk, name: str, columns: list[str]) -> Iterable[tuple[Any, ...]]:

@@ -27,8 +27,8 @@ def is_linearizable(acts: Iterable[Act], initial: str) -> bool | None:
     every = list(acts)
     if any(step.needs is not None and step.leads is not None for _, _, step, _ in every):
         return None
-    live = [act for act in every if act.end != NEVER]
-    kept = needed([act for act in every if act.end == NEVER], [act.step for act in live])
+    live = [act for act in every if act.is_answered]
+    kept = needed([act for act in every if not act.is_answered], [act.step for act in live])
     clusters = {initial: [Act(_BEFORE_ALL, _BEFORE_ALL, live[0].step, -1)]} if live else {}
     for act in (*live, *kept):
         if act.step.leads is not None:
@@ -45,7 +45,7 @@ def is_linearizable(acts: Iterable[Act], initial: str) -> bool | None:
 
 def first_misfit(acts: Sequence[Act], initial: str) -> int:
     """The first operation after whose answer no order exists. The history must not be linearizable."""
-    answers = sorted((act.end, act.op) for act in acts if act.end != NEVER)
+    answers = sorted((act.end, act.op) for act in acts if act.is_answered)
     low, high = 0, len(answers) - 1
     while low < high:
         middle = (low + high) // 2

@@ -3,9 +3,11 @@
 A state is the JSON text of a register's value ("null": nothing yet), or a tuple of such texts for several registers
 that are written together; a key-value store's is the text itself. So 1, 1.0 and true are three values.
 
-| model | operations | | | --- | --- | --- | | register | read, write | | | cas-register | read, write, cas [old, new] |
-| | mutex | acquire, release | a register that is free or held | | key-value | get, put, append | text; append adds its
-text at the end | | multi-register | transactions of reads and writes | several registers as one |
+- register: read, write
+- cas-register: read, write, cas [old, new]
+- mutex: acquire, release; a register that is free or held
+- key-value: get, put, append, which adds its text at the end
+- multi-register: transactions of reads and writes; several registers as one
 """
 
 from collections.abc import Mapping, Sequence

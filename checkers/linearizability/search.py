@@ -145,13 +145,13 @@ class _Search:
 
     def __init__(self, every: Sequence[Act], model: Model, *, outlook_until: int | None = None) -> None:
         self._model = model
-        self._live = [act for act in every if act.end != NEVER]
+        self._live = [act for act in every if act.is_answered]
         self._calls = [act.call for act in self._live]
         self._ends = [act.end for act in self._live]
         self._steps = [act.step for act in self._live]
         self._is_read = [step.is_read for step in self._steps]
         self._is_plain = all(act.step.more is None for act in every)
-        unclear = [act for act in every if act.end == NEVER and not act.step.is_read]
+        unclear = [act for act in every if not act.is_answered and not act.step.is_read]
         self._groups = _groups(needed(unclear, self._steps) if self._is_plain else unclear)
         self._leading: dict[str | None, list[int]] = {}
         for number, group in enumerate(self._groups):
