@@ -47,7 +47,7 @@ class _Clocks:
         self._row = np.zeros(size, np.int64)
         self._free = np.empty(0, np.int64)
         self.horizon, self.reach = np.zeros(size, np.int64), np.full(size, -1)
-        # The transactions of each session in turn, and behind each session `size`, which no one must see.
+        # The transactions of each session in turn, and after each session `size`, which no one must see.
         length = np.bincount(execution.session, minlength=sessions)
         self._start = np.cumsum(length) - length + np.arange(sessions)
         self._turns = np.full(size + sessions, size)

@@ -193,7 +193,7 @@ class _Search:
         with Solver(name="glucose4") as solver:
             for _ in range(rounds):
                 self._execution, self._rows = part(self._whole, nodes)
-                graph = self._graph()
+                graph = layers(self._execution, base(self._execution, self._order), self._ordered(), self._level)
                 steps = np.flatnonzero(_cyclic(graph))
                 cycles, cost = self._cycles(graph, steps)
                 work += cost
@@ -216,9 +216,6 @@ class _Search:
                     break
                 nodes = nodes[_around(graph, steps)]
         return None
-
-    def _graph(self) -> Layers:
-        return layers(self._execution, base(self._execution, self._order), self._ordered(), self._level)
 
     def _cycles(self, graph: Layers, rows: Int64s) -> tuple[list[Int64s], int]:
         """For some short cycles that break the level the rows of their steps; and the number of steps looked at.

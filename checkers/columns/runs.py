@@ -87,8 +87,8 @@ def ordered(values: Int64s) -> tuple[Int64s, Int64s]:
     if int(values.max()) - low >= 1 << (63 - bits):
         order = np.argsort(values, kind="stable")
         return order, values[order]
-    words = np.sort((values.astype(np.int64) - low) << bits | np.arange(values.size))
-    return words & ((1 << bits) - 1), (words >> bits) + low
+    packed = np.sort((values.astype(np.int64) - low) << bits | np.arange(values.size))
+    return packed & ((1 << bits) - 1), (packed >> bits) + low
 
 
 def first_of_each(group: NDArray[Scalar]) -> Bools:

@@ -96,11 +96,11 @@ class Spread:
         """
         step = count + 1
         begin, end = self.number * step + self.begin, self.number * step + self.end
-        words = runs.distinct(number * step + place)
-        low, high = np.searchsorted(words, begin), np.searchsorted(words, end)
+        packed = runs.distinct(number * step + place)
+        low, high = np.searchsorted(packed, begin), np.searchsorted(packed, end)
         _, at = expand(low, high)
         # Each pair ends a range and begins the next: both columns ascend, one row after the other.
-        start, stop = np.sort(np.append(begin, words[at] + 1)), np.sort(np.append(end, words[at]))
+        start, stop = np.sort(np.append(begin, packed[at] + 1)), np.sort(np.append(end, packed[at]))
         row = np.repeat(np.arange(len(low)), high - low + 1)
         left = np.flatnonzero(start < stop)
         row = row[left]

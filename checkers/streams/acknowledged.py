@@ -71,9 +71,9 @@ def lost_acknowledged(view: StreamView, crashes: dict[int, list[int]]) -> Ruling
     opens, acks = _below(view, openings, every)
     low, high = d.position[opens], d.position[acks]
     index = GroupIndex(np.zeros(len(view.expected), np.int64), view.writes.position[view.expected])
-    is_behind = view.contract.resume == "after"
+    is_after = view.contract.resume == "after"
     none = np.zeros(len(opens), np.int64)
-    pair, place = expand(index.place(none, low, above=is_behind), index.place(none, high, above=is_behind))
+    pair, place = expand(index.place(none, low, above=is_after), index.place(none, high, above=is_after))
     candidate = index.rows[place]
     kept = np.flatnonzero(_is_meant(view, opens[pair], acks[pair], candidate))
     pair, candidate = pair[kept], candidate[kept]

@@ -31,7 +31,7 @@ _WAITS: Final = (
     *("spurious-abort", "memory-growth", "spurious-disconnect", "user-blocks-acknowledgements"),
 )
 _CONSEQUENCES: Final = (*_SIMPLE, *(base + order for order in ORDERS for base in CYCLES), *WATERMARK, *_WAITS)
-_OTHERS: Final = len(_CAUSES)  # The rank of what stands in no list.
+_OTHERS: Final = len(_CAUSES)  # The rank of what is in no list.
 _RANKS: Final = MappingProxyType(
     {name: _OTHERS + 1 + place for place, name in enumerate(_CONSEQUENCES)}
     | {name: place for place, name in enumerate(_CAUSES)}

@@ -53,7 +53,7 @@ class RealTime:
 
 
 def read_placed(history: Path, writes: SourceWrites) -> Placed:
-    """The operations behind those writes that have a position. The writes must be sorted by operation.
+    """The operations of those writes that have a position. The writes must be sorted by operation.
 
     Raises HistoryError if a file is damaged.
     """
@@ -129,8 +129,8 @@ def _ended_before(ops: Placed) -> int:
     first = int(np.argmin(ops.complete_seq))
     is_own = ops.process == ops.process[first]
     other = int(ops.complete_seq.min(initial=NEVER, where=~is_own))
-    is_behind_own, is_behind_other = ops.invoke_seq > ops.complete_seq[first], ops.invoke_seq > other
-    return int(np.count_nonzero(np.where(is_own, is_behind_other, is_behind_own)))
+    is_after_own, is_after_other = ops.invoke_seq > ops.complete_seq[first], ops.invoke_seq > other
+    return int(np.count_nonzero(np.where(is_own, is_after_other, is_after_own)))
 
 
 def reversal_finding(reversal: Reversal, forms: Forms) -> Finding:

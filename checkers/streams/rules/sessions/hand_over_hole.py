@@ -31,15 +31,15 @@ def hand_over_holes(view: StreamView) -> Ruling:
     """
     d, w = view.deliveries, view.writes
     rows = np.flatnonzero((d.kind == BACKFILL) & (d.position != NEVER) & ~view.is_phantom)
-    behind = snapshot_holes(view)
-    if len(rows) == 0 and len(behind.watermark) == 0:
+    left_out = snapshot_holes(view)
+    if len(rows) == 0 and len(left_out.watermark) == 0:
         return Ruling.nothing()
     stale, newest = _stale(view, rows)
     lacking_mark, lacking_write, checked = _lacking(view, rows)
     overwriting, newer = _overwriting(view, rows)
-    mark = np.concatenate((behind.watermark, stale, lacking_mark, overwriting))
-    row = np.concatenate((behind.row, stale, np.full(len(lacking_mark), -1), newer))
-    write = np.concatenate((behind.write, newest, lacking_write, np.full(len(overwriting), -1)))
+    mark = np.concatenate((left_out.watermark, stale, lacking_mark, overwriting))
+    row = np.concatenate((left_out.row, stale, np.full(len(lacking_mark), -1), newer))
+    write = np.concatenate((left_out.write, newest, lacking_write, np.full(len(overwriting), -1)))
     key = np.where(write >= 0, np.append(w.key, 0)[write], d.key[mark])
     order = np.lexsort((row, mark))
     chosen = order[first_rows(view.session[mark[order]], key[order])]

@@ -179,8 +179,8 @@ def _by_order(view: StreamView, own: _Own) -> _Ordered:
     by_height = GroupIndex(line[pair], d.position[rows])
     position = view.writes.position[view.expected[candidate]]
     ends = by_height.place(owner, np.full(len(owner), NEVER))
-    again, behind = expand(by_height.place(owner, position, above=True), ends)
-    newer = by_height.rows[behind]
+    again, place = expand(by_height.place(owner, position, above=True), ends)
+    newer = by_height.rows[place]
     shows = (low[newer] <= position[again]) & ~_has_later_gap(view)[rows[newer]]
     again, newer = again[shows], newer[shows]
     height = np.full(len(again), ALL_CLOSED)
