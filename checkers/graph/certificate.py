@@ -28,7 +28,7 @@ from typing import Final
 
 import numpy as np
 
-from checkers.columns.runs import codes, expand, first_of_each, groups, meets, merged
+from checkers.columns.runs import codes, expand, first_of_each, groups, meets, merged, ordered, spans
 from checkers.columns.table import concat, empty, ordered_by, take
 from checkers.graph.edges import OPEN_END, Edges, ImplicitRw, Inference, Int32s, all_edges
 from harness.core.columns import Bools, Int64s
@@ -109,16 +109,27 @@ def ends(parts: Sequence[Edges], *, last: int) -> Ends:
 
 
 def _leading_on(edges: Edges) -> Edges:
-    """The edges by source, without those to open-ended operations that have no edge of their own.
+    """The edges, which ascend by source, without those to open-ended operations that have no edge of their own.
 
-    Removing edges can make more of these, so this repeats until none is left. No cycle passes through a removed edge.
+    Removing edges can make more of these, so only the edges to operations that just lost their last one are removed
+    next: a chain of n such operations takes n steps, and each step its own edges. No cycle passes through a removed
+    edge.
     """
-    while True:
-        pending = np.flatnonzero(edges.target_after == OPEN_END)
-        _, leads = _found(edges.source, edges.target[pending])
-        if leads.all():
-            return edges
-        edges = take(edges, np.delete(np.arange(len(edges.source)), pending[~leads]))
+    is_first = first_of_each(edges.source)
+    source, begins = np.cumsum(is_first) - 1, np.flatnonzero(is_first)
+    left = np.diff(begins, append=len(source))  # The number of edges that each source still has.
+    pending = np.flatnonzero(edges.target_after == OPEN_END)
+    place, leads = _found(edges.source[begins], edges.target[pending])
+    removed, pending = pending[~leads], pending[leads]
+    order, target = ordered(place[leads])
+    is_kept = np.ones(len(source), np.bool_)
+    while len(removed):
+        is_kept[removed] = False
+        lost, count = np.unique(source[removed], return_counts=True)
+        left[lost] -= count
+        start, stop = spans(target, lost[left[lost] == 0])
+        removed = pending[order[expand(start, stop - start)]]
+    return take(edges, is_kept)
 
 
 def route(inference: Inference, *, known: Ends, slice_ids: int) -> Iterator[tuple[int, SliceShare]]:

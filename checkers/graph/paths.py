@@ -105,9 +105,9 @@ def _matrix(source: Int64s, target: Int64s, size: int) -> "csr_array":
 
 def components(label: Int64s) -> list[Int64s]:
     """The nodes of each component of two or more nodes, ascending, in the order of their labels."""
-    order = np.argsort(label, kind="stable")
-    groups = np.split(order, np.flatnonzero(np.diff(label[order])) + 1)
-    return [group for group in groups if len(group) > 1]
+    nodes = np.flatnonzero(np.bincount(label)[label] > 1)  # Most nodes are alone, in a graph of any size.
+    nodes = nodes[np.argsort(label[nodes], kind="stable")]
+    return np.split(nodes, np.flatnonzero(np.diff(label[nodes])) + 1) if len(nodes) else []
 
 
 class StepGraph:

@@ -10,14 +10,14 @@ from importlib import import_module
 import numpy as np
 import pytest
 
-from checkers.columns import runs
+from checkers.columns import runs, table
 from checkers.engine.datasets import LocalEngine
 from checkers.graph import certificate
-from checkers.graph.edges import ImplicitRw, Inference, Members, all_edges
+from checkers.graph.edges import OPEN_END, WW, Edges, ImplicitRw, Inference, Members, all_edges
 from checkers.graph.sightings import Report
 from checkers.transactions.check import check_sources
 from checkers.transactions.options import Options
-from harness.core.columns import Int64s
+from harness.core.columns import Bools, Int64s
 from harness.core.verdict import Judgement
 from tests.bench.skew import Shape, cut, endless, hot_key, long_transactions, read_once, storm, unseen_storm
 
@@ -94,6 +94,25 @@ def test_appends_that_all_readers_missed_are_not_paired_with_them_on_the_way_to_
     shares = dict(certificate.route(missed(2_000), known=known, slice_ids=certificate.SLICE_IDS))
     assert (shares[0].windows.start.tolist(), shares[0].windows.stop.tolist()) == ([0], [4_000])
     assert sum(work) < 2_000  # Of four million pairs.
+
+
+def test_a_chain_of_operations_without_an_end_is_followed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    touched: list[int] = []
+
+    def counted(edges: Edges, rows: Int64s | Bools) -> Edges:
+        touched.append(int(rows.sum()) if rows.dtype == np.bool_ else len(rows))
+        return table.take(edges, rows)
+
+    def expand(start: Int64s, length: Int64s) -> Int64s:
+        touched.append(int(length.sum()))
+        return runs.expand(start, length)
+
+    monkeypatch.setattr(certificate, "take", counted)
+    monkeypatch.setattr(certificate, "expand", expand)
+    nodes, ends = np.arange(2_000, dtype=np.int32), np.full(1_999, OPEN_END, np.int32)
+    chain = Edges(nodes[:-1], nodes[1:], ends, ends, np.full(1_999, WW, np.int8))
+    assert not len(certificate.ends([chain], last=1_999).op)
+    assert sum(touched) < 2_000  # Of two million, if each step looked at all that are left.
 
 
 @pytest.mark.parametrize(("stop", "expected"), [(40, 20 * 20), (30, 20 * 10), (15, 0)])

@@ -235,3 +235,23 @@ def test_an_operation_without_an_end_ends_by_the_least_end_of_its_successors() -
     )
     known = certificate.ends([certificate.open_sources(inferred)], last=4)
     assert (known.op.tolist(), known.end.tolist()) == ([0, 3], [5, 5])
+
+
+@settings(deadline=None, max_examples=300)
+@given(graph=graphs())
+def test_operations_without_an_end_have_one_if_something_with_an_end_or_a_cycle_follows(
+    graph: tuple[list[Node], list[tuple[int, int]]],
+) -> None:
+    nodes, pairs = graph
+    open_ops = {op for op, end in nodes if end == OPEN_END}
+    after: nx.DiGraph[int] = nx.DiGraph((one, other) for one, other in pairs if one in open_ops)
+    after.add_nodes_from(range(len(nodes)))
+    reached = {op: nx.descendants(after, op) for op in open_ops}
+    endless = {op for op in open_ops if any(op in reached[other] for other in reached[op] & open_ops)}
+    expected = {}
+    for op in sorted(open_ops):
+        ends = [nodes[other][1] for other in reached[op] if other not in open_ops]
+        if ends or (reached[op] | {op}) & endless:
+            expected[op] = min(ends, default=OPEN_END)
+    known = certificate.ends([certificate.open_sources(inference(nodes, pairs))], last=len(nodes))
+    assert dict(zip(known.op.tolist(), known.end.tolist(), strict=True)) == expected
