@@ -28,6 +28,7 @@ import numpy as np
 import pyarrow as pa
 
 from checkers.columns.arrow import integers
+from checkers.columns.facts import Facts
 from checkers.history.streams import NOTHING_DERIVED, Placement, placement_by, stream_logs
 from checkers.history.streams import merged as merged_placements
 from checkers.history.tables import rows
@@ -76,7 +77,8 @@ def restarts(history: Path) -> tuple[Restart, ...]:
 def placement_of_streams(history: Path, contract: StreamContract | None) -> Placement:
     """The positions that streams report for unclear operations; none without a contract. Raises HistoryError."""
     logs = stream_logs(history, contract) if contract is not None else ()
-    return merged_placements(placement_by(log, history) for log in logs) if logs else NOTHING_DERIVED
+    shared = Facts()
+    return merged_placements(placement_by(log, history, shared=shared) for log in logs) if logs else NOTHING_DERIVED
 
 
 def _restarts(reported: Sequence[Mapping[str, Any]]) -> Iterator[Restart]:

@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 
 from checkers.columns.arrow import integers
 from checkers.columns.blocks import by_part
+from checkers.columns.facts import Facts
 from checkers.columns.files import footer, opened, opened_operations
 from checkers.columns.index import Places, ascending, codes, count_so_far, is_kind
 from checkers.columns.parts import Columns, constant
@@ -189,16 +190,18 @@ class SourceFiles:
 NO_WRITES: Final = SourceWrites(**Columns(_WRITTEN, 0).whole())
 
 
-def placement_by(log: StreamLog, source: Path | None = None, *, threads: int = 1) -> Placement:
+def placement_by(
+    log: StreamLog, source: Path | None = None, *, threads: int = 1, shared: Facts | None = None
+) -> Placement:
     """The placement that one log gives to the operations of `source`, a history; None: the log's own.
 
     Raises HistoryError if a file is damaged. Most histories need no placement: then only the columns that show this are
-    read. `threads` threads read at the same time.
+    read. `threads` threads read at the same time. With the same `shared`, several logs of one source read it once.
     """
-    source = source or Path(log.directory)
-    if not log.spans and not _needs_placement(source, threads):
+    source, shared = source or Path(log.directory), Facts() if shared is None else shared
+    if not log.spans and not shared.of((source, "needs placement"), partial(_needs_placement, source, threads)):
         return NOTHING_DERIVED
-    writes = read_writes(source, has_times=False)
+    writes = shared.of((source, "writes"), partial(read_writes, source, has_times=False))
     return placement(read_deliveries(log, ("seq", "kind", "span", "key", "value", "position")), writes)
 
 

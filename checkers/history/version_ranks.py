@@ -19,6 +19,7 @@ import pyarrow as pa
 from checkers.columns import arrow
 from checkers.columns.arrow import integers
 from checkers.columns.blocks import part_count, pieces
+from checkers.columns.facts import Facts
 from checkers.columns.files import opened_operations
 from checkers.columns.index import Places, codes
 from checkers.columns.parts import constant
@@ -63,20 +64,19 @@ def reading(
     names: Sequence[str] = DELIVERED,
     has_times: bool = True,
     threads: int = 1,
+    shared: Facts | None = None,
 ) -> Iterator[Reading]:
     """The source of a log, while `threads` threads read the log's events. Raises HistoryError if a file is damaged.
 
     `known` is the placement that follows from all logs; None if this is the only one. Without `has_times` there are no
-    readers, and the writes have no times.
+    readers, and the writes have no times. With the same `shared`, several logs of one source read it once.
     """
+    shared = Facts() if shared is None else shared
     with ThreadPoolExecutor(threads) as pool:
-        files, events = SourceFiles(source, has_times=has_times), EventsFile(log, names)
-        look = partial(_read_group, files, has_times)
-        groups_read = [pool.submit(look, group) for group in range(files.group_count)]
+        read = shared.of((source, has_times, "read"), partial(_SourceRead, pool, source, has_times=has_times))
+        events = EventsFile(log, names)
         runs = pieces(events.group_count, _GROUPS)
         events_read = [pool.submit(events.read, range(run.start, run.stop)) for run in runs]
-        parts = [task.result() for task in groups_read]
-        del groups_read  # They hold the lists.
 
         @cache
         def deliveries() -> Deliveries:
@@ -84,12 +84,28 @@ def reading(
                 task.result()
             return events.deliveries()
 
-        unplaced = files.writes()
-        known = placement_alone(log, unplaced, deliveries) if known is None else known
-        writes = ranked(placed(unplaced, known), [lists for lists, _ in parts])
-        readers = all_readers([readers for _, readers in parts])
-        del parts, unplaced
+        def whole() -> tuple[SourceWrites, Issued]:
+            unplaced, lists, readers = read.result()
+            placement = placement_alone(log, unplaced, deliveries) if known is None else known
+            return ranked(placed(unplaced, placement), lists), all_readers(readers)
+
+        writes, readers = shared.of((source, has_times, "ranked"), whole)
         yield Reading(writes=writes, readers=readers, deliveries=deliveries)
+
+
+class _SourceRead:
+    """A source whose row groups are tasks of `pool`."""
+
+    def __init__(self, pool: ThreadPoolExecutor, source: Path, *, has_times: bool) -> None:
+        files = SourceFiles(source, has_times=has_times)
+        self._groups = [pool.submit(_read_group, files, has_times, group) for group in range(files.group_count)]
+        self._writes = [files.writes]
+
+    def result(self) -> tuple[SourceWrites, list[Lists], list[Issued]]:
+        """The writes, the lists that were read, and the readers; nothing of it stays here."""
+        parts = [task.result() for task in self._groups]
+        self._groups.clear()
+        return self._writes.pop()(), [lists for lists, _ in parts], [readers for _, readers in parts]
 
 
 def read_beside(
@@ -100,9 +116,10 @@ def read_beside(
     names: Sequence[str] = DELIVERED,
     has_times: bool = True,
     threads: int = 1,
+    shared: Facts | None = None,
 ) -> tuple[Deliveries, SourceWrites]:
     """The events of a log, and the writes of its source, placed and ranked, as in `reading`."""
-    with reading(log, source, known, names=names, has_times=has_times, threads=threads) as found:
+    with reading(log, source, known, names=names, has_times=has_times, threads=threads, shared=shared) as found:
         return found.deliveries(), found.writes
 
 

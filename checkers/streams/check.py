@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
+from checkers.columns.facts import Facts
 from checkers.engine.protocol import Check, Context, When
 from checkers.history.names import Names
 from checkers.history.streams import merged, placement_by, stream_logs
@@ -38,9 +39,11 @@ def check(history: Path, context: Context) -> Judgement:
     threads = max(1, engine.parallelism // max(1, len(parts)))
     if not parts:
         return Judgement(checker=CHECKER, findings=(), witnesses=dict.fromkeys(RULES, 0), facts={"subscribers": 0})
-    derive = partial(placement_by, threads=threads)
+    derive = partial(placement_by, threads=threads, shared=Facts())
     known = merged(logs.map(derive).collect()) if len(parts) > 1 else None
-    outcomes = logs.map(partial(judge, contract=contract, known=known, threads=threads)).collect()
+    judged = partial(judge, contract=contract, known=known, threads=threads, shared=Facts())
+    outcomes = logs.map(judged).collect()
+    del derive, judged  # They hold the writes of the source.
     source = outcomes[0].source
     order = {name: place for place, name in enumerate(RULES)}
     examples = sorted(

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from checkers.columns.blocks import in_threads
+from checkers.columns.facts import Facts
 from checkers.columns.index import is_kind
 from checkers.columns.runs import first_of_each, is_ascending
 from checkers.history.around import NOTHING_AROUND, Around, read_around
@@ -35,13 +36,20 @@ class Outcome:
     conclusions: dict[str, Conclusion] = field(default_factory=dict)  # By rule about the source; in the first log only.
 
 
-def judge(log: StreamLog, contract: StreamContract, known: Placement | None, threads: int = 1) -> Outcome:
+def judge(
+    log: StreamLog,
+    contract: StreamContract,
+    known: Placement | None,
+    threads: int = 1,
+    shared: Facts | None = None,
+) -> Outcome:
     """The outcome of all rules over one log, in `threads` threads.
 
-    `known` is the placement that follows from all logs; None if this is the only one.
+    `known` is the placement that follows from all logs; None if this is the only one. With the same `shared`, several
+    logs read their source once.
     """
     folder = Path(log.directory)
-    with reading(log, folder, known, threads=threads) as found:
+    with reading(log, folder, known, threads=threads, shared=shared) as found:
         writes, conclusions = found.writes, dict(_of_source(log, found.writes, contract))
         around = read_around(folder, found.readers, contract)
         deliveries = found.deliveries()

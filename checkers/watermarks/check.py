@@ -167,12 +167,13 @@ def _streams(
         return None
     threads, known, logs = max(1, engine.parallelism // len(parts)), Known(), engine.over(parts)
     if len(parts) > 1:
-        known = Known(merged(logs.map(partial(placement_of, threads=threads)).collect()))
+        known = Known(merged(logs.map(partial(placement_of, threads=threads, shared=Facts())).collect()))
         if shows_order(contract):
             look = partial(received_of, contract=contract, known=known)
-            known = Known(known.placement, agreed(logs.map(look).collect()))
+            known = replace(known, agreement=agreed(logs.map(look).collect()))
     derive = partial(derived, contract=contract, known=known, threads=threads, is_of_stretches=is_of_stretches)
     held = logs.map(derive).keep()
+    known.shared.clear()
     summaries = sorted(held.notes(), key=lambda one: int(one.marks.log[0]) if len(one.marks.log) else -1)
     return _Streams(parts=parts, known=known, held=held.items(), summaries=summaries)
 
@@ -317,7 +318,9 @@ class _Check:
 
     def _details(self, op: Int64s, mark: Int64s) -> list[Detail]:
         look = partial(details, contract=self.contract, known=self.known, begin=self.places.begin, op=op, mark=mark)
-        return [detail for both in self.engine.over(self.parts).map(look).collect() for detail in both]
+        found = self.engine.over(self.parts).map(look).collect()
+        self.known.shared.clear()
+        return [detail for both in found for detail in both]
 
     def _findings(self, found: Found) -> list[Finding]:
         if not found.cycles:

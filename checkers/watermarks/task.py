@@ -6,7 +6,7 @@ covers both (checkers/graph/certificate.py).
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 from pathlib import Path
 
@@ -14,6 +14,7 @@ import numpy as np
 
 from checkers.columns.arrow import integers
 from checkers.columns.blocks import Block, by_part
+from checkers.columns.facts import Facts
 from checkers.columns.files import opened
 from checkers.columns.index import ascending, is_kind
 from checkers.columns.runs import first_of_each
@@ -68,11 +69,13 @@ class StreamPart:
 class Known:
     """Facts that follow from all logs together: the placement, and an order of versions that no other source orders.
 
-    `placement` is None if there is only one log, which has all the facts itself.
+    `placement` is None if there is only one log, which has all the facts itself. `shared` has what tasks in one process
+    have read of the source, for the tasks of other logs.
     """
 
     placement: Placement | None = None
     agreement: Received = NOTHING_RECEIVED
+    shared: Facts = field(default_factory=Facts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,9 +144,9 @@ class _Condensed:
     passing: Entered
 
 
-def placement_of(part: StreamPart, threads: int = 1) -> Placement:
+def placement_of(part: StreamPart, threads: int = 1, shared: Facts | None = None) -> Placement:
     """The placement that the deliveries of one log give to the source's writes, in `threads` threads."""
-    return placement_by(part.log, Path(part.source), threads=threads)
+    return placement_by(part.log, Path(part.source), threads=threads, shared=shared)
 
 
 def received_of(part: StreamPart, contract: StreamContract, known: Known) -> Received:
@@ -315,7 +318,15 @@ def details(
 
 
 def _read(part: StreamPart, known: Known, threads: int = 1) -> tuple[Deliveries, SourceWrites]:
-    return read_beside(part.log, Path(part.source), known.placement, names=_NAMES, has_times=False, threads=threads)
+    return read_beside(
+        part.log,
+        Path(part.source),
+        known.placement,
+        names=_NAMES,
+        has_times=False,
+        threads=threads,
+        shared=None if known.placement is None else known.shared,
+    )
 
 
 def _condensed(

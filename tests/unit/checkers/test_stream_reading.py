@@ -9,8 +9,17 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from checkers.columns.facts import Facts
 from checkers.history.around import NOTHING_AROUND, read_around
-from checkers.history.streams import merged, placed, placement_by, read_deliveries, read_writes, stream_logs
+from checkers.history.streams import (
+    SourceFiles,
+    merged,
+    placed,
+    placement_by,
+    read_deliveries,
+    read_writes,
+    stream_logs,
+)
 from checkers.history.version_ranks import read_ranked, reading
 from harness.core.columns import NEVER, Deliveries, SourceWrites
 from harness.core.errors import HistoryError
@@ -82,6 +91,34 @@ def test_row_groups_read_side_by_side_are_the_whole(tmp_path: Path, ops_a_group:
         with reading(log, folder, told, threads=threads) as found:
             assert [columns_of(each) for each in (found.deliveries(), found.writes)] == expected
             assert found.readers.position.tolist() == [5, NEVER]
+
+
+def test_logs_that_share_read_their_source_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = history(tmp_path / "history")
+    regrouped(folder, 2)
+    [log] = stream_logs(folder, contract())
+    opened: list[Path] = []
+
+    def begin(files: SourceFiles, source: Path, *, has_times: bool = True) -> None:
+        opened.append(source)
+        start(files, source, has_times=has_times)
+
+    start = SourceFiles.__init__
+    monkeypatch.setattr(SourceFiles, "__init__", begin)
+    alone, together = placement_by(log, folder), Facts()
+    with reading(log, folder, alone) as found:
+        expected = (columns_of(found.deliveries()), columns_of(found.writes), found.readers.position.tolist())
+    assert len(opened) == 2
+    opened.clear()
+    placements = [placement_by(log, folder, shared=together) for _ in range(3)]
+    assert (merged(placements).op.tolist(), len(opened)) == (alone.op.tolist(), 1)
+    with reading(log, folder, alone, shared=together) as one, reading(log, folder, alone, shared=together) as other:
+        assert one.writes is other.writes
+        for each in (other, one):
+            assert (columns_of(each.deliveries()), columns_of(each.writes), each.readers.position.tolist()) == expected
+    assert len(opened) == 2
+    with reading(log, folder, alone, has_times=False, shared=together) as timeless:
+        assert timeless.writes.invoke_seq.tolist() == [NEVER] * 4  # Another question, and not the answer before.
 
 
 def test_the_only_log_tells_of_which_partition_keys_are_though_no_position_is_asked_for(tmp_path: Path) -> None:
