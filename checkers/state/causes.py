@@ -19,6 +19,7 @@ disconnections, and faults that slowed a subscriber.
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Final
@@ -78,7 +79,8 @@ class _Record:
         self._bounds = context.bounds
         self._nodes = tuple(node for group in context.bounds.groups for node in group)
         self._faults = windows(history, context.excuses)
-        self._sessions = sessions(history, names)
+        self._striking = [each for each in self._faults if each.excuse & (Excuse.NODES | Excuse.LINKS)]
+        self._sessions = context.facts.of((history, "sessions"), partial(sessions, history, names))
         self._next_ns = {
             (one.subscriber, one.number): other.marks[0].ns
             for one, other in pairwise(self._sessions)
@@ -205,8 +207,7 @@ class _Record:
     def _faults_before(self, gap: Mark) -> list[Window]:
         """Crashes, pauses and partitions between the first sign of an epoch that may be missing and the marker."""
         since_ns = min(self._first_sign_ns(gap.position), gap.ns)
-        striking = [w for w in self._faults if w.excuse & (Excuse.NODES | Excuse.LINKS)]
-        return [w for w in striking if overlaps(w, since_ns, gap.ns, self._bounds.grace_ns)]
+        return [each for each in self._striking if overlaps(each, since_ns, gap.ns, self._bounds.grace_ns)]
 
     def _is_restarting(self, gap: Mark) -> bool:
         """True if the whole cluster was down at some moment of that time: from its last success to its restart."""
@@ -219,7 +220,7 @@ class _Record:
     def _is_link_struck(self, state: State) -> bool:
         ends = (state.node, str(state.key))
         return any(
-            any(map(window.touches, ends)) and overlaps(window, state.ns, state.ns, self._bounds.grace_ns)
+            overlaps(window, state.ns, state.ns, self._bounds.grace_ns) and any(map(window.touches, ends))
             for window in self._faults
         )
 

@@ -24,10 +24,16 @@ Witnesses:
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
-from itertools import accumulate, pairwise
+from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
+import numpy as np
+
+from checkers.columns.arrow import integers
+from checkers.columns.files import read_columns
+from checkers.columns.index import ascending
 from checkers.engine.protocol import Check, Context
 from checkers.history.faults import disturbed, is_among, span
 from checkers.history.intervals import Interval, is_met, longest, merged, outside
@@ -38,7 +44,6 @@ from checkers.history.tables import (
     Session,
     State,
     phases,
-    rows,
     samples,
     seconds,
     sessions,
@@ -46,8 +51,8 @@ from checkers.history.tables import (
     windows,
 )
 from checkers.history.troubles import Trouble, judgement
-from harness.core.columns import OK
-from harness.core.promises import Bounds, StreamContract
+from harness.core.columns import NEVER, OK
+from harness.core.promises import StreamContract
 from harness.core.verdict import Judgement
 
 CHECKER = "liveness"
@@ -68,7 +73,7 @@ def check(history: Path, context: Context) -> Judgement:
 
     Bounds that are not declared are not judged. Without a contract, watermarks are taken to advance without writes.
     """
-    record = _Record(history, context.bounds, context.contract)
+    record = _Record(history, context)
     witnesses = dict.fromkeys(ANOMALIES, 0)
     troubles: list[Trouble] = []
     for who, kind, begin, end in (*record.pauses(), *record.waits()):
@@ -93,14 +98,14 @@ def _trouble(anomaly: str, who: str, sentence: str, *facts: object) -> Trouble:
 class _Record:
     """The records of a history about time and memory."""
 
-    def __init__(self, history: Path, bounds: Bounds, contract: StreamContract | None) -> None:
-        names = Dictionary(history)
+    def __init__(self, history: Path, context: Context) -> None:
+        bounds, contract = context.bounds, context.contract
         self._bounds = bounds
-        self._sessions = sessions(history, names)
+        self._sessions = context.facts.of((history, "sessions"), partial(sessions, history, Dictionary(history)))
         self._subscribers = tuple(dict.fromkeys(session.subscriber for session in self._sessions))
         self._faults = windows(history, {})  # Every fault excuses delays, whatever else it excuses.
         self._beside = [window for window in self._faults if is_among(window, self._subscribers)]
-        self._disconnects = states(history, names, "disconnect")["disconnect"]
+        self._disconnects = states(history, Dictionary(history), "disconnect")["disconnect"]
         self._probes = samples(history, "records", "commit-blocked-ns", "user-lag")
         self._answered = _Issued(history, contract) if contract is not None else None
         self._issued = self._answered if contract is not None and contract.wm_idle == "rests" else None
@@ -292,11 +297,12 @@ class _Issued:
 
     def __init__(self, history: Path, contract: StreamContract) -> None:
         self._is_inclusive = contract.closed == "<="
-        columns = ["index", "outcome", "commit_ts", "complete_ns"]
-        ops = [op for op in rows(history, "ops", columns, outcome=[OK]) if op["commit_ts"] is not None]
-        ops.sort(key=lambda op: int(op["commit_ts"]))
-        self._positions = [int(op["commit_ts"]) for op in ops]
-        self._soonest_ns = list(accumulate((int(op["complete_ns"]) for op in reversed(ops)), min))[::-1]
+        ops = read_columns(history / "ops.parquet", ["commit_ts", "complete_ns"], outcome=[OK])
+        position, answered_ns = integers(ops["commit_ts"], NEVER), integers(ops["complete_ns"])
+        order = ascending(position)
+        order = order[position[order] != NEVER]
+        self._positions = position[order].tolist()
+        self._soonest_ns = np.minimum.accumulate(answered_ns[order][::-1])[::-1].tolist()
 
     def begin_ns(self, ns: int, position: int | None) -> int | None:
         """The time from which a watermark after that one was due; None if none was, or if this cannot be known."""

@@ -73,6 +73,28 @@ def test_a_watermark_that_rests_is_due_when_something_is_above_it(
     assert judgement.witnesses["stall"] == (position > 100 or (position == 100 and closed == "<"))
 
 
+@pytest.mark.parametrize(
+    ("answers", "expected"),
+    [
+        (((500, 101), (1900, 103)), ["stall"]),
+        (((500, 103), (1900, 101)), ["stall"]),
+        (((500, 99), (1900, 101)), []),
+    ],
+)
+def test_a_watermark_is_due_from_the_first_answer_above_it_whatever_the_order_of_positions(
+    tmp_path: Path, answers: tuple[tuple[int, int], ...], expected: list[str]
+) -> None:
+    run = Run()
+    run.event(0, "s1", "open", 0)
+    run.watermarks("s1", [100])
+    for ms, position in answers:
+        run.append(ms - 1, {1: position}, at=position)
+    run.mark(2000, "end")
+    rests = StreamContract(closed="<=", cut="position", position="offset", wm_idle="rests")
+    judgement = liveness.check(run.write(tmp_path), Context(engine=ENGINE, bounds=BOUNDS, contract=rests))
+    assert anomalies(judgement) == expected
+
+
 def test_a_source_without_writes_leaves_a_watermark_at_rest(tmp_path: Path) -> None:
     run = Run()
     run.event(0, "s1", "open", 0)
