@@ -195,7 +195,7 @@ class SparkEngine:
     """Kernels in the tasks of a Spark session, classic or Connect."""
 
     name = "spark"
-    checks_at_once = 1
+    checks_at_once = 2  # While one computes in the driver, the other one's jobs run.
 
     def __init__(self, session: SparkSession) -> None:
         self._session = session

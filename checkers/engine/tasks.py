@@ -1,7 +1,7 @@
 """Small histories as one task each: their kernels run in the task's threads, so that Spark jobs stay few.
 
 Cut into tasks of its own, a history of some thousand operations takes Spark a dozen jobs for a check, and each of them
-takes longer than all its kernels.
+takes longer than all its kernels. All small parts of a history are one job.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,8 +14,9 @@ from checkers.engine.datasets import LocalEngine
 from checkers.engine.protocol import Context
 from harness.core.verdict import Judgement
 
-VALUES_OF_A_TASK: Final = 100_000  # This many take a second of one core, and some tens of megabytes.
-_FILES: Final = ("ops.parquet", "mops.parquet", "events.parquet")
+VALUES_OF_A_TASK: Final = 500_000  # This many take some seconds of one core, and some hundred megabytes.
+_OPERATIONS: Final = ("ops.parquet", "mops.parquet")
+_EVENTS: Final = "events.parquet"
 
 
 Judge = Callable[[Path, Context], Judgement]  # An importable function, or `functools.partial` of one.
@@ -23,16 +24,21 @@ Judge = Callable[[Path, Context], Judgement]  # An importable function, or `func
 
 def judged(judge: Judge, parts: Sequence[Path], context: Context) -> list[Judgement]:
     """The judgement of each part of a history, in order. Raises HistoryError if it is damaged."""
-    if not parts or not is_small(context.home(parts[0])):
-        return [judge(part, context) for part in parts]
-    alone = [(place, judge, part, replace(context, engine=LocalEngine(1))) for place, part in enumerate(parts)]
-    found = context.engine.over(alone).map(_alone).collect()
-    return [judgement for _, judgement in sorted(found, key=lambda one: one[0])]
+    small = [place for place, part in enumerate(parts) if is_small(part, context)]
+    tasks = [(place, judge, parts[place], replace(context, engine=LocalEngine(1))) for place in small]
+    found = dict(context.engine.over(tasks).map(_alone).collect()) if tasks else {}
+    return [found[place] if place in found else judge(part, context) for place, part in enumerate(parts)]
 
 
-def is_small(history: Path) -> bool:
-    """True if that history's folder is small enough for one task. Raises HistoryError if a file cannot be read."""
-    return sum(map(_values, (history / name for name in _FILES))) <= VALUES_OF_A_TASK
+def is_small(part: Path, context: Context) -> bool:
+    """True if that part of a history is small enough for one task. Raises HistoryError if a file cannot be read."""
+    streams = 0 if context.counts_only else _values(context.home(part) / _EVENTS)  # Counts need no stream.
+    return streams + sum(_values(part / name) for name in _OPERATIONS) <= VALUES_OF_A_TASK
+
+
+def value_count(history: Path) -> int:
+    """The number of values in that history's folder. Raises HistoryError if a file cannot be read."""
+    return sum(_values(history / name) for name in (*_OPERATIONS, _EVENTS))
 
 
 def _values(path: Path) -> int:

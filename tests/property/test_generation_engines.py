@@ -49,8 +49,12 @@ def test_spark_and_threads_judge_generations_alike(
     assert {finding.checker for each in ours for finding in each.findings} >= {"serializability", "freshness"}
 
 
-def test_spark_and_threads_judge_many_generations_at_once_alike(spark: SparkEngine, tmp_path: Path) -> None:
+@pytest.mark.parametrize("values", [tasks.VALUES_OF_A_TASK, 0], ids=["a task for each", "many tasks for each"])
+def test_spark_and_threads_judge_many_generations_at_once_alike(
+    spark: SparkEngine, tmp_path: Path, values: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     write_history(records(Random(1), restarts=4), tmp_path / "history")
+    monkeypatch.setattr(tasks, "VALUES_OF_A_TASK", values)
     ours, theirs = judged(tmp_path / "history", spark), judged(tmp_path / "history", LocalEngine(2))
     assert ours == theirs
     assert {each.checker for each in ours if any(each.witnesses.values())} >= {"serializability", "freshness"}

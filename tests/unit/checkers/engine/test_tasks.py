@@ -1,16 +1,32 @@
-"""Which histories are one task, and that the judges' order is kept."""
+"""Which histories, and which parts of them, are one task; and that the judges' order is kept."""
 
+import shutil
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TypeVar
 
-import pyarrow.parquet as pq
 import pytest
 
 from checkers.engine import tasks
-from checkers.engine.datasets import LocalEngine
+from checkers.engine.datasets import Dataset, LocalEngine
 from checkers.engine.protocol import Context
 from harness.core.errors import HistoryError
 from harness.core.verdict import Judgement
 from tests.bench import generated
+
+T = TypeVar("T")
+
+
+class Counted(LocalEngine):
+    """Threads, with the number of items of each of their jobs."""
+
+    def __init__(self) -> None:
+        super().__init__(3)
+        self.jobs: list[int] = []
+
+    def over(self, items: Sequence[T]) -> Dataset[T]:
+        self.jobs.append(len(items))
+        return super().over(items)
 
 
 def judge(part: Path, context: Context) -> Judgement:
@@ -18,38 +34,69 @@ def judge(part: Path, context: Context) -> Judgement:
     return Judgement(checker="parts", findings=(), witnesses=witnesses)
 
 
-def judged(history: Path, count: int) -> list[tuple[int, int]]:
-    parts = [history / str(number) for number in range(count)]
-    found = tasks.judged(judge, parts, Context(engine=LocalEngine(3), whole=history))
+def judged(parts: Sequence[Path], context: Context) -> list[tuple[int, int]]:
+    found = tasks.judged(judge, parts, context)
     return [(each.witnesses["part"], each.witnesses["threads"]) for each in found]
 
 
 @pytest.fixture
 def history(tmp_path: Path) -> Path:
-    generated.write_slices(tmp_path, generated.slices(generated.Shape(count=600), slice_ops=200))
+    """A history of 600 operations and 400 events, with parts 0, 1 and 2 of 200, 400 and 600 operations."""
+    for part in range(3):
+        shape = generated.Shape(count=200 * (part + 1))
+        generated.write_slices(tmp_path / str(part), generated.slices(shape, slice_ops=200))
+    for name in ("ops", "mops"):
+        shutil.copy(tmp_path / "2" / f"{name}.parquet", tmp_path)
+    # The check counts values, whatever they are.
+    shutil.copy(tmp_path / "1" / "ops.parquet", tmp_path / "events.parquet")
     return tmp_path
 
 
-def test_each_part_of_a_small_history_is_judged_in_one_thread_of_a_task(history: Path) -> None:
-    assert judged(history, 5) == [(number, 1) for number in range(5)]
+def parts_of(history: Path) -> list[Path]:
+    return [history / str(number) for number in range(3)]
 
 
-def test_a_larger_history_is_judged_by_the_engine_itself(history: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tasks, "VALUES_OF_A_TASK", 599)
-    assert judged(history, 2) == [(0, 3), (1, 3)]
+def test_all_small_parts_of_a_history_are_one_job_of_a_task_each_in_one_thread(history: Path) -> None:
+    engine = Counted()
+    assert judged(parts_of(history), Context(engine=engine, whole=history)) == [(0, 1), (1, 1), (2, 1)]
+    assert engine.jobs == [3]
 
 
-def test_the_elements_that_were_read_make_a_history_large(history: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    rows = sum(pq.read_metadata(history / f"{name}.parquet").num_rows for name in ("ops", "mops"))
-    monkeypatch.setattr(tasks, "VALUES_OF_A_TASK", rows)
-    assert not tasks.is_small(history)
+def test_a_larger_part_is_judged_by_the_engine_itself(history: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    one, two, streams = (tasks.value_count(history / name) for name in ("0", "1", "none"))
+    assert (one < two, streams) == (True, 0)
+    monkeypatch.setattr(tasks, "VALUES_OF_A_TASK", 400 + one)
+    engine = Counted()
+    assert judged(parts_of(history)[::-1], Context(engine=engine, whole=history)) == [(2, 3), (1, 3), (0, 1)]
+    assert engine.jobs == [1]
+
+
+def test_without_a_small_part_there_is_no_job_of_tasks(history: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tasks, "VALUES_OF_A_TASK", 0)
+    engine = Counted()
+    assert judged(parts_of(history), Context(engine=engine, whole=history)) == [(0, 3), (1, 3), (2, 3)]
+    assert engine.jobs == []
+
+
+def test_the_streams_of_the_whole_history_count_for_each_part_but_not_where_only_counts_matter(
+    history: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    part = history / "0"
+    monkeypatch.setattr(tasks, "VALUES_OF_A_TASK", tasks.value_count(part) + 399)
+    assert not tasks.is_small(part, Context(engine=LocalEngine(1), whole=history))
+    assert tasks.is_small(part, Context(engine=LocalEngine(1), whole=history, counts_only=True))
+
+
+def test_the_elements_that_were_read_are_values(history: Path) -> None:
+    assert tasks.value_count(history / "0") > 200 + 5 * 200
 
 
 def test_a_file_that_is_not_there_holds_nothing(tmp_path: Path) -> None:
-    assert tasks.is_small(tmp_path)
+    assert tasks.value_count(tmp_path) == 0
+    assert tasks.is_small(tmp_path, Context(engine=LocalEngine(1)))
 
 
 def test_a_damaged_file_is_named(tmp_path: Path) -> None:
     (tmp_path / "events.parquet").write_bytes(b"PAR1")
     with pytest.raises(HistoryError, match=r"events\.parquet: cannot be read"):
-        tasks.is_small(tmp_path)
+        tasks.is_small(tmp_path, Context(engine=LocalEngine(1)))
