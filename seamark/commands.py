@@ -54,8 +54,8 @@ def check(
             check_s=timeout_s,
         )
         request = answerable(question)
-        with EngineStart(engine, is_warmed=False) as start:
-            return Report.of(answer(request, start.engine, lambda note: warnings.warn(note, stacklevel=4)))
+        with EngineStart(engine, first=request.question.path) as start:
+            return Report.of(answer(request, start.engine_for, lambda note: warnings.warn(note, stacklevel=4)))
 
 
 def run(
@@ -83,7 +83,7 @@ def run(
     prescribed = prescribed if plan is None else plan_file(Path(plan))
     folder, _ = prepare(scenario, code, Path(store), prescribed)
     with EngineStart(engine) as start:
-        return Report.of(carry_out(folder, code, start.engine, model=model))
+        return Report.of(carry_out(folder, code, start.engine_for, model=model))
 
 
 def repeat(
@@ -109,7 +109,7 @@ def repeat(
     code = on_command_line(scenario.cluster if cluster is None else cluster)
     folder, _ = prepare(msgspec.structs.replace(scenario, bugs=tuple(bugs)), code, Path(store), prescribed)
     with EngineStart(engine) as start:
-        return Report.of(carry_out(folder, code, start.engine))
+        return Report.of(carry_out(folder, code, start.engine_for))
 
 
 def read(run: AnyPath) -> Report:

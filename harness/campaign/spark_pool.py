@@ -48,7 +48,7 @@ def spark_pool(address: str) -> Iterator["SparkPool"]:
     """The pool of that cluster. Raises EngineFailed if it does not answer."""
     is_connect = address.startswith(CONNECT)
     master, remote = (None, address) if is_connect else (address, None)
-    with EngineStart("spark", master=master, remote=remote, is_warmed=False, archive=archive) as start:
+    with EngineStart("spark", master=master, remote=remote, archive=archive) as start:
         pool = SparkPool(start.engine())
         try:
             yield pool

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import msgspec
 
-from checkers.engine.datasets import LocalEngine
 from harness.campaign.rows import RED, Row, row_of
+from harness.judging.engines import in_threads
 from harness.record.store import create_run, write_atomically
 from harness.report.model import REPORT_FILE, Report, error_report, read_report, to_json
 from harness.report.trouble import in_one_line
@@ -67,7 +67,7 @@ def _judged(task: Task) -> tuple[Path, Report]:
     run, run_file = prepare(task.scenario, task.code, task.folder, task.plan)
     try:
         begin = nursery().execute if task.scenario.runtime == "sim" else None
-        report = carried_out(run, task.code, LocalEngine, begin=begin)
+        report = carried_out(run, task.code, in_threads, begin=begin)
     except Exception as error:  # noqa: BLE001  Whatever the failure, the other runs count all the same.
         report = error_report(
             in_one_line(error), cluster=run_file.cluster, workload=run_file.workload, runtime=run_file.runtime

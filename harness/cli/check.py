@@ -8,7 +8,7 @@ import typer
 from checkers.words import models
 from harness.cli.output import print_report, standard_error, watched
 from harness.core.errors import ScenarioError
-from harness.judging.engines import EngineStart
+from harness.judging.engines import VALUES_OF_THREADS, EngineStart
 from harness.report.screen import plain
 from harness.run.checking import Question, answer, answerable
 from harness.run.live import activity
@@ -17,6 +17,11 @@ MODEL_HELP = (
     f"The consistency model to judge by. Default: as promised, else {models.DEFAULT}. One of "
     f"{', '.join(models.MODELS)}. Short names, such as SER, SI, RR, RC, are in docs/history-format.md."
 )
+ENGINE_HELP = (
+    f"What judges: local, the threads of this process, or spark. Histories of up to {VALUES_OF_THREADS:,} values are "
+    "judged by threads in any case, as Spark would take longer, unless --master or --remote say where Spark is."
+)
+MASTER_HELP = "A Spark cluster to judge on, spark://HOST:PORT. With local[*] Spark judges here, whatever the size."
 INITIAL_HELP = "The value of all registers before the history, as JSON; or first: the first transaction wrote it."
 
 
@@ -37,8 +42,8 @@ def check(  # noqa: PLR0913, PLR0917  Each argument is an option of the command.
     check_timeout: Annotated[
         float | None, typer.Option(min=0.001, help="Seconds for each check; one that takes longer is unknown.")
     ] = None,
-    engine: Annotated[Literal["spark", "local"], typer.Option(help="What judges.")] = "spark",
-    master: Annotated[str | None, typer.Option(help="A Spark cluster to judge on, spark://HOST:PORT.")] = None,
+    engine: Annotated[Literal["spark", "local"], typer.Option(help=ENGINE_HELP)] = "spark",
+    master: Annotated[str | None, typer.Option(help=MASTER_HELP)] = None,
     remote: Annotated[str | None, typer.Option(help="A Spark Connect server to judge on, sc://HOST:PORT.")] = None,
     html: Annotated[
         Path | None, typer.Option(help="Where to write the page (of a stored run: as well as into its folder).")
@@ -57,9 +62,9 @@ def check(  # noqa: PLR0913, PLR0917  Each argument is an option of the command.
     def warn(note: str) -> None:
         standard_error().print(plain(f"seamark: {note}"), soft_wrap=True)
 
-    with EngineStart(engine, master=master, remote=remote, is_warmed=False) as start:
+    with EngineStart(engine, master=master, remote=remote, first=ready.question.path) as start:
         with watched(is_shown=not quiet) as watcher:
-            report = answer(ready, start.engine, warn, activity(watcher))
+            report = answer(ready, start.engine_for, warn, activity(watcher))
         return print_report(report, as_json=as_json, is_quiet=quiet, page=html)
 
 

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import msgspec
 
-from checkers.engine.datasets import Engine
 from harness.core.errors import SeamarkError
 from harness.hunt.document import Trophy
 from harness.hunt.rows import Row
 from harness.hunt.search import Begun
+from harness.judging.engines import EngineFor
 from harness.report.model import Report, repetition
 from harness.run.running import prepare
 from harness.run.single import carry_out
@@ -21,7 +21,7 @@ class NotRepeated(SeamarkError):
     """A repeated run did not show its finding again."""
 
 
-def brought_home(begun: Begun, row: Row, engine: Callable[[], Engine]) -> Trophy:
+def brought_home(begun: Begun, row: Row, engine: EngineFor) -> Trophy:
     """The row's run, repeated as a run of the store. Raises NotRepeated if it shows something else then."""
     assert row.case is not None
     new = row.findings(frozenset(begun.order.known))[0]
@@ -43,7 +43,7 @@ def brought_home(begun: Begun, row: Row, engine: Callable[[], Engine]) -> Trophy
 
 
 def made_small(
-    begun: Begun, trophy: Trophy, engine: Callable[[], Engine], *, jobs: int, tell: Callable[[Size, int], None]
+    begun: Begun, trophy: Trophy, engine: EngineFor, *, jobs: int, tell: Callable[[Size, int], None]
 ) -> Trophy:
     """The trophy with the smallest run that shows its symptom, and with a test."""
     orders = Orders(run=Path(trophy.run), code=begun.code, symptom=trophy.symptom, jobs=jobs)

@@ -1,33 +1,51 @@
-"""Starts the engine for the checkers. Spark starts in a thread during the run, so its start costs no time."""
+"""Engines for the checkers: threads, or Spark, which starts in a thread when a history comes that is worth its start.
+
+Spark on this machine has the same cores as threads. Its start takes longer than threads take for a history of up to
+`VALUES_OF_THREADS` values, and so do the jobs of its checks: there threads judge, and the report says so.
+"""
 
 import sys
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Literal, Self
+from typing import Final, Literal, Self
 
 from checkers.engine.datasets import Engine, LocalEngine
-from checkers.engine.spark_classes import java_program
-from harness.core.errors import SeamarkError
+from checkers.engine.spark_classes import is_here, java_program
+from checkers.engine.tasks import value_count
+from harness.core.errors import HistoryError, SeamarkError
+from harness.record.formats.parquet.parquet import is_history
 from harness.record.ownership import temporary_folder
+from harness.record.store import HISTORY, JOURNAL
 
 FAREWELL_S = 2.0  # For a thread whose Java was killed.
+GLANCE_S: Final = 0.05
+VALUES_OF_THREADS: Final = 4_000_000  # Threads take twenty seconds at most for so many, and two gigabytes.
+BYTES_OF_THREADS: Final = 60 << 20  # A file of this size may hold as many: the shortest, EDN, has 15 bytes for each.
 EngineName = Literal["spark", "local"]
+EngineFor = Callable[[Path], Engine]  # The engine for the history in that folder. May raise EngineFailed.
 
 
 class EngineFailed(SeamarkError):
     """The engine did not start; the message says how to fix it."""
 
 
-class EngineStart:
-    """An engine that is starting. As a context manager it starts on entry, and stops on exit.
+def in_threads(_: Path) -> Engine:
+    """Threads, whatever the history."""
+    return LocalEngine()
 
-    `master` and `remote` are Spark's, for your own cluster. `archive` makes the code for its executors, if that is more
-    than the checks. The engine is warmed up if other work goes on meanwhile; if a check waits for it, the check's first
-    job warms it up.
+
+class EngineStart:
+    """An engine that may have to start. As a context manager it stops on exit what it started.
+
+    `master` and `remote` are Spark's, for your own cluster, which starts on entry and judges everything. So does
+    master="local[*]": Spark on this machine. Without them Spark starts once it is needed, or on entry if `first`, the
+    path of the run or history to judge, is large. `archive` makes the code for its executors, if that is more than the
+    checks.
     """
 
     def __init__(
@@ -36,12 +54,12 @@ class EngineStart:
         *,
         master: str | None = None,
         remote: str | None = None,
-        is_warmed: bool = True,
+        first: Path | None = None,
         archive: Callable[[Path], Path] | None = None,
     ) -> None:
         self._name: EngineName = name
         self._master, self._remote = master, remote
-        self._is_warmed = is_warmed
+        self._first = first
         self._archive = archive
         self._started: Future[Engine] = Future()
         self._folder = temporary_folder("spark")
@@ -52,9 +70,7 @@ class EngineStart:
 
     def __enter__(self) -> Self:
         self._path = self._folder.__enter__()
-        if self._name == "local":
-            self._started.set_result(LocalEngine())
-        else:
+        if self._name == "spark" and (self._is_named or (self._first is not None and may_be_large(self._first))):
             self._thread.start()
         return self
 
@@ -67,18 +83,34 @@ class EngineStart:
         self._folder.__exit__(None, None, None)
 
     def engine(self) -> Engine:
-        """The engine, once it has started. Raises EngineFailed if it did not."""
+        """The engine of that name, once it has started. Raises EngineFailed if it does not start."""
+        if self._name == "local":
+            return LocalEngine()
+        if self._thread.ident is None:
+            self._thread.start()
         return self._started.result()
+
+    def engine_for(self, history: Path) -> Engine:
+        """The engine for that history: threads if it is too small for Spark. Raises EngineFailed, or HistoryError."""
+        if not self._is_named and value_count(history) <= VALUES_OF_THREADS:
+            return LocalEngine()
+        return self.engine()
+
+    @property
+    def _is_named(self) -> bool:
+        """True if the user said where Spark is."""
+        return self._master is not None or self._remote is not None
 
     def _end_early(self) -> None:
         """Stop an engine that is still starting, and remove its Java process and files."""
         give_up = getattr(sys.modules.get("checkers.engine.spark"), "give_up", None)
-        if give_up is not None:
-            give_up()
-            self._thread.join(FAREWELL_S)
+        until = time.monotonic() + FAREWELL_S
+        while give_up is not None and self._thread.is_alive() and time.monotonic() < until:
+            give_up()  # Again and again: the thread may be about to start Java.
+            self._thread.join(GLANCE_S)
 
     def _start(self) -> None:
-        is_here = self._master is None and self._remote is None
+        here = is_here(self._master, self._remote)
         try:
             from checkers.engine import spark  # noqa: PLC0415  Only judging with Spark loads it: half a second.
             from checkers.watermarks import task  # noqa: PLC0415  Likewise. It imports the kernels of transactions, too.
@@ -88,14 +120,24 @@ class EngineStart:
             place = (self._path, self._master, self._remote)
             package = None if self._archive is None else self._archive(self._path)
             session = spark.start_session(*place, loaded=(task,), package=package)
-            self._stop = partial(spark.stop, session) if is_here else session.stop
-            if self._is_warmed:
-                spark.warm_up(session)
+            self._stop = partial(spark.stop, session) if here else session.stop
         except Exception as error:  # noqa: BLE001  Whatever failed (Java, the network, Spark) is reported once.
             reason = " ".join(str(error).split())[:300]
-            if is_here and java_program() is None:
+            if here and java_program() is None:
                 reason = "there is no Java here, and it needs Java 17"
             line = f"Spark did not start ({reason}); see seamark doctor"
             self._started.set_exception(EngineFailed(line))
         else:
             self._started.set_result(spark.SparkEngine(session))
+
+
+def may_be_large(path: Path) -> bool:
+    """True if the run or history at `path` may have more values than threads judge. Nothing is validated here."""
+    folder = path if is_history(path) else path / HISTORY
+    if is_history(folder):
+        try:
+            return value_count(folder) > VALUES_OF_THREADS
+        except HistoryError:
+            return False  # Whoever reads the history will say so.
+    file = path / JOURNAL if path.is_dir() else path
+    return file.is_file() and file.stat().st_size >= BYTES_OF_THREADS

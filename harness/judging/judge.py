@@ -114,6 +114,7 @@ def judge(  # noqa: PLR0913  Each argument is an option of the command.
         excused=composition.excused,
         operations=exposure.operations.counts(),
         duration_s=exposure.duration_ns / SECOND,
+        engine=engine.name,
         facts=_facts(judgements, loaded.notes, failure),
         seconds={"check": round(time.monotonic() - started, 3)},
     )

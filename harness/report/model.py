@@ -117,6 +117,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     exposure: Exposed | None = None  # Only of a run of ours.
     operations: dict[str, int] = {}
     duration_s: float | None = None  # The run's own time.
+    engine: str | None = None  # The engine that judged: "spark", or "local", which is threads.
     facts: dict[str, Json] = {}
     seconds: dict[str, float] = {}
 

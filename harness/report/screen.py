@@ -83,6 +83,7 @@ def _body(report: Report) -> Iterable[Text | Table]:
     words = {"info": "unknown"}  # As in the tables.
     operations = "  ".join(f"{words.get(kind, kind)} {count:,}" for kind, count in report.operations.items())
     took = ", ".join(f"{what} took {seconds:.1f} s" for what, seconds in report.seconds.items())
+    took += {"local": " in threads", "spark": " on Spark"}.get(report.engine or "", "")  # "check" is the last.
     yield hanging("  ", plain(f"{report.duration_s or 0:.1f} s  {operations}    {took}"))
     if report.faults:
         yield Text()

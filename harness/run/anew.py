@@ -1,16 +1,16 @@
 """Repeats the operations and faults of a run with another version of its cluster, to see if the bug is still there."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from checkers.engine.datasets import Engine
 from harness.core.command import seamark
 from harness.core.errors import ScenarioError
 from harness.core.seams import Cluster
 from harness.core.wording import counted
+from harness.judging.engines import EngineFor
 from harness.record.store import RUN_FILE, RunFile, read_run_file
 from harness.report.model import Report, read_report
 from harness.run.live import Watcher
@@ -66,7 +66,7 @@ def is_of(run_file: RunFile, named: str, code: Code) -> bool:
     return run_file.code_sha256 in {None, code_sha256_of(code)}
 
 
-def anew(run: Path, changes: Changes, engine: Callable[[], Engine], watcher: Watcher | None = None) -> Anew:
+def anew(run: Path, changes: Changes, engine: EngineFor, watcher: Watcher | None = None) -> Anew:
     """Repeat the run with those changes, as new runs in its store.
 
     Raises ScenarioError if the other version has no such node, workload or fault.

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import msgspec
 
-from checkers.engine.datasets import Engine, LocalEngine
+from checkers.engine.datasets import Engine
 from harness.core.errors import ScenarioError
 from harness.core.verdict import Verdict, worst
 from harness.core.wording import counted
-from harness.judging.engines import EngineFailed
+from harness.judging.engines import EngineFailed, in_threads
 from harness.record.store import create_run, write_atomically
 from harness.report.batch_page import Summary, batch_page
 from harness.report.junit import junit
@@ -124,7 +124,7 @@ def _one(orders: Orders, seed: int) -> Report:
     return carry_out(
         run,
         orders.code,
-        LocalEngine,
+        in_threads,
         model=orders.model,
         is_twice=orders.is_twice,
         is_fail_fast=orders.fail_fast,
@@ -147,7 +147,7 @@ def _confirmed(report: Report, engine: Callable[[], Engine] | None, model: str |
     if report.verdict != Verdict.INVALID.value or engine is None or report.run is None:
         return report
     try:
-        again = judge_run(Path(report.run), engine, model=model)
+        again = judge_run(Path(report.run), lambda _: engine(), model=model)
     except EngineFailed as error:
         return _as_error(report, f"not confirmed, {error}; found in threads: {report.reason}")
     if _fingerprints(again) == _fingerprints(report):

@@ -6,11 +6,11 @@ from pathlib import Path
 import msgspec
 
 from checkers.catalogue import CHECKS
-from checkers.engine.datasets import Engine
 from checkers.history.registers import ORDER, declared_initial
 from checkers.words import models
 from harness.core.command import seamark
 from harness.core.errors import ScenarioError
+from harness.judging.engines import EngineFor
 from harness.judging.judge import Budget
 from harness.record.formats.promise_file import Promised, read_promise_file
 from harness.record.formats.streams.line import StreamFormat
@@ -67,7 +67,7 @@ def answerable(question: Question) -> Answerable:
 
 def answer(
     ready: Answerable,
-    engine: Callable[[], Engine],
+    engine: EngineFor,
     warn: Callable[[str], None],
     tell: Callable[[str], None] | None = None,
 ) -> Report:
@@ -108,7 +108,7 @@ def promises_in(path: Path) -> Promised:
 def _of_run(
     run: Path,
     question: Question,
-    engine: Callable[[], Engine],
+    engine: EngineFor,
     warn: Callable[[str], None],
     tell: Callable[[str], None] | None,
 ) -> Report:

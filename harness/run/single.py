@@ -12,7 +12,7 @@ from harness.core.command import seamark
 from harness.core.errors import HistoryError, ScenarioError, SeamarkError
 from harness.core.record import Footer
 from harness.core.verdict import Verdict
-from harness.judging.engines import EngineFailed
+from harness.judging.engines import EngineFailed, EngineFor
 from harness.judging.judge import Budget, Outlet, forms_declared, history_identity, judge, plan_sha256
 from harness.record.formats.load import load
 from harness.record.formats.parquet.parquet import footer_of, is_history
@@ -45,7 +45,7 @@ class NotStored(SeamarkError):
 def carry_out(
     run: Path,
     code: Code,
-    engine: Callable[[], Engine],
+    engine: EngineFor,
     *,
     model: str | None = None,
     is_twice: bool = False,
@@ -76,7 +76,7 @@ def carry_out(
 def carried_out(  # noqa: PLR0913  Each argument is an option of some command.
     run: Path,
     code: Code,
-    engine: Callable[[], Engine],
+    engine: EngineFor,
     *,
     model: str | None = None,
     is_twice: bool = False,
@@ -140,7 +140,7 @@ def _execute(run: Path, code: Code, *, is_fail_fast: bool, watcher: Watcher | No
 
 def judge_run(
     run: Path,
-    engine: Callable[[], Engine],
+    engine: EngineFor,
     *,
     model: str | None = None,
     budget: Budget | None = None,
@@ -163,7 +163,7 @@ def judge_run(
                 tell("judging: starting the engine")
             report = judge(
                 loaded,
-                _started(engine, seamark("check", run, "--engine", "local"), failure),
+                _started(engine, loaded.history, seamark("check", run, "--engine", "local"), failure),
                 run_file=run_file,
                 model=model,
                 budget=budget,
@@ -180,10 +180,10 @@ def judge_run(
     return _about(msgspec.structs.replace(report, history_sha256=sha256, unseed=unseed), run, run_file)
 
 
-def _started(engine: Callable[[], Engine], again: str, failure: str | None = None) -> Engine:
-    """The engine. Raises EngineFailed with `again`, the command that judges the kept records without Spark."""
+def _started(engine: EngineFor, history: Path, again: str, failure: str | None = None) -> Engine:
+    """The engine for that history. Raises EngineFailed with `again`, the command that judges it without Spark."""
     try:
-        return engine()
+        return engine(history)
     except EngineFailed as error:
         before = f"{failure}; and " if failure else ""
         raise EngineFailed(f"{before}{error}. Nothing is lost; without Spark: {again}") from None
@@ -214,7 +214,7 @@ def difference(repetition: Repetition) -> str | None:
 
 def judge_foreign(  # noqa: PLR0913  Each argument is an option of the command.
     path: Path,
-    engine: Callable[[], Engine],
+    engine: EngineFor,
     *,
     model: str | None,
     budget: Budget,
@@ -238,7 +238,7 @@ def judge_foreign(  # noqa: PLR0913  Each argument is an option of the command.
             loaded = load(path, folder)
         else:
             loaded, promised = load_stream(path, folder, stream)
-        started = _started(engine, f"{command} --engine local")
+        started = _started(engine, loaded.history, f"{command} --engine local")
         report = judge(loaded, started, promised=promised, model=model, budget=budget, initial=initial, outlet=outlet)
         sha256, _ = history_identity(loaded.history)
         report = msgspec.structs.replace(report, history_sha256=sha256)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import msgspec
 
-from checkers.engine.datasets import Engine
 from harness.core.errors import ScenarioError, known
+from harness.judging.engines import EngineFor
 from harness.record.store import HISTORY, RUN_FILE, RunFile, one_writer, read_run_file, write_atomically
 from harness.report.findings.messages import window_of_first
 from harness.report.model import FindingRow, Report, read_report
@@ -60,7 +60,7 @@ class Shrunk(msgspec.Struct, frozen=True, kw_only=True):
     test: str
 
 
-def shrunk(orders: Orders, engine: Callable[[], Engine], tell: Callable[[Size, int], None]) -> Shrunk:
+def shrunk(orders: Orders, engine: EngineFor, tell: Callable[[Size, int], None]) -> Shrunk:
     """Shrink the run, and store the smallest one beside it. `tell` gets the size so far and the number of tries.
 
     Raises ScenarioError if the run has no such finding, or if repeating its operations does not show it.
@@ -132,7 +132,7 @@ def _tries_file(run: Path, run_file: RunFile, trials: Trials) -> Path:
     return run / f"shrink-{digest}.jsonl"
 
 
-def _stored(case: Case, orders: Orders, finding: FindingRow, engine: Callable[[], Engine]) -> tuple[Report, Path]:
+def _stored(case: Case, orders: Orders, finding: FindingRow, engine: EngineFor) -> tuple[Report, Path]:
     """Carry the case out as a run of the store, and write the texts and the test beside its report."""
     run, run_file = prepare(case.scenario, orders.code, orders.run.parent.parent, case.plan)
     report = carry_out(run, orders.code, engine, is_traced=False)  # Traced below, also for the page.

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import msgspec
 
-from checkers.engine.datasets import LocalEngine
 from harness.core.errors import SeamarkError
+from harness.judging.engines import in_threads
 from harness.record.ownership import temporary_folder
 from harness.record.store import JOURNAL, RUN_FILE, write_run_file
 from harness.report.model import Report
@@ -65,4 +65,4 @@ def carried_out(case: Case, code: Code, place: Path, promise: str | None, onlook
         else:
             execute(run, code)
         finish(run)
-        return judge_run(run, LocalEngine)
+        return judge_run(run, in_threads)

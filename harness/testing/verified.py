@@ -6,10 +6,10 @@ from typing import Literal
 
 import msgspec
 
-from checkers.engine.datasets import LocalEngine
 from harness.campaign.task import delivered
 from harness.core.command import seamark
 from harness.core.verdict import Verdict
+from harness.judging.engines import in_threads
 from harness.record.ownership import temporary_folder
 from harness.report.model import Report, repetition
 from harness.report.screen import visible
@@ -34,7 +34,7 @@ def judged(scenario: Scenario, code: Code, store: Path, plan: Plan | None = None
     store.mkdir(parents=True, exist_ok=True)
     with temporary_folder("test", beside=store) as folder:
         run, _ = prepare(scenario, code, folder, plan)
-        report = carried_out(run, code, LocalEngine)
+        report = carried_out(run, code, in_threads)
         report = msgspec.structs.replace(report, seed=scenario.seed, run=None)
         return report if report.verdict == Verdict.VALID.value else delivered(run, report, store)
 

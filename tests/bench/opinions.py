@@ -24,6 +24,7 @@ from checkers.watermarks.check import LOCKED as WATERMARKS_LOCKED
 from checkers.watermarks.second_opinion import CHECKER as OPINIONS
 from checkers.watermarks.sentences import CHECKER as WATERMARKS
 from harness.core.record import Footer
+from harness.judging.engines import in_threads
 from harness.judging.judge import judge
 from harness.record.formats.load import load
 from harness.record.formats.parquet.parquet import write_history
@@ -144,7 +145,7 @@ def main() -> None:
                 store = Path(folder)
                 run = recorded(scenario, plan, store)
                 sound = recorded(msgspec.structs.replace(scenario, bugs=()), plan, store / "sound")
-                row.add(judge_run(run, LocalEngine), of_clients(run, store), of_clients(sound, store))
+                row.add(judge_run(run, in_threads), of_clients(run, store), of_clients(sound, store))
         print(" | ".join(row.cells()), file=sys.stderr, flush=True)
         rows.append(row)
     print("\n".join(table(HEAD, [row.cells() for row in rows])))

@@ -18,8 +18,8 @@ from statistics import median
 
 import msgspec
 
-from checkers.engine.datasets import LocalEngine
 from clusters.ndb import planted
+from harness.judging.engines import in_threads
 from harness.report.model import Report
 from harness.run.running import prepare
 from harness.run.single import carry_out
@@ -63,7 +63,7 @@ def red_run(bug: str, store: Path) -> tuple[Report | None, int]:
             return None, drawn
         drawn += 1
         run, _ = prepare(scenario, CODE, store)
-        report = carry_out(run, CODE, LocalEngine, is_traced=False)
+        report = carry_out(run, CODE, in_threads, is_traced=False)
         if report.findings and sum(report.operations.values()) >= OPERATIONS:
             return report, drawn
     raise AssertionError("seeds do not end")
@@ -95,7 +95,7 @@ def measured(bug: str, store: Path, *, is_twice: bool) -> Row:
 
 
 def _shrunk(run: Path) -> Shrunk:
-    return shrunk(Orders(run=run, code=CODE), LocalEngine, lambda *_: None)
+    return shrunk(Orders(run=run, code=CODE), in_threads, lambda *_: None)
 
 
 def _texts(done: Shrunk) -> list[bytes]:

@@ -20,6 +20,7 @@ from checkers.engine.protocol import Context
 from harness.core.promises import Bounds, StreamContract
 from harness.core.record import Complete, Evidence, Invoke, Json, MicroOp, State, StreamEvent
 from harness.judging.checks import chosen, judgement_of
+from harness.judging.engines import in_threads
 from harness.judging.generations import generations
 from harness.record.formats.parquet.parquet import write_history
 from harness.run.running import execute, finish, prepare
@@ -82,7 +83,7 @@ def judged(history: Path) -> None:
 
 def judged_run(run: Path) -> None:
     """Judge that run."""
-    judge_run(run, LocalEngine)
+    judge_run(run, in_threads)
 
 
 def measured(name: str, work: str, path: Path) -> None:

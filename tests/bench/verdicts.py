@@ -21,7 +21,8 @@ from harness.scenario.consent import installed
 from harness.scenario.registry import load_cluster
 
 SHARED: Final = Path(__file__).resolve().parents[3] / "shared" / "histories"
-IN_PASSING: Final = ("seconds", "started_utc", "run", "page", "versions")  # Of a report, what no two runs share.
+# What no two runs share, and what judged them.
+IN_PASSING: Final = ("seconds", "started_utc", "run", "page", "versions", "engine")
 SHORT: Final = ("--time", "20", "--engine", "local", "--json", "--jobs", "2")
 
 

@@ -86,10 +86,13 @@ def test_whoever_is_quiet_hears_nothing() -> None:
 
 
 @pytest.mark.spark
-def test_sigterm_while_spark_starts_says_what_it_does_and_leaves_no_folder_and_no_java(tmp_path: Path) -> None:
+def test_sigterm_while_spark_starts_says_what_it_does_and_leaves_no_folder_and_no_java(
+    tmp_path: Path, run_copy: Path
+) -> None:
     temporary = tmp_path / "temporary"
     temporary.mkdir()
-    command = [sys.executable, "-c", "from harness.cli.entry import main; main()", "run", *SMALL[:-2], "--quiet"]
+    on_spark = ("check", str(run_copy), "--master", "local[2]", "--quiet")
+    command = [sys.executable, "-c", "from harness.cli.entry import main; main()", *on_spark]
     environment = os.environ | {"TMPDIR": str(temporary)}
     with subprocess.Popen(
         command, cwd=tmp_path, env=environment, stderr=subprocess.PIPE, text=True, stdout=subprocess.DEVNULL

@@ -7,8 +7,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from checkers.engine.datasets import LocalEngine
 from harness.core.record import Complete, Footer, Invoke, StreamEvent
+from harness.judging.engines import in_threads
 from harness.record.formats.parquet.parquet import write_history
 from harness.record.store import HISTORY, RUN_FILE, read_run_file, write_run_file
 from harness.report.model import FindingRow, Report
@@ -49,7 +49,7 @@ def judged(store: Path, nemesis: tuple[str, ...] | None, *bugs: str) -> Judged:
     run, _ = prepare(scenario, installed(scenario.cluster), store)
     simulated = Simulated(scenario)
     write_history([*simulated.evidence, Footer(0, simulated.reason, simulated.unseed)], run / HISTORY)
-    return Judged(run, simulated, judge_run(run, LocalEngine))
+    return Judged(run, simulated, judge_run(run, in_threads))
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +81,7 @@ def test_no_check_knows_which_bug_is_on(planted: dict[str, Judged], tmp_path: Pa
     run_file = read_run_file(run / RUN_FILE)
     options = run_file.options | {"bugs": [], "seed": 0}
     write_run_file(run, msgspec.structs.replace(run_file, bugs=(), options=options, seed=0, cluster="nobody's"))
-    report, again = planted[bug].report, judge_run(run, LocalEngine)
+    report, again = planted[bug].report, judge_run(run, in_threads)
     assert (again.verdict, again.findings) == (report.verdict, report.findings)
     assert again.bugs == ()
     assert again.history_sha256 == report.history_sha256

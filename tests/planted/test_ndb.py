@@ -12,9 +12,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from checkers.engine.datasets import LocalEngine
 from clusters.ndb.planted import BUGS
 from harness.core.record import Footer
+from harness.judging.engines import in_threads
 from harness.record.formats.parquet.parquet import write_history
 from harness.record.store import HISTORY, RUN_FILE, read_run_file, write_run_file
 from harness.report.model import Report
@@ -78,7 +78,7 @@ class Runs:
         run, _ = prepare(scenario, installed(scenario.cluster), self._store, plan)
         simulated = Simulated(scenario, plan)
         write_history([*simulated.evidence, Footer(0, simulated.reason, simulated.unseed)], run / HISTORY)
-        return Judged(run, judge_run(run, LocalEngine))
+        return Judged(run, judge_run(run, in_threads))
 
 
 def schedule(bug: str) -> Plan:
@@ -130,7 +130,7 @@ def test_no_check_knows_which_bug_is_on(runs: Runs, tmp_path: Path, bug: str) ->
     run_file = read_run_file(run / RUN_FILE)
     options = run_file.options | {"bugs": [], "seed": 0}
     write_run_file(run, msgspec.structs.replace(run_file, bugs=(), options=options, seed=0, cluster="nobody's"))
-    again = judge_run(run, LocalEngine)
+    again = judge_run(run, in_threads)
     assert (again.verdict, again.findings) == (judged.report.verdict, judged.report.findings)
     assert again.bugs == ()
     assert again.history_sha256 == judged.report.history_sha256

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from checkers.engine.datasets import LocalEngine
 from harness.core.record import Complete, Footer, Invoke
+from harness.judging.engines import in_threads
 from harness.record.formats.parquet.parquet import write_history
 from harness.record.store import HISTORY
 from harness.report.model import Report
@@ -25,7 +25,7 @@ def judged(store: Path, seed: int, *bugs: str) -> tuple[Simulated, Report]:
     run, _ = prepare(scenario, installed(scenario.cluster), store)
     simulated = Simulated(scenario)
     write_history([*simulated.evidence, Footer(0, simulated.reason, simulated.unseed)], run / HISTORY)
-    return simulated, judge_run(run, LocalEngine)
+    return simulated, judge_run(run, in_threads)
 
 
 def test_an_acknowledged_write_that_a_promotion_lost_is_missed_by_a_read(tmp_path: Path) -> None:

@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 from msgspec import convert, structs
 
-from checkers.engine.datasets import LocalEngine
 from checkers.transactions.check import CHECKS as TRANSACTIONS
 from clusters import ticdc
 from clusters.ticdc.planted import BUGS
 from harness.core.record import Footer, Json
+from harness.judging.engines import in_threads
 from harness.record.formats.parquet.parquet import write_history
 from harness.record.store import HISTORY
 from harness.report.model import Report
@@ -113,7 +113,7 @@ class Runs:
             run, _ = prepare(scenario, installed(scenario.cluster), self._store, plan)
             simulated = Simulated(scenario, plan)
             write_history([*simulated.evidence, Footer(0, simulated.reason, simulated.unseed)], run / HISTORY)
-            self._reports[place] = judge_run(run, LocalEngine)
+            self._reports[place] = judge_run(run, in_threads)
         return self._reports[place]
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from checkers.engine.datasets import LocalEngine
 from harness.core.record import Footer
+from harness.judging.engines import in_threads
 from harness.record.formats.parquet.parquet import write_history
 from harness.record.store import HISTORY
 from harness.report.model import Report
@@ -45,7 +45,7 @@ def judged(store: Path, cluster: str, workload: str, seed: int, bug: str, *, is_
     run, _ = prepare(scenario, installed(scenario.cluster), store, plan)
     simulated = Simulated(scenario, plan)
     write_history([*simulated.evidence, Footer(0, simulated.reason, simulated.unseed)], run / HISTORY)
-    return judge_run(run, LocalEngine)
+    return judge_run(run, in_threads)
 
 
 @pytest.mark.parametrize(("cluster", "workload", "bug", "seed", "anomaly", "promise"), FOUND)

@@ -13,10 +13,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from checkers.engine.datasets import LocalEngine
 from clusters.ndb.cluster import Ndb
 from clusters.ndb.shape import DATA_NODES, MS
 from harness.core.record import Complete, Footer, State
+from harness.judging.engines import in_threads
 from harness.record.formats.parquet.parquet import write_history
 from harness.record.store import HISTORY, write_run_file
 from harness.report.model import Report
@@ -96,7 +96,7 @@ def judged(odd: Odd, store: Path) -> Judged:
     write_run_file(folder, run_file)
     run = Simulated(scenario, plan, cluster)
     write_history([*run.evidence, Footer(0, run.reason, run.unseed)], folder / HISTORY)
-    return Judged(run, Observed(run.evidence), judge_run(folder, LocalEngine))
+    return Judged(run, Observed(run.evidence), judge_run(folder, in_threads))
 
 
 LATE_ROUNDS = step("delay", "slow-link", 200, 7800, "d1>d3", latency_ns=30 * MS)

@@ -90,10 +90,10 @@ def _carried_out(
     """The outcome of the hunt, which is also stored in its folder."""
     with EngineStart("local") as start:
         result = carry_out(begun, limits, jobs, lambda so_far: _tell(watcher, limits, so_far))
-        found = None if result.found is None else brought_home(begun, result.found, start.engine)
+        found = None if result.found is None else brought_home(begun, result.found, start.engine_for)
         if found is not None and is_shrinking:
             _store(begun, hunt_of(begun, limits, result, found), result)  # Written first, as shrinking takes long.
-            found = made_small(begun, found, start.engine, jobs=jobs, tell=lambda *at: _tell_size(watcher, *at))
+            found = made_small(begun, found, start.engine_for, jobs=jobs, tell=lambda *at: _tell_size(watcher, *at))
             if bank is not None and found.test is not None:
                 found = msgspec.structs.replace(found, test=str(into_bank(Path(found.test), bank)))
         outcome = hunt_of(begun, limits, result, found)

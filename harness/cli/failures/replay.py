@@ -83,7 +83,7 @@ def replay(  # noqa: PLR0913, PLR0917  Each argument is an option of the command
             screen.print(plain(f"trace  {folder / TRACE_PAGE}  {shown}"), soft_wrap=True)
             show_again(folder)
         with watched(is_shown=not quiet) as watcher:
-            report = judge_run(folder, start.engine, tell=activity(watcher))
+            report = judge_run(folder, start.engine_for, tell=activity(watcher))
         failure = difference(repetition)
         if failure is not None:  # This outranks even a finding: the command tests whether the run repeats.
             error = Verdict.ERROR
@@ -121,7 +121,7 @@ def _anew(folder: Path, changes: Changes, *, engine: EngineName, as_json: bool, 
     """Repeat the run with those changes, and show whether its findings are still there. Returns the exit code."""
     screen = standard_error() if as_json else Console(highlight=False)
     with EngineStart(engine) as start, watched(is_shown=not is_quiet) as watcher:
-        result = anew(folder, changes, start.engine, watcher)
+        result = anew(folder, changes, start.engine_for, watcher)
     code = print_report(result.shown, as_json=as_json, is_quiet=is_quiet)
     for line in outcome(result):
         screen.print(plain(line), soft_wrap=True)

@@ -61,7 +61,7 @@ def shrink(  # noqa: PLR0913, PLR0917  Each argument is an option of the command
         rate=1.0 if is_sim else rate,
     )
     with EngineStart("local") as start, watched(is_shown=not quiet) as watcher:
-        done = shrunk(orders, start.engine, partial(_tell, watcher))
+        done = shrunk(orders, start.engine_for, partial(_tell, watcher))
     done = done if bank is None else msgspec.structs.replace(done, test=str(into_bank(Path(done.test), bank)))
     if as_json:
         print_json(done)

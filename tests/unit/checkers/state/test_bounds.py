@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from checkers.engine.datasets import LocalEngine
 from checkers.engine.protocol import Context
 from checkers.history.names import Names
 from checkers.state import timestamps
@@ -15,6 +14,7 @@ from clusters.ticdc.rows.versions import Change
 from clusters.ticdc.watermarks.advancer import Advancer
 from harness.core.record import Complete, Evidence, Footer, Invoke, Json, MicroOp, State, StreamEvent
 from harness.core.verdict import Judgement
+from harness.judging.engines import in_threads
 from harness.record.formats.parquet.parquet import write_history
 from harness.record.store import HISTORY
 from harness.report.model import Report
@@ -164,7 +164,7 @@ def run(store: Path) -> Report:
     folder, _ = prepare(scenario, installed(scenario.cluster), store, Plan(steps=()))
     simulated = Simulated(scenario, Plan(steps=()))
     write_history([*simulated.evidence, Footer(0, simulated.reason, simulated.unseed)], folder / HISTORY)
-    return judge_run(folder, LocalEngine)
+    return judge_run(folder, in_threads)
 
 
 def test_runs_exercise_both(tmp_path: Path) -> None:
