@@ -1,14 +1,14 @@
 """`seamark check`: judge a stored run, or a foreign history."""
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
 from checkers.words import models
 from harness.cli.output import print_report, standard_error, watched
 from harness.core.errors import ScenarioError
-from harness.judging.engines import VALUES_OF_THREADS, EngineStart
+from harness.judging.engines import HELP, EngineName, EngineStart
 from harness.report.screen import plain
 from harness.run.checking import Question, answer, answerable
 from harness.run.live import activity
@@ -17,11 +17,6 @@ MODEL_HELP = (
     f"The consistency model to judge by. Default: as promised, else {models.DEFAULT}. One of "
     f"{', '.join(models.MODELS)}. Short names, such as SER, SI, RR, RC, are in docs/history-format.md."
 )
-ENGINE_HELP = (
-    f"What judges: local, the threads of this process, or spark. Histories of up to {VALUES_OF_THREADS:,} values are "
-    "judged by threads in any case, as Spark would take longer, unless --master or --remote say where Spark is."
-)
-MASTER_HELP = "A Spark cluster to judge on, spark://HOST:PORT. With local[*] Spark judges here, whatever the size."
 INITIAL_HELP = "The value of all registers before the history, as JSON; or first: the first transaction wrote it."
 
 
@@ -42,8 +37,8 @@ def check(  # noqa: PLR0913, PLR0917  Each argument is an option of the command.
     check_timeout: Annotated[
         float | None, typer.Option(min=0.001, help="Seconds for each check; one that takes longer is unknown.")
     ] = None,
-    engine: Annotated[Literal["spark", "local"], typer.Option(help=ENGINE_HELP)] = "spark",
-    master: Annotated[str | None, typer.Option(help=MASTER_HELP)] = None,
+    engine: Annotated[EngineName, typer.Option(help=HELP)] = "auto",
+    master: Annotated[str | None, typer.Option(help="A Spark cluster to judge on, spark://HOST:PORT.")] = None,
     remote: Annotated[str | None, typer.Option(help="A Spark Connect server to judge on, sc://HOST:PORT.")] = None,
     html: Annotated[
         Path | None, typer.Option(help="Where to write the page (of a stored run: as well as into its folder).")

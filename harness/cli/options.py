@@ -7,21 +7,19 @@ store is a scenario file as well: it includes its fault plan.
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, get_args
 
 import msgspec
 
 from checkers.words import models
 from harness.core.errors import ScenarioError, known
 from harness.core.generators.scripted import Script
+from harness.judging.engines import EngineName
 from harness.record.store import RUN_FILE, Runtime, is_run, or_latest, read_run_file
 from harness.scenario.consent import Code, consented
 from harness.scenario.scenario import RUNTIMES, Scenario, scenario_file, scenario_of
 from nemesis.plan import Plan
 from nemesis.validation import plan_from_json
-
-ENGINES = ("spark", "local")
-
 
 UNTIL_FOUND_MAX = 1_000
 
@@ -52,7 +50,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     fail_fast: bool = False
     time_budget: float | None = None  # Seconds of real time for the whole command.
     min_runs: int = 1  # With fewer, a batch that found nothing is vacuous.
-    engine: Literal["spark", "local"] = "spark"
+    engine: EngineName = "auto"
     model: str | None = None
     store: str = "store"
     json: bool = False
@@ -120,7 +118,7 @@ def run_options(path: Path | None, given: dict[str, Any]) -> tuple[RunOptions, C
     for name in ("nemesis", "bug"):
         if isinstance(options.get(name), str):
             options[name] = _names(options[name])
-    for name, allowed in (("engine", ENGINES), ("runtime", RUNTIMES)):
+    for name, allowed in (("engine", get_args(EngineName)), ("runtime", RUNTIMES)):
         if isinstance(options.get(name), str):
             known(options[name], allowed, name)
     try:

@@ -11,7 +11,7 @@ from harness.cli.options import RunOptions, run_options
 from harness.cli.output import print_batch, print_report, standard_error, watched
 from harness.core.errors import ScenarioError
 from harness.core.verdict import Verdict
-from harness.judging.engines import VALUES_OF_THREADS, EngineStart
+from harness.judging.engines import HELP, EngineStart
 from harness.report.model import WHERE, Report
 from harness.report.screen import STYLES, plain, show_header
 from harness.run.batch import Orders, run_batch
@@ -23,9 +23,6 @@ from nemesis.registry import PACKAGES
 
 SEED_MAX = 2**31  # The number of seeds to draw from: short enough to be typed.
 FAULTS_HELP = f"Packages of faults, with commas between; none for none: {', '.join(PACKAGES)}."
-ENGINE_HELP = (
-    f"What judges: spark (default), or local: threads. They judge up to {VALUES_OF_THREADS:,} values in any case."
-)
 
 
 def run(  # noqa: PLR0913, PLR0917  Each argument is an option of the command.
@@ -56,7 +53,7 @@ def run(  # noqa: PLR0913, PLR0917  Each argument is an option of the command.
     fail_fast: Annotated[bool | None, typer.Option("--fail-fast", help="End at the first violation.")] = None,
     time_budget: Annotated[float | None, typer.Option(help="Begin no run after this many seconds.")] = None,
     min_runs: Annotated[int | None, typer.Option(help="With fewer runs a batch is VACUOUS. Default: 1.")] = None,
-    engine: Annotated[str | None, typer.Option(help=ENGINE_HELP)] = None,
+    engine: Annotated[str | None, typer.Option(help=f"{HELP} Default: auto.")] = None,
     model: Annotated[str | None, typer.Option(help="Judge transactions by this consistency model.")] = None,
     store: Annotated[str | None, typer.Option(help="The folder in which runs are kept. Default: store.")] = None,
     as_json: Annotated[bool | None, typer.Option("--json", help="Print report.json and nothing else.")] = None,

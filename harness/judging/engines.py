@@ -1,7 +1,7 @@
-"""Engines for the checkers: threads, or Spark, which starts in a thread when a history comes that is worth its start.
+"""Engines for the checkers: threads, or Spark, which starts in a thread.
 
 Spark on this machine has the same cores as threads. Its start takes longer than threads take for a history of up to
-`VALUES_OF_THREADS` values, and so do the jobs of its checks: there threads judge, and the report says so.
+`VALUES_OF_THREADS` values, and so do the jobs of its checks: so "auto" chooses, and the report names the engine.
 """
 
 import sys
@@ -26,7 +26,11 @@ FAREWELL_S = 2.0  # For a thread whose Java was killed.
 GLANCE_S: Final = 0.05
 VALUES_OF_THREADS: Final = 4_000_000  # Threads take twenty seconds at most for so many, and two gigabytes.
 BYTES_OF_THREADS: Final = 60 << 20  # A file of this size may hold as many: the shortest, EDN, has 15 bytes for each.
-EngineName = Literal["spark", "local"]
+EngineName = Literal["auto", "spark", "local"]
+HELP: Final = (
+    f"What judges: local, the threads of this process; spark; or auto: threads up to {VALUES_OF_THREADS:,} values, and "
+    "Spark above."
+)
 EngineFor = Callable[[Path], Engine]  # The engine for the history in that folder. May raise EngineFailed.
 
 
@@ -42,10 +46,9 @@ def in_threads(_: Path) -> Engine:
 class EngineStart:
     """An engine that may have to start. As a context manager it stops on exit what it started.
 
-    `master` and `remote` are Spark's, for your own cluster, which starts on entry and judges everything. So does
-    master="local[*]": Spark on this machine. Without them Spark starts once it is needed, or on entry if `first`, the
-    path of the run or history to judge, is large. `archive` makes the code for its executors, if that is more than the
-    checks.
+    Spark starts on entry, on this machine or on your own cluster, which `master` or `remote` name. "auto" without these
+    starts it once it is needed, or on entry if `first`, the path of the run or history to judge, is large. `archive`
+    makes the code for its executors, if that is more than the checks.
     """
 
     def __init__(
@@ -70,7 +73,8 @@ class EngineStart:
 
     def __enter__(self) -> Self:
         self._path = self._folder.__enter__()
-        if self._name == "spark" and (self._is_named or (self._first is not None and may_be_large(self._first))):
+        is_large = self._is_free and self._first is not None and may_be_large(self._first)
+        if self._name != "local" and (is_large or not self._is_free):
             self._thread.start()
         return self
 
@@ -83,7 +87,7 @@ class EngineStart:
         self._folder.__exit__(None, None, None)
 
     def engine(self) -> Engine:
-        """The engine of that name, once it has started. Raises EngineFailed if it does not start."""
+        """Threads, or Spark once it has started. Raises EngineFailed if it does not start."""
         if self._name == "local":
             return LocalEngine()
         if self._thread.ident is None:
@@ -91,15 +95,15 @@ class EngineStart:
         return self._started.result()
 
     def engine_for(self, history: Path) -> Engine:
-        """The engine for that history: threads if it is too small for Spark. Raises EngineFailed, or HistoryError."""
-        if not self._is_named and value_count(history) <= VALUES_OF_THREADS:
+        """The engine for that history. Raises EngineFailed, or HistoryError if its size cannot be read."""
+        if self._is_free and value_count(history) <= VALUES_OF_THREADS:
             return LocalEngine()
         return self.engine()
 
     @property
-    def _is_named(self) -> bool:
-        """True if the user said where Spark is."""
-        return self._master is not None or self._remote is not None
+    def _is_free(self) -> bool:
+        """True if the user neither named an engine nor said where Spark is."""
+        return self._name == "auto" and self._master is None and self._remote is None
 
     def _end_early(self) -> None:
         """Stop an engine that is still starting, and remove its Java process and files."""

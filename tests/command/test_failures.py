@@ -135,7 +135,7 @@ def test_an_engine_that_does_not_start_is_an_error_with_a_way_out(
     seamark: Seamark, monkeypatch: pytest.MonkeyPatch, run_copy: Path
 ) -> None:
     monkeypatch.setattr("checkers.engine.spark.start_session", raises)
-    outcome = seamark("check", run_copy, "--master", "local[2]")
+    outcome = seamark("check", run_copy, "--engine", "spark")
     assert_one_line(outcome, message="--engine local")
 
 

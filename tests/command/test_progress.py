@@ -91,7 +91,7 @@ def test_sigterm_while_spark_starts_says_what_it_does_and_leaves_no_folder_and_n
 ) -> None:
     temporary = tmp_path / "temporary"
     temporary.mkdir()
-    on_spark = ("check", str(run_copy), "--master", "local[2]", "--quiet")
+    on_spark = ("check", str(run_copy), "--engine", "spark", "--quiet")
     command = [sys.executable, "-c", "from harness.cli.entry import main; main()", *on_spark]
     environment = os.environ | {"TMPDIR": str(temporary)}
     with subprocess.Popen(

@@ -30,7 +30,7 @@ def test_spark_comes_to_the_findings_of_the_threads(installed: Seamark) -> None:
     lossy = ("--cluster", "tutorial", "--bug", "lost-ack", "--nemesis", "partition", "--time", "12", "--seed", "1")
     ran = installed("run", *lossy, "--json")
     assert ran.code == 1
-    again = installed("check", str(ran.json["run"]), "--master", "local[2]", "--json")
+    again = installed("check", str(ran.json["run"]), "--engine", "spark", "--json")
     assert again.code == 1
     assert (ran.json["engine"], again.json["engine"]) == ("local", "spark")
     for name in ("findings", "promises", "verdict", "reason", "history_sha256"):

@@ -2,7 +2,7 @@
 
 import os
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import msgspec
 import typer
@@ -15,7 +15,7 @@ from harness.core.command import seamark
 from harness.core.errors import HistoryError, ScenarioError
 from harness.core.trace import window
 from harness.core.verdict import Verdict
-from harness.judging.engines import EngineName, EngineStart
+from harness.judging.engines import HELP, EngineName, EngineStart
 from harness.record.store import RUN_FILE, RunFile, find_run, read_run_file
 from harness.report.screen import plain
 from harness.run.anew import Changes, anew, is_of, outcome
@@ -47,7 +47,7 @@ def replay(  # noqa: PLR0913, PLR0917  Each argument is an option of the command
     option: Annotated[list[str] | None, typer.Option(metavar="NAME=VALUE", help=OPTION_HELP)] = None,
     times: Annotated[int, typer.Option(min=1, max=1000, help=TIMES_HELP)] = 1,
     plan: Annotated[Path | None, typer.Option(help=PLAN_HELP)] = None,
-    engine: Annotated[Literal["spark", "local"], typer.Option(help="What judges.")] = "spark",
+    engine: Annotated[EngineName, typer.Option(help=HELP)] = "auto",
     as_json: Annotated[bool, typer.Option("--json", help="Print report.json and nothing else.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print the verdict and how to go on.")] = False,
 ) -> int:

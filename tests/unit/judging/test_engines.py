@@ -9,7 +9,7 @@ from checkers.engine.datasets import LocalEngine
 from checkers.engine.tasks import value_count
 from harness.core.errors import HistoryError
 from harness.judging import engines
-from harness.judging.engines import EngineFailed, EngineStart, may_be_large
+from harness.judging.engines import EngineFailed, EngineName, EngineStart, may_be_large
 from harness.record.store import HISTORY, JOURNAL
 from tests.bench import generated
 
@@ -41,14 +41,14 @@ def all_are_large(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_threads_judge_a_small_history_and_spark_never_starts(run: Path, starts: list[str | None]) -> None:
-    with EngineStart("spark", first=run) as start:
+    with EngineStart("auto", first=run) as start:
         assert isinstance(start.engine_for(run / HISTORY), LocalEngine)
     assert starts == []
 
 
 @pytest.mark.usefixtures("all_are_large")
 def test_a_large_history_waits_for_spark(run: Path, starts: list[str | None]) -> None:
-    with EngineStart("spark") as start:
+    with EngineStart("auto") as start:
         assert starts == []
         for _ in range(2):
             with pytest.raises(EngineFailed, match="not in this test"):
@@ -58,19 +58,22 @@ def test_a_large_history_waits_for_spark(run: Path, starts: list[str | None]) ->
 
 @pytest.mark.usefixtures("all_are_large")
 def test_spark_starts_at_once_for_a_large_run(run: Path, starts: list[str | None]) -> None:
-    with EngineStart("spark", first=run) as start:
+    with EngineStart("auto", first=run) as start:
         start._thread.join()
     assert starts == [None]
 
 
-def test_a_spark_that_was_named_judges_the_smallest_history(run: Path, starts: list[str | None]) -> None:
-    with EngineStart("spark", master="local[2]") as start, pytest.raises(EngineFailed):
+@pytest.mark.parametrize(("name", "master"), [("spark", None), ("auto", "local[2]"), ("spark", "local[2]")])
+def test_a_spark_that_was_named_judges_the_smallest_history(
+    name: EngineName, master: str | None, run: Path, starts: list[str | None]
+) -> None:
+    with EngineStart(name, master=master) as start, pytest.raises(EngineFailed):
         start.engine_for(run / HISTORY)
-    assert starts == ["local[2]"]
+    assert starts == [master]
 
 
 def test_whoever_needs_spark_itself_gets_it_for_any_history(starts: list[str | None]) -> None:
-    with EngineStart("spark") as start, pytest.raises(EngineFailed):
+    with EngineStart("auto") as start, pytest.raises(EngineFailed):
         start.engine()
     assert starts == [None]
 
@@ -102,5 +105,5 @@ def test_the_bytes_make_a_file_large_that_is_no_history_yet(tmp_path: Path, monk
 def test_a_damaged_history_is_for_its_reader_to_name(run: Path) -> None:
     (run / HISTORY / "ops.parquet").write_bytes(b"PAR1")
     assert not may_be_large(run)
-    with EngineStart("spark", first=run) as start, pytest.raises(HistoryError, match=r"ops\.parquet"):
+    with EngineStart("auto", first=run) as start, pytest.raises(HistoryError, match=r"ops\.parquet"):
         start.engine_for(run / HISTORY)
