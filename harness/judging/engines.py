@@ -24,8 +24,8 @@ from harness.record.store import HISTORY, JOURNAL
 
 FAREWELL_S = 2.0  # For a thread whose Java was killed.
 GLANCE_S: Final = 0.05
-VALUES_OF_THREADS: Final = 4_000_000  # Threads take twenty seconds at most for so many, and two gigabytes.
-BYTES_OF_THREADS: Final = 60 << 20  # A file of this size may hold as many: the shortest, EDN, has 15 bytes for each.
+VALUES_OF_THREADS: Final = 25_000_000  # The largest measured at which threads need less time and memory: docs/scale.md.
+BYTES_OF_THREADS: Final = 400 << 20  # A file of this size may hold as many: the shortest, EDN, has 15 bytes for each.
 EngineName = Literal["auto", "spark", "local"]
 HELP: Final = (
     f"What judges: local, the threads of this process; spark; or auto: threads up to {VALUES_OF_THREADS:,} values, and "
