@@ -53,7 +53,7 @@ class Op(NamedTuple):
 
     @property
     def given(self) -> Json:
-        """What it was invoked with: the answer may be something else, such as a new id or total."""
+        """The value of the invocation. The answer may be another one, such as a new id or total."""
         return self.value if self.argument is None else self.argument
 
     @property

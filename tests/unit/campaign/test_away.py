@@ -22,7 +22,7 @@ def message(folder: Path, seed: int) -> bytes:
 
 
 def answer(message: bytes) -> tuple[Row | None, bytes | str]:
-    """What the process answers, unpickled."""
+    """The answer to a task: the row, and the archive of its run or the reason why there is no row."""
     row, content = pickle.loads(away.there(message))  # noqa: S301  It was pickled here.
     return row, content
 
