@@ -70,14 +70,13 @@ def start_session(
     `package` is the archive of that code, by default that of the checkers. `loaded` are the modules of the kernels to
     come: local workers are forked from a process that has imported them.
 
-    Without `master` (spark://...) and `remote` (sc://...) Spark runs here on all cores, or with local[2] on two, on the
-    loopback interface, and ignores any installation or configuration of the user's. `java_options` replace the options
-    for the class archive. Java's output goes to spark.log. Raises whatever Spark raises if it cannot start.
+    Without `master` (spark://...) and `remote` (sc://...) Spark runs here on all cores, on the loopback interface, and
+    ignores any installation or configuration of the user's. `java_options` replace the options for the class archive.
+    Java's output goes to spark.log. Raises whatever Spark raises if it cannot start.
     """
     work_dir.mkdir(parents=True, exist_ok=True)
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    is_local = spark_classes.is_here(master, remote)
-    if is_local:
+    if master is None and remote is None:
         for name in ("SPARK_HOME", "SPARK_CONF_DIR", "SPARK_LOCAL_DIRS", "SPARK_REMOTE", "PYSPARK_SUBMIT_ARGS"):
             os.environ.pop(name, None)
         os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
@@ -88,7 +87,7 @@ def start_session(
         return _connected(remote, package)
     conf = SparkConf().setAppName("seamark").setMaster(master or "local[*]")
     conf.setAll([*_SESSION_SETTINGS.items(), *_CONTEXT_SETTINGS.items()])
-    if is_local:
+    if master is None:
         options = spark_classes.java_options() if java_options is None else java_options
         conf.setAll(list(_local_settings(work_dir, options, loaded).items()))
     with (work_dir / "spark.log").open("ab") as log:
@@ -103,7 +102,7 @@ def start_session(
     context.setLogLevel("ERROR")
     context.addPyFile(str(package))
     session = SparkSession(context)
-    if not is_local:
+    if master is not None:
         session.conf.set(_SPREAD, str(_task_count(session)))
     return session
 

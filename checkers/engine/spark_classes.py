@@ -21,11 +21,6 @@ _QUIET: Final = "-Xlog:disable -Xlog:all=error:stderr"  # Do not print the class
 _DUMP_S: Final = 300
 
 
-def is_here(master: str | None, remote: str | None) -> bool:
-    """True if Spark, so named by the user or not at all, is to run on this machine as a part of this command."""
-    return remote is None and (master is None or master.startswith("local"))
-
-
 def java_program() -> Path | None:
     """The Java that Spark starts; None if there is none."""
     home = os.environ.get("JAVA_HOME")

@@ -103,9 +103,11 @@ def _code(place: Path) -> Path:
     """The folder of our code. An archive is unpacked beside itself, once for each executor, as Python keeps what it
     compiles only in folders.
     """
+    if not place.is_file():
+        return place
     code = place.with_suffix("")
-    if not place.is_file() or code.is_dir():
-        return place if place.is_dir() else code
+    if code.is_dir():
+        return code
     unpacked = Path(mkdtemp(dir=place.parent))
     with ZipFile(place) as packed:
         packed.extractall(unpacked)  # noqa: S202  Our own, and a zip file's names stay below the folder.

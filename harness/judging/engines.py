@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import Final, Literal, Self
 
 from checkers.engine.datasets import Engine, LocalEngine
-from checkers.engine.spark_classes import is_here, java_program
+from checkers.engine.spark_classes import java_program
 from checkers.engine.tasks import value_count
 from harness.core.errors import HistoryError, SeamarkError
 from harness.record.formats.parquet.parquet import is_history
@@ -114,7 +114,7 @@ class EngineStart:
             self._thread.join(GLANCE_S)
 
     def _start(self) -> None:
-        here = is_here(self._master, self._remote)
+        is_here = self._master is None and self._remote is None
         try:
             from checkers.engine import spark  # noqa: PLC0415  Only judging with Spark loads it: half a second.
             from checkers.watermarks import task  # noqa: PLC0415  Likewise. It imports the kernels of transactions, too.
@@ -124,10 +124,10 @@ class EngineStart:
             place = (self._path, self._master, self._remote)
             package = None if self._archive is None else self._archive(self._path)
             session = spark.start_session(*place, loaded=(task,), package=package)
-            self._stop = partial(spark.stop, session) if here else session.stop
+            self._stop = partial(spark.stop, session) if is_here else session.stop
         except Exception as error:  # noqa: BLE001  Whatever failed (Java, the network, Spark) is reported once.
             reason = " ".join(str(error).split())[:300]
-            if here and java_program() is None:
+            if is_here and java_program() is None:
                 reason = "there is no Java here, and it needs Java 17"
             line = f"Spark did not start ({reason}); see seamark doctor"
             self._started.set_exception(EngineFailed(line))

@@ -63,7 +63,7 @@ def test_spark_starts_at_once_for_a_large_run(run: Path, starts: list[str | None
     assert starts == [None]
 
 
-@pytest.mark.parametrize(("name", "master"), [("spark", None), ("auto", "local[2]"), ("spark", "local[2]")])
+@pytest.mark.parametrize(("name", "master"), [("spark", None), ("auto", "spark://one:1"), ("spark", "spark://one:1")])
 def test_a_spark_that_was_named_judges_the_smallest_history(
     name: EngineName, master: str | None, run: Path, starts: list[str | None]
 ) -> None:
