@@ -5,6 +5,7 @@ the file says. The loader takes a `Code`, and only the functions of this file ma
 """
 
 import shlex
+from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -37,8 +38,9 @@ def cluster_names() -> tuple[str, ...]:
     return tuple(sorted(point.name for point in entry_points(group=GROUP)))
 
 
+@cache
 def entry_point(name: str) -> EntryPoint:
-    """The entry point of an installed cluster."""
+    """The entry point of an installed cluster. It is looked up once: that reads a file of each installed package."""
     return next(iter(entry_points(group=GROUP, name=name)))
 
 

@@ -17,11 +17,11 @@ from nemesis.plan import Step
 ROUNDS = 4  # One pass can enable another to leave out more; later rounds hardly ever do.
 SLICE_NS = 250 * MS
 PAUSE_NS = 50 * MS  # A pause between two operations that has no effect.
-BEFORE_NS = (300 * MS, 1_000 * MS, 3_000 * MS)  # How long before the evidence the run may begin, tried in this order.
+# How long before the evidence the run may begin, and how many seeds are tried with that, in this order.
+BEFORE = ((300 * MS, 8), (1_000 * MS, 8), (3_000 * MS, 100))
 AFTER_NS = 200 * MS
 # Without evidence its moment is searched in quarters of the time, and quarters of these, down to `NEAR_NS`.
 PARTS, NEAR_NS = 4, 200 * MS
-SEEDS_AT_FIRST = 8
 SEEDS_WHEN_SHORT = 2
 SHORT_S, SHORT_OPERATIONS, FEW = 4.0, 300, 10
 MANY = 30  # Operations that nobody reads one by one.
@@ -87,17 +87,19 @@ def _soonest(search: Search) -> Evidence:
 
 
 def _around(search: Search, evidence: Evidence) -> None:
-    """Leave out most of what happened before the evidence; the run ends with it.
+    """Leave out most of what happened before the evidence, and all faults if that is possible; the run ends with it.
 
-    Another seed may decide a race differently. A short run costs little, so several seeds are tried.
+    Another seed may decide a race differently. A short run costs little, so several seeds are tried, and many before
+    the run stays long: each later try would cost as much as ten short ones.
     """
-    case, search.seeds = search.case, SEEDS_AT_FIRST
+    case = search.case
     end_ns = int(case.scenario.time_s * SECOND)
-    for before_ns in BEFORE_NS:
+    for before_ns, seeds in BEFORE:
         start_ns = max(0, evidence.from_ns - before_ns)
         if end_ns - start_ns < end_ns // 2:
-            near = case.without([(0, start_ns)])
-            if search.adopt([near.with_steps(()), near] if near.plan.steps else [near]):
+            search.seeds = seeds
+            if search.adopt([case.without([(0, start_ns)])]):
+                search.adopt([search.case.with_steps(())])
                 break
     search.seeds = 1
 
