@@ -5,6 +5,7 @@ from typing import Final
 import numpy as np
 
 from checkers.columns.index import GroupIndex, codes, count_so_far, first_rows, is_kind, joint_codes
+from checkers.columns.runs import groups
 from checkers.columns.table import Join
 from checkers.history.names import Names
 from checkers.streams.coverage import is_session_marker
@@ -85,31 +86,37 @@ def _lacking(view: StreamView, rows: Int64s) -> tuple[Int64s, Int64s, int]:
     begins = np.zeros(int(part.max()) + 1, np.bool_)
     begins[part[(d.kind == OPEN) & is_session_marker(d)]] = True
     keys = np.setdiff1d(w.key[e], w.key[(w.outcome != FAIL) & (w.position == NEVER)])
+    index, line = expected_by_key(view, keys)
+    is_value = np.append(w.value[e] != NEVER, False)
+    is_meant = np.zeros(len(part), np.bool_)
+    is_meant[rows] = True
+    by_part = groups(part, len(begins))
     found: list[tuple[int, int]] = []
     checked = 0
     for each in np.unique(part[rows]).tolist():
-        own = rows[part[rows] == each]
+        inside = by_part[each]
+        own = inside[is_meant[inside]]
         position = int(d.position[own[0]])
-        mark = _closing(view, part == each, position)
+        mark = _closing(view, inside, position)
         if not begins[each] or np.any(d.position[own] != position) or mark < own[-1]:
             continue
-        newest = _newest(view, keys, np.full(len(keys), position))
-        was_there = newest[(newest >= 0) & (np.append(w.value[e], NEVER)[newest] != NEVER)]
-        is_row = is_kind(d.kind, (ROW, BACKFILL)) & (part == each) & (np.arange(len(part)) < mark)
-        lacks = was_there[~np.isin(w.key[e[was_there]], d.key[is_row])]
+        newest = index.last_before(line, np.full(len(keys), position), or_equal=view.contract.closed == "<=")
+        was_there = newest[is_value[newest]]
+        came = inside[is_kind(d.kind[inside], (ROW, BACKFILL)) & (inside < mark)]
+        lacks = was_there[~np.isin(w.key[e[was_there]], d.key[came])]
         checked += len(was_there)
         found += [(mark, write) for write in e[lacks].tolist()]
     pairs = np.array(found, np.int64).reshape(-1, 2)
     return pairs[:, 0], pairs[:, 1], checked
 
 
-def _closing(view: StreamView, is_meant: Bools, position: int) -> int:
+def _closing(view: StreamView, rows: Int64s, position: int) -> int:
     """Among those rows the first watermark of the whole stream that closes the position; -1 if there is none."""
     d = view.deliveries
-    is_mark = is_meant & (d.kind == WATERMARK) & (d.span < 0) & ~view.is_regress
-    is_mark &= (d.position > position) | ((d.position == position) & (view.contract.closed == "<="))
-    rows = np.flatnonzero(is_mark)
-    return int(rows[0]) if len(rows) else -1
+    is_mark = (d.kind[rows] == WATERMARK) & (d.span[rows] < 0) & ~view.is_regress[rows]
+    is_mark &= (d.position[rows] > position) | ((d.position[rows] == position) & (view.contract.closed == "<="))
+    marks = rows[is_mark]
+    return int(marks[0]) if len(marks) else -1
 
 
 def _overwriting(view: StreamView, rows: Int64s) -> tuple[Int64s, Int64s]:

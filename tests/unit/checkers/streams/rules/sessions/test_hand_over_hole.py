@@ -4,9 +4,11 @@ from dataclasses import replace
 
 import pytest
 
+from checkers.columns.index import is_kind
+from checkers.streams.rules.sessions import hand_over_hole
 from checkers.streams.rules.sessions.hand_over_hole import hand_over_holes
 from checkers.streams.view import Ruling, stream_view
-from harness.core.columns import NEVER
+from harness.core.columns import NEVER, Bools, Int8s
 from tests.worlds.streams.cases import accused, contract, shown, view
 from tests.worlds.streams.language import deliveries_of, events, source_of, writes
 
@@ -107,6 +109,23 @@ def test_each_key_is_reported_once_a_session() -> None:
     found = ruling(log, "ok@2 x=1; ok@4 x=2; ok@4 y=3", **WHOLE)
     assert shown(log, found)[0] == ("~x=1@5", "~x=1@5")
     assert (found.watermark.tolist(), found.write.tolist()) == ([1, 3], [1, 2])
+
+
+def test_rows_of_a_whole_snapshot_are_not_sought_among_those_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked: list[int] = []
+
+    def counted(kind: Int8s, kinds: tuple[int, ...]) -> Bools:
+        looked.append(len(kind))
+        return is_kind(kind, kinds)
+
+    monkeypatch.setattr(hand_over_hole, "is_kind", counted)
+
+    def cost(snapshots: int) -> int:
+        looked.clear()
+        assert ruling("open ~x=1@5 w@5 " * snapshots, KEYS, **WHOLE).write.tolist() == [1]
+        return sum(looked)
+
+    assert cost(40) <= 5 * cost(10)
 
 
 def test_every_key_that_a_whole_snapshot_lacks_is_reported() -> None:
