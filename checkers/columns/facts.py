@@ -15,13 +15,14 @@ F = TypeVar("F")
 
 
 class Facts:
-    """The facts of one subject that are known so far. Another process gets none of them."""
+    """The facts of one subject that are known so far. Another process gets none of them, but a copy (`is_copy`)."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_copy: bool = False) -> None:
+        self.is_copy = is_copy
         self._known: dict[Hashable, Future[Any]] = {}
 
-    def __reduce__(self) -> tuple[type["Facts"], tuple[()]]:
-        return Facts, ()
+    def __reduce__(self) -> tuple[Callable[[], "Facts"], tuple[()]]:
+        return partial(Facts, is_copy=True), ()
 
     def of(self, name: Hashable, make: Callable[[], F]) -> F:
         """The fact of that name, the result of `make`."""

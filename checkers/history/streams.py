@@ -5,6 +5,7 @@ value of the operation. An operation of unclear outcome counts only if one of it
 a snapshot row is that of the snapshot, and says nothing about the write.
 """
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
@@ -17,13 +18,13 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from checkers.columns.arrow import integers
-from checkers.columns.blocks import by_part
+from checkers.columns.blocks import by_part, pieces
 from checkers.columns.facts import Facts
 from checkers.columns.files import footer, opened, opened_operations
 from checkers.columns.index import Places, ascending, codes, count_so_far, is_kind
 from checkers.columns.parts import Columns, constant
 from checkers.columns.runs import distinct, first_of_each, is_ascending, ordered
-from checkers.columns.table import Join, taken
+from checkers.columns.table import Join, ordered_by, take, taken
 from harness.core.columns import (
     BACKFILL,
     FAIL,
@@ -44,6 +45,7 @@ from harness.core.promises import StreamContract
 DELIVERED: Final = tuple(field.name for field in fields(Deliveries))
 _WRITTEN: Final = tuple(field.name for field in fields(SourceWrites))
 _TIMES: Final = ("epoch", "invoke_seq", "complete_seq", "txn")
+_GROUPS: Final = 4  # Row groups of events read at a time: opening a file takes as long as reading a column.
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,13 +96,33 @@ def stream_logs(history: Path, contract: StreamContract) -> tuple[StreamLog, ...
     return (StreamLog(str(history), subscribers, subscribers, spans),) if subscribers else ()
 
 
-def read_deliveries(log: StreamLog, names: Sequence[str] = DELIVERED) -> Deliveries:
+def read_deliveries(
+    log: StreamLog, names: Sequence[str] = DELIVERED, *, threads: int = 1, shared: Facts | None = None
+) -> Deliveries:
     """The events of a log, in order of receipt. Columns that are not in `names` have only missing values.
 
-    Raises HistoryError if the file is damaged. A column of missing values takes no memory.
+    Raises HistoryError if the file is damaged. A column of missing values takes no memory. With the same `shared`, logs
+    that one process reads read the file once: each by itself, as tasks elsewhere do, would read the rows of all.
     """
+    if shared is None or shared.is_copy or len(log.chosen) == len(log.subscribers):
+        return _read_events(log, names, threads)
+    every = replace(log, chosen=log.subscribers)
+    needed = tuple(names) if "subscriber" in names else (*names, "subscriber")
+    events = shared.of((log.directory, needed), partial(_read_by_subscriber, every, needed, threads))
+    [place] = (bisect_left(log.subscribers, name) for name in log.chosen)
+    return take(events, slice(*np.searchsorted(events.subscriber, [place, place + 1]).tolist()))
+
+
+def _read_by_subscriber(every: StreamLog, names: Sequence[str], threads: int) -> Deliveries:
+    """The events of all subscribers, one subscriber after the other."""
+    return ordered_by(_read_events(every, names, threads), "subscriber")
+
+
+def _read_events(log: StreamLog, names: Sequence[str], threads: int) -> Deliveries:
     file = EventsFile(log, names)
-    file.read(range(file.group_count))
+    runs = [range(run.start, run.stop) for run in pieces(file.group_count, _GROUPS)]
+    for _ in by_part(file.read, runs, threads=threads):
+        pass
     return file.deliveries()
 
 
@@ -198,11 +220,12 @@ def placement_by(
     Raises HistoryError if a file is damaged. Most histories need no placement: then only the columns that show this are
     read. `threads` threads read at the same time. With the same `shared`, several logs of one source read it once.
     """
-    source, shared = source or Path(log.directory), Facts() if shared is None else shared
+    source, shared = source or Path(log.directory), Facts(is_copy=True) if shared is None else shared
     if not log.spans and not shared.of((source, "needs placement"), partial(_needs_placement, source, threads)):
         return NOTHING_DERIVED
     writes = shared.of((source, "writes"), partial(read_writes, source, has_times=False))
-    return placement(read_deliveries(log, ("seq", "kind", "span", "key", "value", "position")), writes)
+    names = ("seq", "kind", "span", "key", "value", "position")
+    return placement(read_deliveries(log, names, shared=shared), writes)
 
 
 def placement_alone(log: StreamLog, writes: SourceWrites, deliveries: Callable[[], Deliveries]) -> Placement:

@@ -9,9 +9,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
-from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -26,10 +25,16 @@ from checkers.columns.parts import constant
 from checkers.columns.runs import distinct, expand, groups
 from checkers.history.around import NOTHING_AROUND, Issued, all_readers, readers_of
 from checkers.history.longest import longest_lists
-from checkers.history.streams import DELIVERED, EventsFile, Placement, SourceFiles, StreamLog, placed, placement_alone
+from checkers.history.streams import (
+    DELIVERED,
+    Placement,
+    SourceFiles,
+    StreamLog,
+    placed,
+    placement_alone,
+    read_deliveries,
+)
 from harness.core.columns import FAIL, INFO, NEVER, OK, READ, Deliveries, Int64s, SourceWrites
-
-_GROUPS: Final = 4  # Row groups of events read at a time: opening a file takes as long as reading a column.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,26 +76,18 @@ def reading(
     `known` is the placement that follows from all logs; None if this is the only one. Without `has_times` there are no
     readers, and the writes have no times. With the same `shared`, several logs of one source read it once.
     """
-    shared = Facts() if shared is None else shared
+    shared = Facts(is_copy=True) if shared is None else shared
     with ThreadPoolExecutor(threads) as pool:
         read = shared.of((source, has_times, "read"), partial(_SourceRead, pool, source, has_times=has_times))
-        events = EventsFile(log, names)
-        runs = pieces(events.group_count, _GROUPS)
-        events_read = [pool.submit(events.read, range(run.start, run.stop)) for run in runs]
-
-        @cache
-        def deliveries() -> Deliveries:
-            for task in events_read:
-                task.result()
-            return events.deliveries()
+        events = pool.submit(read_deliveries, log, names, threads=threads, shared=shared)
 
         def whole() -> tuple[SourceWrites, Issued]:
             unplaced, lists, readers = read.result()
-            placement = placement_alone(log, unplaced, deliveries) if known is None else known
+            placement = placement_alone(log, unplaced, events.result) if known is None else known
             return ranked(placed(unplaced, placement), lists), all_readers(readers)
 
         writes, readers = shared.of((source, has_times, "ranked"), whole)
-        yield Reading(writes=writes, readers=readers, deliveries=deliveries)
+        yield Reading(writes=writes, readers=readers, deliveries=events.result)
 
 
 class _SourceRead:

@@ -17,6 +17,7 @@ from typing import Final
 
 import numpy as np
 
+from checkers.columns.facts import Facts
 from checkers.columns.index import GroupIndex, codes, earliest_of_each, expand, first_rows, max_so_far
 from checkers.engine.protocol import Check, Context, When
 from checkers.history.names import Names
@@ -53,8 +54,9 @@ def check(history: Path, context: Context) -> Judgement:
         return Judgement(checker=CHECKER, findings=(), witnesses={})
     logs = engine.over(stream_logs(history, contract))
     found: list[tuple[list[Example], int]] = []
-    if placements := logs.map(placement_by).collect():
-        judge = partial(_judged, contract=contract, excuses=context.excuses, known=merged(placements))
+    if placements := logs.map(partial(placement_by, shared=Facts())).collect():
+        known = merged(placements)
+        judge = partial(_judged, contract=contract, excuses=context.excuses, known=known, shared=Facts())
         found = logs.map(judge).collect()
     troubles = (_trouble(example, name) for examples, _ in found for example in examples)
     return judgement(CHECKER, ANOMALIES, troubles, {LOST: sum(count for _, count in found)}, scope=())
@@ -146,10 +148,13 @@ def _is_witness(view: StreamView, opened: int, acks: Int64s, crashes: dict[int, 
     return bool(np.any(_is_meant(view, opened * every, ack * every, view.match[sent])))
 
 
-def _judged(log: StreamLog, contract: StreamContract, excuses: Excuses, known: Placement) -> tuple[list[Example], int]:
+def _judged(
+    log: StreamLog, contract: StreamContract, excuses: Excuses, known: Placement, shared: Facts
+) -> tuple[list[Example], int]:
     """The first loss of each subscriber of a log, and the witnesses."""
     folder = Path(log.directory)
-    view = stream_view(read_deliveries(log), placed(read_writes(folder), known), contract)
+    writes = shared.of((folder, "writes"), partial(read_writes, folder))
+    view = stream_view(read_deliveries(log, shared=shared), placed(writes, known), contract)
     ruling = lost_acknowledged(view, _crashes(folder, excuses, log.subscribers))
     return examples_of(LOST, log, view, ruling), ruling.witnesses
 

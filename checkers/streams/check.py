@@ -52,7 +52,7 @@ def check(history: Path, context: Context) -> Judgement:
     )
 
     def look(rule: str, wanted: Sequence[Sighted]) -> Seen:
-        fetch = partial(sights, rule=rule, contract=contract, known=known, wanted=wanted)
+        fetch = partial(sights, rule=rule, contract=contract, known=known, wanted=wanted, shared=Facts())
         return {who: seen for part in logs.map(fetch).collect() for who, seen in part.items()}
 
     conclusions = dict(_conclusions(outcomes, look, parts[0].subscribers, name))

@@ -8,6 +8,7 @@ the new owner's first act: so it was alive, and could have acted. Not judged: no
 """
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -16,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from checkers.columns.arrow import integers
+from checkers.columns.facts import Facts
 from checkers.columns.files import read_columns
 from checkers.columns.index import codes, first_rows
 from checkers.engine.datasets import Engine
@@ -114,7 +116,7 @@ def _logs(history: Path, contract: StreamContract, engine: Engine, op: Int64s) -
     """The log that each operation wrote to: 0 or its partition; -1 if it wrote to several, or this is not known."""
     if contract.is_position_global:
         return np.zeros(len(op), np.int64)
-    placements = engine.over(stream_logs(history, contract)).map(placement_by).collect()
+    placements = engine.over(stream_logs(history, contract)).map(partial(placement_by, shared=Facts())).collect()
     if not placements:
         return np.full(len(op), -1, np.int64)
     writes = placed(read_writes(history), merged(placements))

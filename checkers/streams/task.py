@@ -65,13 +65,21 @@ def _of_source(log: StreamLog, writes: SourceWrites, contract: StreamContract) -
 
 
 def sights(
-    log: StreamLog, rule: str, contract: StreamContract, known: Placement | None, wanted: Sequence[Sighted]
+    log: StreamLog,
+    rule: str,
+    contract: StreamContract,
+    known: Placement | None,
+    wanted: Sequence[Sighted],
+    shared: Facts | None = None,
 ) -> Seen:
-    """The events that sessions in `wanted` saw at their positions, by time; `rule` is one that compares logs."""
+    """The events that sessions in `wanted` saw at their positions, by time; `rule` is one that compares logs.
+
+    With the same `shared`, several logs are read at once.
+    """
     scope = RULES[rule].scope
     if not isinstance(scope, OfAllLogs):
         raise AssertionError(f"{rule} does not compare logs")
-    view = stream_view(*read_beside(log, Path(log.directory), known), contract)
+    view = stream_view(*read_beside(log, Path(log.directory), known, shared=shared), contract)
     return {
         each: tuple(sight_of(view, row) for row in rows.tolist()) for each, rows in scope.rows(view, wanted).items()
     }

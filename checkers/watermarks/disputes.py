@@ -25,6 +25,7 @@ from typing import Final, TypeVar
 
 import numpy as np
 
+from checkers.columns.facts import Facts
 from checkers.columns.index import is_kind
 from checkers.history.streams import merged, placed, placement, read_deliveries, read_writes, stream_logs
 from checkers.history.version_ranks import read_ranked
@@ -277,7 +278,8 @@ def why(history: Path, contract: StreamContract) -> Why:
 
 def _columns(history: Path, contract: StreamContract) -> tuple[Deliveries, SourceWrites]:
     """The events of all subscribers, in order of receipt; and the writes, with positions and ranks."""
-    parts = [read_deliveries(log) for log in stream_logs(history, contract)]
+    shared = Facts()
+    parts = [read_deliveries(log, shared=shared) for log in stream_logs(history, contract)]
     writes = read_writes(history)
     ranked = read_ranked(history, placed(writes, merged([placement(part, writes) for part in parts])))
     columns = {name.name: np.concatenate([getattr(part, name.name) for part in parts]) for name in fields(Deliveries)}

@@ -1,5 +1,7 @@
 """A history that is read by row groups, by several threads: the same as read at once; and what its readers were."""
 
+from collections.abc import Sequence
+from copy import copy
 from dataclasses import fields
 from itertools import pairwise
 from pathlib import Path
@@ -12,7 +14,10 @@ import pytest
 from checkers.columns.facts import Facts
 from checkers.history.around import NOTHING_AROUND, read_around
 from checkers.history.streams import (
+    DELIVERED,
+    EventsFile,
     SourceFiles,
+    StreamLog,
     merged,
     placed,
     placement_by,
@@ -167,3 +172,33 @@ def test_a_flipped_bit_in_any_file_is_damage(tmp_path: Path, name: str, column: 
     flip_bit(folder / f"{name}.parquet", column)
     with pytest.raises(HistoryError, match="cannot be read"), reading(log, folder, known) as found:
         found.deliveries()
+
+
+@pytest.mark.parametrize("names", [DELIVERED, ("seq", "key")])
+def test_logs_that_share_read_the_events_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, names: Sequence[str]
+) -> None:
+    """Events of ten subscribers alternate: a log that is read by itself has the rows of all read."""
+    who = [f"s{number}" for number in range(10)]
+    records: list[Record] = [
+        StreamEvent(at, who[at * 7 % 10], 1, at // 10, "row", key=f"k{at % 3}", value=at, position=at)
+        for at in range(100)
+    ]
+    write_history(records, tmp_path / "history")
+    logs = stream_logs(tmp_path / "history", contract())
+    opened: list[StreamLog] = []
+
+    def begin(file: EventsFile, log: StreamLog, names: Sequence[str] = DELIVERED) -> None:
+        opened.append(log)
+        start(file, log, names)
+
+    start = EventsFile.__init__
+    monkeypatch.setattr(EventsFile, "__init__", begin)
+    alone = [columns_of(read_deliveries(log, names)) for log in logs]
+    assert [log["seq"] for log in alone] == [[at for at in range(100) if at * 7 % 10 == who] for who in range(10)]
+    assert len(opened) == 10
+    for shared, times in ((Facts(), 1), (copy(Facts()), 10)):  # Another process has a copy.
+        opened.clear()
+        found = [columns_of(read_deliveries(log, names, shared=shared)) for log in logs]
+        assert [{**log, "subscriber": each["subscriber"]} for log, each in zip(alone, found, strict=True)] == found
+        assert len(opened) == times
