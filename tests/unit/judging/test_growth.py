@@ -6,8 +6,9 @@ all sorting, joining, grouping and searching is done. Four times the run may cos
 
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from types import FrameType
 
@@ -17,14 +18,22 @@ import pytest
 
 from checkers import columns
 from checkers.engine.datasets import LocalEngine
+from harness.core.record import Evidence
 from harness.judging.checks import chosen, judgement_of
 from harness.judging.generations import generations
 from harness.record.formats.parquet.parquet import write_history
-from tests.bench.soak import BITS, CONTRACT, invented
+from tests.bench.soak import BITS, CONTRACT, invented, snapshots
 from tests.worlds.contexts import EPOCHS, context
 
 FOLDER = str(Path(columns.__file__ or "").parent)
-Shape = tuple[int, int, int, int]  # Generations, sessions in each of them, subscribers, and keys of each session.
+
+
+Shape = Callable[[], Iterator[Evidence]]
+
+
+def shape(generation_count: int, sessions: int, subscribers: int, keys: int) -> Shape:
+    """A run of so many generations, sessions in each of them, subscribers, and keys of each session."""
+    return partial(invented, generation_count, sessions, subscribers, keys=keys, operations=24)
 
 
 @contextmanager
@@ -46,11 +55,9 @@ def looking() -> Iterator[list[int]]:
         threading.setprofile(None)
 
 
-def rows(shape: Shape, folder: Path) -> int:
-    generation_count, sessions, subscribers, keys = shape
+def rows(evidence: Shape, folder: Path) -> int:
     folder.mkdir()
-    evidence = invented(generation_count, sessions, subscribers, keys=keys, operations=24)
-    write_history(list(evidence), folder / "history")
+    write_history(evidence(), folder / "history")
     what = context(*EPOCHS, bits=BITS, contract=CONTRACT, engine=LocalEngine(1))
     with looking() as counts, generations(folder / "history", what) as known:
         found = [judgement_of(check, known) for check in chosen(what)]
@@ -62,11 +69,14 @@ def rows(shape: Shape, folder: Path) -> int:
 @pytest.mark.parametrize(
     ("small", "large"),
     [
-        pytest.param((8, 2, 2, 8), (32, 2, 2, 2), id="generations"),
-        pytest.param((8, 2, 2, 4), (32, 2, 2, 4), id="generations, each with keys of its own"),
-        pytest.param((1, 40, 2, 8), (1, 160, 2, 2), id="sessions"),
-        pytest.param((1, 40, 2, 8), (1, 160, 2, 8), id="sessions, each with keys of its own"),
-        pytest.param((1, 40, 4, 4), (1, 40, 16, 4), id="subscribers"),
+        pytest.param(shape(8, 2, 2, 8), shape(32, 2, 2, 2), id="generations"),
+        pytest.param(shape(8, 2, 2, 4), shape(32, 2, 2, 4), id="generations, each with keys of its own"),
+        pytest.param(shape(1, 40, 2, 8), shape(1, 160, 2, 2), id="sessions"),
+        pytest.param(shape(1, 40, 2, 8), shape(1, 160, 2, 8), id="sessions, each with keys of its own"),
+        pytest.param(shape(1, 40, 4, 4), shape(1, 40, 16, 4), id="subscribers"),
+        pytest.param(
+            partial(snapshots, 10, keys=20), partial(snapshots, 40, keys=20), id="sessions that begin with all keys"
+        ),
     ],
 )
 def test_four_times_a_run_costs_four_times_the_rows(small: Shape, large: Shape, tmp_path: Path) -> None:
