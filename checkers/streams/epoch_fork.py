@@ -105,8 +105,8 @@ def _acts(history: Path) -> tuple[Acts, list[str]]:
     names = sorted(name for name in pc.unique(table["node"]).to_pylist() if name is not None)
     node = integers(pc.index_in(table["node"], value_set=pa.array(names, pa.string())), -1)
     op, outcome, epoch = integers(table["index"], 0), integers(table["outcome"], INFO), integers(table["epoch"], NEVER)
-    last = np.full(len(names), -1, np.int64)
-    np.maximum.at(last, node[node >= 0], op[node >= 0])
+    last, is_answer = np.full(len(names), -1, np.int64), (node >= 0) & (outcome != INFO)
+    np.maximum.at(last, node[is_answer], op[is_answer])
     is_act = (outcome == OK) & (node >= 0) & (epoch != NEVER) & np.isin(op, read_writes(history).op)
     order = np.flatnonzero(is_act)[np.argsort(op[is_act])]
     return Acts(op=op[order], node=node[order], epoch=epoch[order], last=last), names

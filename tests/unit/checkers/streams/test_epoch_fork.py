@@ -77,6 +77,7 @@ def test_one_owner_in_each_epoch_is_legal(acts: tuple[str, ...], tmp_path: Path)
     [
         (("x n1 3", "x n2 4", "- n1"), 1),
         (("x n1 3", "x n2 4", "y n1 4 fail"), 1),
+        (("x n1 3", "x n2 4", "y n1 4 info"), 0),  # It did not answer.
         (("x n1 3", "x n2 4"), 0),  # The old owner was never heard of again.
         (("x n1 3", "- n1", "x n2 4"), 0),
         (("x n1 3", "x n1 4", "- n1"), 0),  # The owner did not change.
