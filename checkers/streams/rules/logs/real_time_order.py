@@ -14,7 +14,7 @@ from checkers.columns.runs import first_of_each, ordered
 from checkers.history.names import Forms, forms_of
 from checkers.streams.findings import stream_finding
 from checkers.streams.rule import Conclusion, Need, OfSource, Rule
-from harness.core.columns import INFO, NEVER, Int64s, SourceWrites
+from harness.core.columns import FAIL, INFO, NEVER, Int64s, SourceWrites
 from harness.core.promises import Bounds, Naming, StreamContract
 from harness.core.verdict import Finding
 
@@ -53,11 +53,11 @@ class RealTime:
 
 
 def read_placed(history: Path, writes: SourceWrites) -> Placed:
-    """The operations of those writes that have a position. The writes must be sorted by operation.
+    """The operations of those writes that may have happened, with a position. Writes must be sorted by operation.
 
     Raises HistoryError if a file is damaged.
     """
-    row = np.flatnonzero(first_of_each(writes.op) & (writes.position != NEVER))
+    row = np.flatnonzero(first_of_each(writes.op) & (writes.position != NEVER) & (writes.outcome != FAIL))
     op = writes.op[row]
     return Placed(
         op=op,

@@ -29,6 +29,7 @@ def test_placed_are_the_operations_that_have_a_position_each_once(tmp_path: Path
         *operation(1, 8, "x", position=None),
         *operation(2, 9, "y", outcome="info", position=5),
         *operation(3, 7, "x", position=6),
+        *operation(4, 7, "x", outcome="fail", position=7),  # It wrote nothing.
     ]
     write_history(records, tmp_path)
     found = read_placed(tmp_path, read_writes(tmp_path))
