@@ -154,7 +154,8 @@ class Contents:
 
     A state is the lists of some rows, merged over the nodes. It knows a key if a node of the key's group showed any
     list. A key that no dump of the run shows has no known group: it is known only if every group showed something. If
-    nodes did not show all that they hold (`is_partial`), only the keys that appear are known.
+    nodes did not show all that they hold (`is_partial`), only the keys that appear are known. An element that several
+    operations appended says nothing about any of them.
     """
 
     def __init__(self, dumps: Dumps, groups: Groups, claims: Claims, *, is_partial: bool = False) -> None:
@@ -175,9 +176,9 @@ class Contents:
         both = codes(np.append(self._key, written.key), np.append(self._element, written.value))
         self._shown, self._written = both[: len(self._key)], both[len(self._key) :]
         self._count = int(both.max(initial=-1)) + 1
-        is_known = np.zeros(self._count, np.bool_)
-        is_known[self._written] = True
-        self._is_strange = ~is_known[self._shown]
+        writers = np.bincount(self._written, minlength=self._count)
+        self._is_strange = writers[self._shown] == 0
+        self._is_sole: Bools = writers[self._written] == 1
         self._doubled = self._doubled_elements()
 
     def state(self, rows: Int64s, number: int) -> "Sights":
@@ -186,7 +187,7 @@ class Contents:
         at = self._places(distinct(np.sort(self.list_of_row[rows])))
         is_there = np.zeros(self._count, np.bool_)
         is_there[self._shown[at]] = True
-        is_present = is_there[self._written]
+        is_present = is_there[self._written] & self._is_sole
         if self.is_partial:
             is_known = np.isin(claims.written.key, dumps.key[rows])
         else:
@@ -194,7 +195,7 @@ class Contents:
             is_shown[self._group[rows]] = True
             is_shown[NO_GROUP] = is_shown[:-1].all()
             is_known = is_shown[self.key_group]
-        return Sights(claims, number, is_present, ~is_present & is_known)
+        return Sights(claims, number, is_present, ~is_present & is_known & self._is_sole)
 
     def rows_after(self, number: int) -> Int64s:
         """The rows that nodes showed after restart `number`, in order."""

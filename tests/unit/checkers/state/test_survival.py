@@ -152,6 +152,22 @@ def test_what_a_restart_did_is_told_once(tmp_path: Path, last: list[int], expect
     assert anomalies(judged(run, tmp_path)) == expected
 
 
+@pytest.mark.parametrize(("group0", "expected"), [([1, 4], []), ([1], []), ([], ["lost-acknowledged"])])
+def test_an_element_that_two_operations_appended_shows_neither(
+    tmp_path: Path, group0: list[int], expected: list[str]
+) -> None:
+    """The client of T1 got an error, and appended the same again."""
+    run = Run()
+    run.fault("crash", "d2", 5, 200)
+    run.append(10, {0: 1}, at=epoch(1))
+    run.append(20, {0: 4}, "fail")
+    run.append(30, {0: 4}, at=epoch(1, 1))
+    run.dump(900, "d1 d2", {0: group0})
+    judgement = judged(run, tmp_path)
+    assert anomalies(judgement) == expected
+    assert counts(judgement) == {"lost-acknowledged": 1, "duplicate-elements": 1}
+
+
 def test_without_dumps_final_reads_speak_of_the_keys_that_they_read(tmp_path: Path) -> None:
     run = survived()
     run.mark(500, "final")
