@@ -20,6 +20,7 @@ from harness.core.record import Json
 
 SECOND: Final = 1_000_000_000
 MS: Final = 1_000_000
+_CLOSING: Final = ("close", "error", "end")
 _UNREADABLE: Final = (ValueError, TypeError, msgspec.DecodeError)
 
 
@@ -89,11 +90,15 @@ class Transaction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mark:
-    """A record of a session other than a row: open, watermark, gap or close. `cause` is a gap's."""
+    """A record of a session other than a row: open, watermark, gap or close. `cause` is a gap's.
+
+    `is_whole`: it is about the whole stream, not about a partition or a key. A close always is.
+    """
 
     seq: int
     ns: int
     kind: str
+    is_whole: bool
     position: int | None
     cause: Json
 
@@ -174,12 +179,16 @@ def phases(history: Path) -> dict[str, Mapping[str, Any]]:
 
 
 def sessions(history: Path, names: Dictionary) -> tuple[Session, ...]:
-    """Every session with its marks, by subscriber and number."""
-    columns = ["seq", "ns", "subscriber", "session", "kind", "position", "value"]
+    """Every session with its marks, by subscriber and number. The end of a stream, and an error, close it, too."""
+    columns = ["seq", "ns", "subscriber", "session", "kind", "span", "key", "position", "value"]
     found: dict[tuple[str, int], list[Mark]] = {}
-    for row in rows(history, "events", columns, kind=["open", "watermark", "gap", "close"]):
-        cause = names.value(row["value"]) if row["kind"] == "gap" and row["value"] is not None else None
-        mark = Mark(seq=row["seq"], ns=row["ns"], kind=row["kind"], position=row["position"], cause=cause)
+    for row in rows(history, "events", columns, kind=["open", "watermark", "gap", *_CLOSING]):
+        is_whole = row["span"] is None and row["key"] is None
+        if row["kind"] in _CLOSING and not is_whole:
+            continue
+        kind = "close" if row["kind"] in _CLOSING else row["kind"]
+        cause = names.value(row["value"]) if kind == "gap" and row["value"] is not None else None
+        mark = Mark(seq=row["seq"], ns=row["ns"], kind=kind, is_whole=is_whole, position=row["position"], cause=cause)
         found.setdefault((row["subscriber"], row["session"]), []).append(mark)
     return tuple(
         Session(subscriber=subscriber, number=number, marks=tuple(marks))

@@ -40,6 +40,7 @@ from checkers.history.intervals import Interval, is_met, longest, merged, outsid
 from checkers.history.names import Dictionary
 from checkers.history.tables import (
     MS,
+    Mark,
     Sample,
     Session,
     State,
@@ -128,13 +129,14 @@ class _Record:
         """
         last = {session.subscriber: session for session in self._sessions}
         for session in self._sessions:
-            points = [(mark.ns, mark.position) for mark in session.marks if mark.kind in ("open", "watermark")]
+            points = [mark for mark in session.marks if mark.kind in ("open", "watermark")]
+            ends = [mark.ns for mark in points[1:]]
             if session.marks[-1].kind == "close":
-                points.append((session.marks[-1].ns, None))
+                ends.append(session.marks[-1].ns)
             elif last[session.subscriber] is session and self._end_ns is not None:
-                points.append((self._end_ns, None))
-            for (ns, position), (end, _) in pairwise(points):
-                begin = ns if self._issued is None else self._issued.begin_ns(ns, position)
+                ends.append(self._end_ns)
+            for mark, end in zip(points, ends, strict=False):
+                begin = mark.ns if self._issued is None else self._issued.begin_ns(mark)
                 if begin is not None and begin < end:
                     yield session.subscriber, "pause", begin, end
 
@@ -204,17 +206,20 @@ class _Record:
     def behind(self) -> tuple[list[Trouble], str, int]:
         """Violations by watermarks that stayed below an answered write for too long; their anomaly; and the witnesses.
 
-        The time counts from the answer, or from the opening of the session, to the watermark that passes the write.
+        The time counts from the answer, or from the last opening in the session, to the watermark that passes the
+        write. Only watermarks of the whole stream count: of others it is not known which writes they pass.
         """
         limit_ns, answered = self._bounds.behind_ns, self._answered
         if limit_ns is None or answered is None:
             return [], STALE, 0
         troubles, witnesses = [], 0
         for session in self._sessions:
-            points = [mark for mark in session.marks if mark.kind in ("open", "watermark")]
+            points = [mark for mark in session.marks if mark.kind in ("open", "watermark") and mark.is_whole]
+            opened_ns = 0
             for before, mark in pairwise(points):
-                since_ns = answered.since_ns(before.position)
-                begin = None if since_ns is None else max(since_ns, points[0].ns)
+                opened_ns = before.ns if before.kind == "open" or before is points[0] else opened_ns
+                since_ns = answered.since_ns(before)
+                begin = None if since_ns is None else max(since_ns, opened_ns)
                 if begin is None or begin >= mark.ns:
                     continue
                 pieces = outside(begin, mark.ns, self._excused[session.subscriber])
@@ -304,17 +309,20 @@ class _Issued:
         self._positions = position[order].tolist()
         self._soonest_ns = np.minimum.accumulate(answered_ns[order][::-1])[::-1].tolist()
 
-    def begin_ns(self, ns: int, position: int | None) -> int | None:
-        """The time from which a watermark after that one was due; None if none was, or if this cannot be known."""
-        since_ns = self.since_ns(position)
-        return None if since_ns is None else max(ns, since_ns)
+    def begin_ns(self, mark: Mark) -> int | None:
+        """The time from which a watermark after that mark was due; None if none was, or if this cannot be known."""
+        since_ns = self.since_ns(mark)
+        return None if since_ns is None else max(mark.ns, since_ns)
 
-    def since_ns(self, position: int | None) -> int | None:
-        """The time of the first answer above that position; None if there was none, or if this cannot be known."""
-        if position is None:
+    def since_ns(self, mark: Mark) -> int | None:
+        """The time of the first answer above the mark's position; None if there was none, or if this cannot be known.
+
+        The writes that a partition's watermark passes are not known.
+        """
+        if mark.position is None or not mark.is_whole:
             return None
         search = bisect_right if self._is_inclusive else bisect_left
-        place = search(self._positions, position)
+        place = search(self._positions, mark.position)
         return self._soonest_ns[place] if place < len(self._positions) else None
 
 

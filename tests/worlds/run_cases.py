@@ -136,6 +136,7 @@ class Run:
         position: int | None = None,
         *,
         session: int = 1,
+        span: str | None = None,
         key: Json = None,
         value: Json = None,
     ) -> None:
@@ -143,7 +144,7 @@ class Run:
         number = self._numbers.get((subscriber, session), 0)
         self._numbers[subscriber, session] = number + 1
         ns = int(ms * MS)
-        self._add(ns, StreamEvent(ns, subscriber, session, number, kind, None, key, value, position))
+        self._add(ns, StreamEvent(ns, subscriber, session, number, kind, span, key, value, position))
 
     def watermarks(self, subscriber: str, ms: Sequence[int], *, session: int = 1) -> None:
         """One watermark at each of those times, its position the same number of milliseconds."""

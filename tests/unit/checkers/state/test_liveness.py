@@ -107,6 +107,32 @@ def test_a_source_without_writes_leaves_a_watermark_at_rest(tmp_path: Path) -> N
     assert (anomalies(judgement), judgement.witnesses["stall"]) == ([], 0)
 
 
+def test_the_watermark_of_a_partition_shows_no_write_that_is_due(tmp_path: Path) -> None:
+    """Partition p2 has no writes. The only one is of p1, whose watermark has passed it."""
+    run = Run()
+    run.event(0, "s1", "open", 0)
+    run.append(50, {1: 1}, at=90)
+    run.event(100, "s1", "watermark", 90, span="p1")
+    run.event(100, "s1", "watermark", 10, span="p2")
+    run.mark(2000, "end")
+    rests = StreamContract(closed="<=", cut="position", position="offset", wm_idle="rests")
+    bounds = replace(BOUNDS, behind_ns=400_000_000)
+    judgement = liveness.check(run.write(tmp_path), Context(engine=ENGINE, bounds=bounds, contract=rests))
+    assert anomalies(judgement) == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "span", "expected"), [("error", None, []), ("end", None, []), ("end", "p1", ["stall"])]
+)
+def test_a_stream_that_ended_does_not_stall(tmp_path: Path, kind: str, span: str | None, expected: list[str]) -> None:
+    run = Run()
+    run.event(0, "s1", "open", 0)
+    run.watermarks("s1", [100, 200])
+    run.event(210, "s1", kind, span=span)
+    run.mark(2000, "end")
+    assert anomalies(judged(run, tmp_path)) == expected
+
+
 def test_a_stall_is_told_with_its_times(tmp_path: Path) -> None:
     (found,) = judged(streamed("s1", "s2", pause=(1000, 1600)), tmp_path).findings
     assert found.sentence == (
@@ -322,3 +348,18 @@ def test_a_watermark_passes_a_write_in_time_after_its_answer(
     judgement = liveness.check(run.write(tmp_path), Context(engine=ENGINE, bounds=bounds, contract=contract))
     assert anomalies(judgement) == expected
     assert judgement.witnesses["stale-watermark"] > 0
+
+
+def test_a_session_that_is_opened_lower_passes_again_what_it_had_passed(tmp_path: Path) -> None:
+    run = Run()
+    run.event(0, "s1", "open", 0)
+    run.append(10, {1: 1}, at=50)
+    run.event(20, "s1", "watermark", 60)
+    run.event(900, "s1", "open", 40)
+    run.event(950, "s1", "watermark", 45)
+    run.event(1000, "s1", "watermark", 60)
+    run.mark(1000, "end")
+    contract = StreamContract(closed="<=", cut="position", position="offset")
+    bounds = replace(BOUNDS, behind_ns=400_000_000, stall_ns=None)
+    judgement = liveness.check(run.write(tmp_path), Context(engine=ENGINE, bounds=bounds, contract=contract))
+    assert (anomalies(judgement), judgement.witnesses["stale-watermark"]) == ([], 3)
