@@ -74,19 +74,18 @@ def _ways(oracle: Oracle, late: int, early: int) -> list[tuple[int, int] | None]
     new, old = oracle.log[late], oracle.log[early]
     by_position = (new.position, old.position) if _scope(oracle, new) == _scope(oracle, old) else None
     one, other = oracle.shown(new), oracle.shown(old)
-    if one is None or other is None or (new.key, new.position) != (old.key, old.position):
+    where = [(event.key, event.position, oracle.home(event)) for event in (new, old)]
+    if one is None or other is None or where[0] != where[1]:
         return [by_position, None, None]
     by_version = None if NEVER in (one.version, other.version) else (one.version, other.version)
     by_ordinal = (one.ordinal, other.ordinal) if one.op == other.op else None
     return [by_position, by_version, by_ordinal]
 
 
-def _scope(oracle: Oracle, event: Event) -> int:
+def _scope(oracle: Oracle, event: Event) -> Identity:
     if oracle.contract.order_key == "key":
-        return event.key
-    if oracle.contract.order_key == "partition" or not oracle.contract.is_position_global:
-        return event.span
-    return 0
+        return (event.key, oracle.home(event))
+    return (event.span,) if oracle.contract.order_key == "partition" else (oracle.home(event),)
 
 
 # S03

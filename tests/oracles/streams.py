@@ -46,7 +46,15 @@ class Oracle:
             case "global":
                 return ()
 
-    def identity(self, x: Event | Write) -> Identity:
+    def identity(self, event: Event) -> Identity:
+        return (self.home(event), *self.named(event))
+
+    def home(self, event: Event) -> int:
+        """The partition of which its position is one."""
+        return 0 if self.contract.is_position_global else event.span
+
+    def named(self, x: Event | Write) -> Identity:
+        """The identity, whatever the partition."""
         if self.contract.identity == "position+key" or self.is_final:
             return (x.position, x.key)
         if self.contract.identity == "position+key+value":
@@ -92,7 +100,7 @@ class Oracle:
 
     def shown(self, event: Event) -> Write | None:
         """The owed write that an event shows."""
-        claims = [w for w in self.owed if self.identity(w) == self.identity(event)]
+        claims = [w for w in self.owed if self.named(w) == self.named(event)]
         if len(claims) == 1:
             return claims[0]
         return next((w for w in claims if w.value == event.value), self._of_unit(event))
@@ -126,7 +134,7 @@ class Oracle:
             owed = [w for w in owed if any(w is o for o in last.values())]
         distinct: dict[tuple[Identity, int], Write] = {}
         for w in owed:
-            distinct.setdefault((self.identity(w), w.value), w)
+            distinct.setdefault((self.named(w), w.value), w)
         return list(distinct.values())
 
     def session(self, event: Event) -> Identity:

@@ -56,7 +56,7 @@ def tied_inversions(view: StreamView) -> Ruling:
     rows = rows[view.match[rows] >= 0]
     key = codes(d.key[rows], d.position[rows])
     rows = rows[np.bincount(key, minlength=1)[key] > 1]  # Usually a key has one row at a position.
-    key = codes(_segments(view, rows), d.key[rows], d.position[rows])
+    key = codes(_segments(view, rows), d.key[rows], d.position[rows], _home(view, rows))
     write = view.expected[view.match[rows]]
     is_ranked = w.version[write] != NEVER
     by_version, _ = _inverted(key[is_ranked], w.version[write[is_ranked]], rows[is_ranked])
@@ -80,10 +80,15 @@ def _order_scope(view: StreamView, rows: Int64s) -> Int64s:
     """For each of `rows` the scope, inside its session, in which order is promised."""
     d, contract = view.deliveries, view.contract
     if contract.order_key == "key":
-        return d.key[rows]
+        return d.key[rows] if contract.is_position_global else codes(d.key[rows], _home(view, rows))
     if contract.order_key == "partition" or not contract.is_position_global:
         return d.span[rows]
     return np.zeros(len(rows), np.int64)
+
+
+def _home(view: StreamView, rows: Int64s) -> Int64s:
+    """The partition to which the position of each of `rows` belongs; 0 for all if positions are global."""
+    return np.zeros(len(rows), np.int64) if view.contract.is_position_global else view.deliveries.span[rows]
 
 
 def _inverted(group: Int64s, height: Int64s, rows: Int64s) -> tuple[Ruling, Int64s]:

@@ -29,6 +29,11 @@ def test_only_what_the_stream_orders_is_compared(
 def test_positions_of_partitions_do_not_compare_where_each_has_its_own() -> None:
     assert accused("open@0 x[0]=1@5 y[1]=2@4", is_position_global=False) == []
     assert accused("open@0 x[0]=1@5 y[0]=2@4", is_position_global=False) == INVERTED
+    moved = "open[0]@0 open[1]@0 x[0]=1@5 end[0] x[1]=2@4"
+    assert accused(moved, order_key="key") == INVERTED
+    assert accused(moved, order_key="key", is_position_global=False) == []
+    tied, source = "open[0]@0 open[1]@0 x[1]=2@4 end[1] x[0]=1@4", "ok@4 x=1#0; ok@4 x=2#1"
+    assert accused(tied, source, order_key="key", is_position_global=False) == []
 
 
 @pytest.mark.parametrize("block_rows", [1, 2, 9])

@@ -113,6 +113,13 @@ def test_only_one_number_in_a_unit_makes_two_values_diverge(ordinal: int, anomal
     assert accused(f"s1/1 open@0 x=1@4.1 s1/2 open@0 x=2@4.{ordinal}", "") == anomalies
 
 
+def test_equal_positions_of_two_partitions_are_two_events() -> None:
+    log = "open[1]@0 x[1]=1@4 end[1] open[2]@0 x[2]=2@4"
+    assert accused(log, "") == DIVERGENT
+    assert accused(log, "", is_position_global=False) == []
+    assert accused(log.replace("[2]", "[1]"), "", is_position_global=False) == DIVERGENT
+
+
 def test_a_position_that_the_source_gave_twice_is_no_divergence() -> None:
     log = "s1/1 open@0 x=1@4 s1/2 open@0 x=2@4"
     ruling = divergent_duplicates(view(log, "ok@4 x=1; ok@4 x=2"))
