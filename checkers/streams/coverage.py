@@ -12,9 +12,9 @@ from functools import cached_property
 
 import numpy as np
 
-from checkers.columns.index import GroupIndex, Places, is_kind
+from checkers.columns.index import GroupIndex, Places, codes, count_so_far, is_kind, max_so_far
 from checkers.columns.runs import distinct
-from harness.core.columns import CLOSE, END, ERROR, GAP, NEVER, OPEN, Bools, Deliveries, Int64s
+from harness.core.columns import CLOSE, END, ERROR, GAP, NEVER, OPEN, ROW, Bools, Deliveries, Int64s
 from harness.core.promises import StreamContract
 
 MARKERS = (OPEN, GAP, CLOSE, ERROR, END)
@@ -136,3 +136,27 @@ def is_session_marker(deliveries: Deliveries) -> Bools:
     result = is_marker(deliveries)
     result &= (deliveries.key == NEVER) & (deliveries.span < 0)
     return result
+
+
+def logs_of(deliveries: Deliveries, session: Int64s, *, is_position_global: bool) -> Int64s:
+    """Numbers for the logs of the source, shape (n,): rows with equal ones are certainly of one log.
+
+    A log is a partition, or the whole stream if positions are global. One that ended, and is read again, is another log
+    with the same name. Each subscriber learns of an end by its own marker. Execution:
+    1. s1 receives the end of a log, then rows of a new log with its name. 2. s2 lags, and receives the old log's rows.
+    3. s3 comes late: it never sees an end, and receives rows of the new log.
+    So of a subscriber that received rows when another one had seen more ends, only rows of one session and between two
+    ends are of one log.
+    """
+    d = deliveries
+    home = np.zeros(len(d.kind), np.int64) if is_position_global else d.span + 1
+    is_end = (d.kind == END) & (d.key == NEVER)
+    if not is_end.any():
+        return home
+    is_of_all = is_end & (d.span < 0)
+    reader = codes(home, d.subscriber)
+    of_all, of_one = count_so_far(d.subscriber, is_of_all), count_so_far(reader, is_end & ~is_of_all)
+    most = max_so_far(np.zeros_like(home), of_all) + max_so_far(home, of_one)
+    is_behind = (d.kind == ROW) & (of_all + of_one < most)
+    is_doubtful = max_so_far(reader, is_behind.astype(np.int64)) > 0
+    return codes(home, np.where(is_doubtful, session + 1, 0), of_all + of_one)

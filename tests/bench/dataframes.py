@@ -23,7 +23,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from checkers.columns.table import empty
-from checkers.streams.rules.logs.rewritten_offset import _log, rewritten_offsets
+from checkers.streams.coverage import logs_of
+from checkers.streams.rules.logs.rewritten_offset import rewritten_offsets
 from checkers.streams.rules.watermarks.late_event import late_events
 from checkers.streams.supersession import Versions, superseded
 from checkers.streams.view import Ruling, StreamView, stream_view
@@ -37,7 +38,7 @@ except ImportError:
 
 ROUNDS: Final = 3
 ROWS_A_FAULT: Final = 100_003
-OFFSET: Final = ["log", "ended", "position"]
+OFFSET: Final = ["log", "position"]
 EXACT: Final = {"strategy": "forward", "coalesce": False, "check_sortedness": False}
 AFTER: Final = EXACT | {"allow_exact_matches": False}
 
@@ -146,8 +147,8 @@ def rewritten_on_arrow(view: StreamView) -> tuple[Ruling]:
     if contract.events_at_position != "one":
         return (Ruling.nothing(),)
     rows = np.flatnonzero((d.kind == ROW) & ~view.is_phantom & (d.value != NEVER))
-    log, ended = _log(view)
-    columns = {"log": log, "ended": ended, "position": d.position, "key": d.key, "value": d.value}
+    log = logs_of(d, view.session, is_position_global=view.contract.is_position_global)
+    columns = {"log": log, "position": d.position, "key": d.key, "value": d.value}
     table = pa.table({name: column[rows] for name, column in (columns | {"session": view.session}).items()})
     table = table.append_column("row", [rows])
     first = [(name, "first") for name in ("row", "key", "value", "session")]

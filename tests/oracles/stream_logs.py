@@ -98,23 +98,18 @@ def zombies(oracle: Oracle) -> tuple[set[int], int]:
     contract = oracle.contract
     if contract.epochs != "owners" or contract.position == "epoch":
         return set(), 0
-    rows = [e for t in oracle.events() if (e := oracle.log[t]).kind == ROW and e.epoch != NEVER]
-    old = [e for e in rows if any(_log(oracle, o) == _log(oracle, e) and _is_before(o, e) for o in rows)]
+    times = [t for t in oracle.events() if oracle.log[t].kind == ROW and oracle.log[t].epoch != NEVER]
+    rows = [(_log(oracle, t), oracle.log[t], t) for t in times]
     first: dict[tuple[Identity, Identity], int] = {}
-    for t in oracle.events():
-        e = oracle.log[t]
-        if e.kind == ROW:
-            first.setdefault(((_log(oracle, e), e.position, e.epoch), oracle.identity(e)), t)
-    changes = len({(_log(oracle, e), e.epoch) for e in rows}) - len({_log(oracle, e) for e in rows})
-    return {first[(_log(oracle, e), e.position, e.epoch), oracle.identity(e)] for e in old}, changes
+    for log, e, t in rows:
+        first.setdefault(((*log, e.position, e.epoch), oracle.identity(e)), t)
+    old = [(log, e) for log, e, _ in rows if any(other == log and _is_before(o, e) for other, o, _ in rows)]
+    changes = len({(log, e.epoch) for log, e, _ in rows}) - len({log for log, _, _ in rows})
+    return {first[(*log, e.position, e.epoch), oracle.identity(e)] for log, e in old}, changes
 
 
 def _is_before(newer: Event, older: Event) -> bool:
     return newer.position < older.position and newer.epoch > older.epoch
-
-
-def _log(oracle: Oracle, event: Event) -> int:
-    return 0 if oracle.contract.is_position_global else event.span
 
 
 # S24
@@ -144,10 +139,38 @@ def rewritten(oracle: Oracle) -> tuple[dict[int, int], int]:
 
 
 def _place(oracle: Oracle, time: int) -> Identity:
+    return (*_log(oracle, time), oracle.log[time].position)
+
+
+def _log(oracle: Oracle, time: int) -> Identity:
+    """The log of that row, which is read again by its name after an end; of one session, where ends are in doubt."""
     event = oracle.log[time]
-    ends = [e for e in oracle.log[: time + 1] if e.kind == END and e.key == NEVER]
-    meant = [e for e in ends if e.span == -1 or oracle.contract.is_position_global or e.span == event.span]
-    return (_log(oracle, event), len(meant), event.position)
+    mine = [t for t in range(time + 1) if _is_reading(oracle, t, event)]
+    is_doubtful = any(_ends(oracle, t) < _most_ends(oracle, t) for t in mine)
+    return (oracle.home(event), _ends(oracle, time), *(oracle.session(event) if is_doubtful else ()))
+
+
+def _is_reading(oracle: Oracle, time: int, event: Event) -> bool:
+    """Is that a row of the same subscriber, of the same partition?"""
+    other = oracle.log[time]
+    return other.kind == ROW and other.subscriber == event.subscriber and oracle.home(other) == oracle.home(event)
+
+
+def _ends(oracle: Oracle, time: int) -> int:
+    """The ends of that row's log that its subscriber had received."""
+    return sum(len(ends) for ends in _ends_by_kind(oracle, time, oracle.log[time].subscriber))
+
+
+def _most_ends(oracle: Oracle, time: int) -> int:
+    """The most ends of the whole stream that any subscriber had received, and the most of that row's partition."""
+    subscribers = {event.subscriber for event in oracle.log}
+    return sum(max(len(_ends_by_kind(oracle, time, who)[kind]) for who in subscribers) for kind in range(2))
+
+
+def _ends_by_kind(oracle: Oracle, time: int, who: int) -> tuple[list[Event], list[Event]]:
+    ends = [e for e in oracle.log[: time + 1] if e.kind == END and e.key == NEVER and e.subscriber == who]
+    of_one = [e for e in ends if e.span != -1 and oracle.home(e) == oracle.home(oracle.log[time])]
+    return [e for e in ends if e.span == -1], of_one
 
 
 # S23

@@ -102,6 +102,13 @@ def test_each_partition_has_owners_of_its_own_where_its_positions_are() -> None:
     assert accused(log, "", is_position_global=False, **OWNERS) == []
 
 
+@pytest.mark.parametrize(("end", "anomalies"), [("", ZOMBIE), ("end", []), ("end[1]", []), ("end[2]", ZOMBIE)])
+def test_a_log_that_ended_is_another_one_when_it_is_read_again(end: str, anomalies: list[str]) -> None:
+    log = f"s1/1 open@0 x[1]=1@4 e1 y[1]=2@5 e1 {end} s1/2 open@0 x[1]=3@4 e2"
+    changes = {"is_position_global": False, "identity": "position+key+value"}
+    assert accused(log, "", **OWNERS, **changes) == anomalies
+
+
 def test_witnesses_are_changes_of_owners() -> None:
     assert zombie_events(view("open@0 x=1@1 e1 y=2@2 e1", "", **OWNERS)).witnesses == 0
     found = zombie_events(view("open@0 x=1@1 e1 y=2@2 e2 x=3@3 e3 x=4@4 e1 x=4@4 e1", "", **OWNERS))
@@ -127,6 +134,21 @@ def test_witnesses_are_changes_of_owners() -> None:
 def test_an_offset_shows_one_event_for_ever(log: str, anomalies: list[str]) -> None:
     assert accused(log, "", **ONE) == anomalies
     assert accused(log, "", **(ONE | {"events_at_position": "many"})) == []
+
+
+@pytest.mark.parametrize(
+    ("log", "anomalies"),
+    [
+        ("s1/1 open@0 x=1@4 s2 open@0 y=1@4", REWRITTEN),
+        ("s1/1 open@0 x=1@4 end s1/2 open@0 y=1@4 s2 open@0 x=1@4", []),  # It lags, and reads the old log.
+        ("s1/1 open@0 x=1@4 end s2 open@0 y=1@4", []),  # It comes late, and reads the new one.
+        ("s1/1 open@0 x=1@4 end s1/2 open@0 y=1@4 s2 open@0 x=1@4 end s2/2 open@0 y=1@4", []),
+        ("s1/1 open@0 x=1@4 s2 open@0 x=1@4 end s1 end s1/2 open@0 y=1@4 s2/2 open@0 z=1@4", REWRITTEN),
+        ("s1/1 open@0 x=1@4 end s1/2 open@0 y=1@4 s2 open@0 x=1@4 z=1@4", REWRITTEN),
+    ],
+)
+def test_readers_of_one_log_may_be_on_both_sides_of_its_end(log: str, anomalies: list[str]) -> None:
+    assert accused(log, "", wm_scope="global", **ONE) == anomalies
 
 
 def test_one_key_with_two_values_is_a_divergent_repetition_where_that_can_be_told() -> None:

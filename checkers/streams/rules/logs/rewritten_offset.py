@@ -4,44 +4,36 @@ from typing import Final
 
 import numpy as np
 
-from checkers.columns.index import GroupIndex, codes, count_so_far
+from checkers.columns.index import GroupIndex, codes
 from checkers.columns.runs import distinct
 from checkers.history.names import Names
+from checkers.streams.coverage import logs_of
 from checkers.streams.examples import Example
 from checkers.streams.findings import after, both, place, shown
 from checkers.streams.rule import OfLog, Rule
 from checkers.streams.view import Ruling, StreamView
-from harness.core.columns import END, NEVER, ROW, Bools, Int64s
+from harness.core.columns import NEVER, ROW, Bools, Int64s
 
 
 def rewritten_offsets(view: StreamView) -> Ruling:
     """S24: rows at a position where a row with another key or value was read before, in any session.
 
     Only if a position has one event (`events_at_position`). One key with two values is left to S04, if the value is not
-    part of the identity. A partition that ended, and is read again, counts as another one with the same name. Missing
-    events are no violation: old ones may be removed. A witness is a position that was read in two sessions, or showed
-    two events. O(n log n).
+    part of the identity. A log that ended, and is read again, is another one with the same name. Missing events are no
+    violation: old ones may be removed. A witness is a position that was read in two sessions, or showed two events.
+    O(n log n).
     """
     if view.contract.events_at_position != "one":
         return Ruling.nothing()
     d = view.deliveries
     rows = np.flatnonzero((d.kind == ROW) & ~view.is_phantom & (d.value != NEVER))
-    log, ended = _log(view)
-    offset = codes(log[rows], ended[rows], d.position[rows])
+    log = logs_of(d, view.session, is_position_global=view.contract.is_position_global)
+    offset = codes(log[rows], d.position[rows])
     earliest = GroupIndex(offset, rows, rows).first(offset, np.zeros(len(rows), np.int64))
     differs = (earliest < rows) & ~_is_alike(view, rows, earliest)
     is_witness = differs | (view.session[rows] != view.session[earliest])
     witnesses = len(distinct(offset[is_witness]))
     return Ruling.of_events(rows[differs], earliest[differs], witnesses=witnesses)
-
-
-def _log(view: StreamView) -> tuple[Int64s, Int64s]:
-    """The log of each row (n,), its partition if each has its own positions; and how often it had ended before."""
-    d = view.deliveries
-    log = np.zeros(len(d.kind), np.int64) if view.contract.is_position_global else d.span + 1
-    is_end = (d.kind == END) & (d.key == NEVER)
-    is_of_all = is_end & (d.span < 0)
-    return log, count_so_far(np.zeros_like(log), is_of_all) + count_so_far(log, is_end & ~is_of_all)
 
 
 def _is_alike(view: StreamView, rows: Int64s, others: Int64s) -> Bools:

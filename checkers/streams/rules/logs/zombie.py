@@ -6,6 +6,7 @@ import numpy as np
 
 from checkers.columns.index import GroupIndex, ascending, codes, first_rows, max_so_far
 from checkers.history.names import Names
+from checkers.streams.coverage import logs_of
 from checkers.streams.examples import Example
 from checkers.streams.findings import both, first, place, shown
 from checkers.streams.rule import OfLog, Rule
@@ -17,18 +18,19 @@ def zombie_events(view: StreamView) -> Ruling:
     """S17: rows that a former owner appended to a log after a newer owner had appended a row.
 
     Judged if events name the epoch of the owner (`epochs`), and by the order of the source's log, not that of receipt:
-    rows that the old owner had appended before may be delivered after the change. Each row is reported once. A witness
-    is a change of the owner, in a log to which both appended rows. O(n log n).
+    rows that the old owner had appended before may be delivered after the change. A log that ended, and is read again,
+    is another one with the same name. Each row is reported once. A witness is a change of the owner, in a log to which
+    both appended rows. O(n log n).
     """
     d, contract = view.deliveries, view.contract
-    rows = np.flatnonzero((d.kind == ROW) & ~view.is_phantom & (d.epoch != NEVER))
     if contract.epochs != "owners" or contract.position == "epoch":
-        rows = rows[:0]
-    span = np.zeros(len(d.kind), np.int64) if contract.is_position_global else d.span
-    rows = rows[first_rows(span[rows], d.position[rows], d.epoch[rows], view.identity[rows])]
+        return Ruling.nothing()
+    rows = np.flatnonzero((d.kind == ROW) & ~view.is_phantom & (d.epoch != NEVER))
+    log = logs_of(d, view.session, is_position_global=contract.is_position_global)
+    rows = rows[first_rows(log[rows], d.position[rows], d.epoch[rows], view.identity[rows])]
     # At one position the order is unknown, so there the newest epoch comes last.
-    rows = rows[ascending(span[rows], d.position[rows], d.epoch[rows])]
-    log, epoch = codes(span[rows]), d.epoch[rows]
+    rows = rows[ascending(log[rows], d.position[rows], d.epoch[rows])]
+    log, epoch = codes(log[rows]), d.epoch[rows]
     reached = max_so_far(log, epoch)
     broken = np.flatnonzero(epoch < reached)
     newer = GroupIndex(log, epoch, rows).first(log[broken], reached[broken])
