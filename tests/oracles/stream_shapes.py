@@ -71,12 +71,15 @@ def moved_witnesses(oracle: Oracle) -> int:
 
 
 def _pairs(oracle: Oracle) -> list[tuple[int, int]]:
-    """Rows with a partition, and the one before of the same key and session."""
+    """Rows with a partition, repetitions aside, and the one before of the same key and session."""
     result = []
     last: dict[tuple[Identity, int], int] = {}
+    seen: set[tuple[Identity, Identity, int]] = set()
     for t in rows(oracle):
         event = oracle.log[t]
-        if event.span >= 0:
+        what = (oracle.session(event), oracle.identity(event), event.span)
+        if event.span >= 0 and what not in seen:
+            seen.add(what)
             where = (oracle.session(event), event.key)
             if where in last:
                 result.append((t, last[where]))

@@ -18,11 +18,12 @@ def moved_keys(view: StreamView) -> Ruling:
     """S26: rows of a key on another partition than the key's previous row in the session, without a declared move.
 
     A move is declared, between the two rows, by a marker of either partition, or of the whole session, that opens or
-    ends it. Rows without a partition are left out. A witness is a row compared with the one before it, in a session
-    with several partitions.
+    ends it. Rows without a partition are left out, and so are repetitions on the same partition. A witness is a row
+    compared with the one before it, in a session with several partitions.
     """
     d = view.deliveries
     rows = np.flatnonzero((d.kind == ROW) & ~view.is_phantom & (d.span >= 0))
+    rows = rows[first_rows(view.session[rows], view.identity[rows], d.span[rows])]
     by_key = codes(view.session[rows], d.key[rows])
     earlier = GroupIndex(by_key, rows, rows).last_before(by_key, rows)
     is_compared = (earlier >= 0) & _has_several(view.session[rows], d.span[rows])

@@ -80,6 +80,12 @@ def test_a_key_stays_on_its_partition_unless_a_move_is_declared(log: str, anomal
     assert accused(log, "") == anomalies
 
 
+def test_a_repetition_on_a_partition_that_was_left_is_no_move() -> None:
+    log = "open[1]@0 x[1]=1@1 open[2]@1 x[2]=2@2 x[1]=1@1 x[2]=3@3"
+    assert accused(log, "", replay="session") == []
+    assert accused(log.replace("x[1]=1@1 x[2]=3@3", "x[1]=4@3 x[2]=3@4"), "", replay="session") == MOVED
+
+
 def test_witnesses_of_affinity_are_repeated_keys_among_several_partitions() -> None:
     assert moved_keys(view("open@0 x[1]=1@1 x[1]=2@2")).witnesses == 0
     assert moved_keys(view("open@0 x[1]=1@1 x[1]=2@2 y[2]=3@3")).witnesses == 1
