@@ -11,7 +11,6 @@ from checkers.streams.rules.watermarks.state_mismatch import state_mismatches
 from checkers.streams.task import judged
 from checkers.streams.view import defect
 from harness.core.promises import StreamContract
-from tests.amount import FIRST_SEED, count
 from tests.oracles import stream_states
 from tests.oracles.streams import Oracle
 from tests.worlds.streams.cases import EPOCHS, WATERMARK_RULES, views
@@ -19,8 +18,6 @@ from tests.worlds.streams.cases import contract as case_contract
 from tests.worlds.streams.drawn import MANY, SEEDS, contracts, view_of
 from tests.worlds.streams.generator import correct, damaged
 from tests.worlds.streams.language import deliveries_of, source_of
-
-COUNT = count(500)
 
 
 @MANY
@@ -90,7 +87,7 @@ def test_a_correct_stream_agrees_with_itself_and_its_source(seed: int, contract:
 def test_rules_of_every_stream_are_broken_and_witnessed_by_some_damage() -> None:
     contract = case_contract(**EPOCHS)
     broken, witnessed = Counter[str](), Counter[str]()
-    for seed in range(FIRST_SEED, FIRST_SEED + COUNT):
+    for seed in range(500):  # Always the same: of 500 seeds from 1 to 5 split a view.
         log, source = damaged(seed, contract)
         if log:
             names = ("s0", "s1")
