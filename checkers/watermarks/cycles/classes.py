@@ -156,21 +156,39 @@ def _best(graph: _Graph, starts: Sequence[Step], name: str, rule: Rule) -> Loop 
 
 def _of_one(component: Component, name: str, base: str) -> Loop | None:
     """A cycle of one transaction: inside one chain by places, over merged nodes by a path along chains."""
+    reached = _reached(component) if base == SPLIT else []
     entries: dict[int, list[Step]] = {}
     for step in component.steps:
         if step.kind == IN:
             entries.setdefault(step.source, []).append(step)
     pairs = [
         (entry, last)
-        for last in component.steps
+        for place, last in enumerate(component.steps)
         if last.kind == OUT
         for entry in entries.get(last.target, ())
         if _is_one_chain(entry, last) == (base != SPLIT)
-        and (base == SPLIT or (entry.key == last.key) == (base == INTERMEDIATE))
+        and (reached[entry.target] >> place & 1 if base == SPLIT else (entry.key == last.key) == (base == INTERMEDIATE))
     ]
     pairs.sort(key=lambda pair: (pair[0].target != pair[1].source, abs(pair[0].place - pair[1].place)))
     loops = (_closed(component, name, *pair, None if base == SPLIT else pair[0].chain) for pair in pairs)
     return next((loop for loop in islice(loops, _ALONE_TRIES) if loop is not None), None)
+
+
+def _reached(component: Component) -> list[int]:
+    """For each node the out steps to which chains lead from it, as bits: each by its place among the steps."""
+    reached = [0] * len(component.number)
+    for place, step in enumerate(component.steps):
+        if step.kind == OUT:
+            reached[step.source] |= 1 << place
+    # Numbers ascend along chains, except among equal ones: one pass is nearly always enough.
+    along = sorted(((step.source, step.target) for step in component.steps if step.kind == CHAIN), reverse=True)
+    is_settled = False
+    while not is_settled:
+        is_settled = True
+        for source, target in along:
+            both = reached[source] | reached[target]
+            is_settled, reached[source] = is_settled and both == reached[source], both
+    return reached
 
 
 def _closed(component: Component, name: str, entry: Step, last: Step, chain: int | None) -> Loop | None:

@@ -113,6 +113,17 @@ def test_two_subscribers_that_differ_at_one_position_are_found(tmp_path: Path) -
     assert "2 chains of watermarks disagree" in finding.sentence
 
 
+def test_a_transaction_that_one_subscriber_missed_for_long_is_found_among_many_that_none_missed(tmp_path: Path) -> None:
+    """All of these are in one component: each watermark precedes itself by the late row."""
+    count = range(2, 42)
+    appends, elements = "; ".join(f"{n - 1} ay{n} @{n}" for n in count), ",".join(map(str, count))
+    rows = " ".join(f"y={n}@{n} w@{n}" for n in count)
+    streams = f"s1 open@0 x=1@1 w@1 {rows} w@50; s2 open@0 w@1 {rows} x=1@1 w@50"
+    journal = f"0 ax1 @1; {appends}; 41 rx1 ry{elements}; {streams}"
+    [finding] = judged(tmp_path, journal, frozenset({"split-watermark"})).findings
+    assert (finding.anomaly, finding.ops) == ("split-watermark", (0,))
+
+
 @pytest.mark.parametrize("journal", [
     "0 ax1 @1; 1 rx1; s1 open@0 x=1@1 w@1; s2 open@0 w@0 x=1@1 w@2",  # At another position.
     "0 ax1 @1; 1 rx1; s1 open@0 x=1@1 w@1; s2 open:x@0 w@1 x=1@1 w@2",  # With another coverage.
