@@ -34,6 +34,14 @@ def test_a_failure_for_that_reason_is_found(tmp_path: Path) -> None:
     assert judgement.witnesses == {"spurious-abort": 3}
 
 
+def test_a_failure_at_once_is_found(tmp_path: Path) -> None:
+    run = Run()
+    run.complete(100, run.invoke(100, {1: 2}), {1: 2}, "fail", error="n1: rolled back alive")
+    judgement = judged(run, tmp_path, REASON)
+    assert anomalies(judgement) == ["spurious-abort"]
+    assert judgement.witnesses == {"spurious-abort": 1}
+
+
 def test_without_declared_reasons_nothing_is_judged(tmp_path: Path) -> None:
     judgement = judged(failing(100), tmp_path)
     assert (judgement.findings, judgement.witnesses) == ((), {"spurious-abort": 0})
