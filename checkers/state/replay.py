@@ -121,7 +121,7 @@ def _past(history: Path) -> Acts:
     for op in rows(history, "ops", columns, outcome=[OK]):
         if not op["is_txn"] and op["read_ts"] is not None and op["value"] is not None:
             value = msgspec.json.decode(op["value"])
-            if isinstance(value, list) and all(isinstance(pair, list) and len(pair) == 2 for pair in value):
+            if isinstance(value, list) and all(map(_is_key_and_list, value)):
                 kind = _KINDS.get(op["f"], READS.index(STALE))
                 found.append((int(op["index"]), int(op["after"]), int(op["read_ts"]), kind, value))
     pairs = [(row, key, names.identities(held)) for row, (_, _, _, _, value) in enumerate(found) for key, held in value]
@@ -141,6 +141,11 @@ def _past(history: Path) -> Acts:
         read_length=_numbers(len(held) for _, _, held in pairs),
         elements=_numbers(element for _, _, held in pairs for element in held),
     )
+
+
+def _is_key_and_list(pair: Json) -> bool:
+    """True for a pair of a key and its list, or null for a key without one."""
+    return isinstance(pair, list) and len(pair) == 2 and isinstance(pair[1], list | None)
 
 
 def _numbers(numbers: Iterable[int]) -> Int64s:

@@ -113,6 +113,16 @@ def test_a_read_of_the_past_is_compared_and_may_be_old(tmp_path: Path, kind: str
     assert judged.witnesses == dict.fromkeys(replay.ANOMALIES, 0) | {ORDER: 1, anomaly: 2}
 
 
+@pytest.mark.parametrize(("seen", "count"), [([[X, 1]], 0), ([[X, 7], [X, [1]]], 0), ([1, 2], 0), ([[X, [1]]], 1)])
+def test_only_lists_by_key_are_a_read_of_the_past(tmp_path: Path, seen: Json, count: int) -> None:
+    """Registers, too, may be read at a timestamp, and pairs may be anything."""
+    story = Story()
+    story.op(append(1), read_ts=1, commit_ts=3)
+    story.records += [Invoke(1, 2, 2, 1, "stale-read", None), Complete(1, 3, "ok", seen, read_ts=4)]
+    judged = story.judged(tmp_path)
+    assert (judged.findings, judged.witnesses[STALE]) == ((), count)
+
+
 def test_an_append_after_a_flashback_that_ended_its_key_is_found(tmp_path: Path) -> None:
     story = Story()
     story.op(append(1), read_ts=1, commit_ts=3)
