@@ -24,8 +24,9 @@ from checkers.axioms.execution import INITIAL, Execution, Pairs
 from checkers.axioms.implied import Implied, union, unordered
 from checkers.axioms.neighbours import Neighbours
 from checkers.columns.index import GroupIndex, codes, first_places
-from checkers.columns.runs import distinct, expand, spans
-from checkers.columns.table import empty
+from checkers.columns.parts import constant
+from checkers.columns.runs import distinct, expand
+from checkers.columns.table import empty, take
 from checkers.graph.edges import Int32s
 from harness.core.columns import Int64s
 
@@ -65,7 +66,7 @@ class _Clocks:
             self.reach[nodes[follows]] = np.maximum.reduceat(np.maximum(before, self.reach[before]), starts)
         return result
 
-    def of(self, node: Int64s, session: Int64s) -> Int64s:
+    def of(self, node: Int64s, session: Int64s | Int32s) -> Int64s:
         """The last turn of that session that each transaction sees, -1 for none. Each is INITIAL, or has a clock."""
         known = self._table[self._row[node], session].astype(np.int64)
         return np.where(node == INITIAL, -1, known)
@@ -92,21 +93,34 @@ class _Clocks:
 
 @dataclass(frozen=True, slots=True)
 class _Writers:
-    """The rows of installs by key and transaction, and by group and turn; a group is one of key and session."""
+    """The rows of installs by key and transaction, and by group and turn; a group is one of key and session.
+
+    `sessions` and `turns` are those of `by_writer.rows`: neighbours there, they are read without a jump for each.
+    """
 
     by_writer: GroupIndex
+    sessions: Int32s
+    turns: Int32s
     by_turn: GroupIndex
     session: Int64s  # Of each group.
-    key: Int64s  # Of each group, ascending.
+    first: Int64s  # The first group of each key, and the number of groups.
 
     @staticmethod
     def of(execution: Execution) -> "_Writers":
         key, writer = execution.installs.key, execution.installs.writer
-        session = execution.session[writer]
+        session, turn = execution.session[writer], execution.turn[writer]
         group = codes(key, session)
-        first = first_places(group, int(group.max(initial=-1)) + 1)
-        by_turn = GroupIndex(group, execution.turn[writer])
-        return _Writers(GroupIndex(key, writer), by_turn, session[first], key[first])
+        rows = first_places(group, int(group.max(initial=-1)) + 1)
+        by_writer = GroupIndex(key, writer)
+        sessions, turns = (column[by_writer.rows].astype(np.int32) for column in (session, turn))
+        return _Writers(
+            by_writer, sessions, turns, GroupIndex(group, turn), session[rows], _starts(key[rows], len(execution.keys))
+        )
+
+
+def _starts(sorted_group: Int64s, count: int) -> Int64s:
+    """The first row of each group from 0 to `count` in an ascending column."""
+    return np.cumsum(np.bincount(sorted_group + 1, minlength=count + 1))
 
 
 def levels(before: Pairs, size: int) -> Iterator[Int64s]:
@@ -125,52 +139,80 @@ def levels(before: Pairs, size: int) -> Iterator[Int64s]:
 
 
 def by_causes(execution: Execution, before: Pairs) -> Implied:
-    """The pairs that causal consistency implies.
+    """The pairs that causal consistency implies, sorted, each once, without their reasons (`with_reasons`).
 
     `before` holds the pairs of reads and sessions, once each, without a cycle.
     """
-    size = len(execution.op)
+    parts, pending = [np.empty(0, np.int64)], 0
+    for new in _parts(execution, before):
+        parts.append(_packed(execution, new))
+        pending += len(parts[-1])
+        if pending > max(_BLOCK, len(parts[0])):  # Readers of one version imply the same: keep it once.
+            parts, pending = [distinct(np.concatenate(parts))], 0
+    source, target = np.divmod(distinct(np.concatenate(parts)), len(execution.op) + 1)
+    return Implied(source, target + INITIAL, constant(-1, len(source)), constant(-1, len(source)))
+
+
+def with_reasons(execution: Execution, before: Pairs, found: Implied, rows: Int64s) -> Implied:
+    """What `by_causes` found, with the reasons for the pairs in `rows`, ascending: the least reader and its key."""
+    wanted = _packed(execution, take(found, rows))
+    parts = (take(part, np.isin(_packed(execution, part), wanted)) for part in _parts(execution, before))
+    known = union([empty(Implied), *parts])
+    reader, key = (np.full(len(found.source), -1, np.int64) for _ in range(2))
+    reader[rows], key[rows] = known.reader, known.key
+    return Implied(found.source, found.target, reader, key)
+
+
+def _packed(execution: Execution, pairs: Implied) -> Int64s:
+    """One number for each pair, in the order of source and target."""
+    return pairs.source * (len(execution.op) + 1) + (pairs.target - INITIAL)
+
+
+def _parts(execution: Execution, before: Pairs) -> Iterator[Implied]:
+    """Yield what the reads of all transactions imply, in the order of levels; a pair may come several times."""
     clocks, writers = _Clocks(before, execution), _Writers.of(execution)
+    starts = _starts(execution.views.reader, len(execution.op))
     block = max(1, _BLOCK // max(1, int(execution.session.max(initial=-1)) + 1))
-    parts, pending = [empty(Implied)], 0
-    for level in levels(before, size):
+    for level in levels(before, len(execution.op)):
         for low in range(0, len(level), block):
             nodes = level[low : low + block]
             seen = clocks.seen(nodes)
-            new = list(_of_reads(execution, writers, clocks, nodes, seen))
-            parts += new
-            pending += sum(len(part.source) for part in new)
-            if pending > max(_BLOCK, len(parts[0].source)):  # Readers of one version imply the same: keep it once.
-                parts, pending = [union(parts)], 0
+            reads = starts[nodes], starts[nodes + 1]
+            yield from _of_reads(execution, writers, clocks, nodes, reads, seen)
             seen[np.arange(len(nodes)), execution.session[nodes]] = execution.turn[nodes]
             clocks.keep(nodes, seen)
-    return union(parts)
 
 
 def _of_reads(
-    execution: Execution, writers: _Writers, clocks: _Clocks, nodes: Int64s, seen: Int32s
+    execution: Execution,
+    writers: _Writers,
+    clocks: _Clocks,
+    nodes: Int64s,
+    reads: tuple[Int64s, Int64s],
+    seen: Int32s,
 ) -> Iterator[Implied]:
-    """Yield the pairs that the reads of those transactions imply, in parts of about _BLOCK candidates at most."""
-    views = execution.views
-    start, stop = spans(views.reader, nodes)
+    """Yield the pairs that the reads of those transactions imply, in parts of about _BLOCK candidates at most.
+
+    `reads` are the start and the stop of the rows of views of each.
+    """
+    views, (start, stop) = execution.views, reads
     view, at = expand(start, stop - start), np.repeat(np.arange(len(nodes)), stop - start)
     key, source = views.key[view], views.writer[view]
     horizon = np.where(source == INITIAL, 0, clocks.horizon[source])
     low = writers.by_writer.place(key, horizon)
     between = np.maximum(writers.by_writer.place(key, clocks.reach[nodes[at]], above=True) - low, 0)
-    first, last = spans(writers.key, key)
-    is_near = between <= last - first
+    first, last = writers.first[key], writers.first[key + 1]
+    is_near, flat = between <= last - first, seen.ravel()
     cost = np.cumsum(np.minimum(between, last - first))
     cuts = np.searchsorted(cost, np.arange(_BLOCK, int(cost[-1]) if len(cost) else 0, _BLOCK))
     for rows in np.split(np.arange(len(view)), distinct(cuts)):
         near, far = rows[is_near[rows]], rows[~is_near[rows]]
-        install, row = writers.by_writer.rows[expand(low[near], between[near])], np.repeat(near, between[near])
-        writer = execution.installs.writer[install]
-        session, turn = execution.session[writer], execution.turn[writer]
-        is_seen = np.flatnonzero(seen[at[row], session] >= turn)
-        install, row, session, turn = install[is_seen], row[is_seen], session[is_seen], turn[is_seen]
+        place, row = expand(low[near], between[near]), np.repeat(near, between[near])
+        session, turn = writers.sessions[place], writers.turns[place]
+        is_seen = np.flatnonzero(flat[at[row] * seen.shape[1] + session] >= turn)
+        place, row, session, turn = place[is_seen], row[is_seen], session[is_seen], turn[is_seen]
         is_new = turn > clocks.of(source[row], session)
-        yield unordered(execution, install[is_new], view[row[is_new]])
+        yield unordered(execution, writers.by_writer.rows[place[is_new]], view[row[is_new]])
         if len(far):
             yield _of_sessions(execution, writers, clocks, (view[far], first[far], last[far]), seen[at[far]])
 

@@ -77,15 +77,23 @@ def breach(execution: Execution, axiom: Axiom, order: int) -> Breach | None:
     """
     is_plain = axiom is Axiom.CAUSAL and not order
     found = _without_sessions(execution) if is_plain else _order(execution, axiom, order)
-    if not found.is_broken.any():
+    broken = np.flatnonzero(found.is_broken)
+    if not len(broken):
         return None
-    return Breach(int(np.count_nonzero(found.is_broken)), found.cycle())
+    if axiom is Axiom.CAUSAL and order == PROCESS:
+        found.implied = clocks.with_reasons(execution, _seen(execution), found.implied, broken)
+    return Breach(len(broken), found.cycle())
 
 
 def _reads(execution: Execution) -> Pairs:
     """The pairs of each writer and its readers."""
     views = take(execution.views, execution.views.writer != INITIAL)
     return concatenated([Pairs(views.writer, views.reader)])
+
+
+def _seen(execution: Execution) -> Pairs:
+    """The pairs of each writer and its readers, and of each transaction and the next of its session."""
+    return concatenated([_reads(execution), execution.sessions])
 
 
 def _order(execution: Execution, axiom: Axiom, order: int) -> "_Order":
@@ -103,7 +111,7 @@ def _order(execution: Execution, axiom: Axiom, order: int) -> "_Order":
         case Axiom.CAUSAL, edges.REALTIME:
             found = realtime.by_causes(execution, pairs)
         case Axiom.CAUSAL, _:
-            found = clocks.by_causes(execution, concatenated([pairs, execution.sessions]))
+            found = clocks.by_causes(execution, _seen(execution))
     if found is None:
         raise Undecided
     return _Order(execution, pairs, found, order)
