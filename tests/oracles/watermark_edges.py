@@ -6,7 +6,7 @@ tell it as well, for any subscriber: the newest version of each key up to there.
 
 from itertools import pairwise
 
-from harness.core.columns import NEVER, ROW, WATERMARK
+from harness.core.columns import NEVER, WATERMARK
 from tests.oracles.watermark_graph import Cuts
 from tests.oracles.watermark_source import Using, World
 
@@ -42,7 +42,7 @@ class PlacedCuts(Cuts):
         for t, version in self.rows.items():
             row = self.log[t]
             if version is not None and row.key == key and self.is_in(event, row.position):
-                is_early = row.kind == ROW and any(self.has(moment, row.position) for moment in moments)
+                is_early = any(self.has(moment, row.position) for moment in moments)
                 if (is_early and self._is_near(mark, t)) or (t < mark and t in self.session(mark)):
                     result.add(version)
         return result
