@@ -18,6 +18,7 @@ from types import MappingProxyType
 from typing import Final, Literal
 
 from checkers.words.groups import rank
+from checkers.words.models import prohibited
 from checkers.words.titles import title
 from harness.core.errors import require
 from harness.core.promises import Promise
@@ -137,7 +138,9 @@ def compose(
 
     `of_harness` are promises that every run must keep. They can be violated, but a run that exercised only them is
     vacuous: nothing that the system promised was tested. `models` gives the anomalies of each consistency model that a
-    promise names in `forbids`. Without `thresholds` those of `Thresholds` hold, or of `FOREIGN` for a foreign history.
+    promise names in `forbids`. An anomaly that it names is forbidden with all that imply it, as the history then has it
+    too; only the named ones count as witnesses. Without `thresholds` those of `Thresholds` hold, or of `FOREIGN` for a
+    foreign history.
     """
     limits = thresholds or (FOREIGN if facts.is_foreign else Thresholds())
     own = tuple(_promise_verdict(promise, judgements, limits, models) for promise in promises)
@@ -191,10 +194,11 @@ def _idleness(fault: PlannedFault, limits: Thresholds) -> str | None:
 def _promise_verdict(
     promise: Promise, judgements: Sequence[Judgement], limits: Thresholds, models: Mapping[str, frozenset[str]]
 ) -> PromiseVerdict:
-    forbidden = frozenset[str]().union(*(models.get(name, {name}) for name in promise.forbids))
+    named = frozenset[str]().union(*(models.get(name, {name}) for name in promise.forbids))
+    forbidden = prohibited((), named)
     heard = [one for one in judgements if promise.check in {None, one.checker}]
     findings = tuple(f for judgement in heard for f in judgement.findings if f.anomaly in forbidden)
-    counts = [n for judgement in heard for name, n in judgement.witnesses.items() if name in forbidden]
+    counts = [n for judgement in heard for name, n in judgement.witnesses.items() if name in named]
     doubts = [f"{name}: {why}" for j in heard for name, why in sorted(j.unknown.items()) if name in forbidden]
     witnesses = max(counts, default=0)
     reason = None

@@ -233,6 +233,26 @@ def test_a_promise_that_names_its_check_hears_no_other(check: str, state: Promis
     assert result.observations == (() if check == "streams" else (TORN,))
 
 
+def test_an_anomaly_is_forbidden_with_those_that_imply_it() -> None:
+    promise = replace_forbids("G1c-realtime")
+    broken = run(GOOD, judgement(CYCLE, G1c_realtime=10), promises=(promise,))
+    assert (broken.promises[0].state, broken.observations) == (PromiseState.VIOLATED, ())
+    doubtful = run(GOOD, judgement(unknown={"G0": "left out"}, G1c_realtime=10), promises=(promise,))
+    assert doubtful.promises[0].reason == "G0: left out"
+    unrelated = run(
+        GOOD, judgement(CYCLE, unknown={"G0": "left out"}, G1a=10, G1c=9), promises=(replace_forbids("G1a"),)
+    )
+    assert unrelated.promises[0].state is PromiseState.HOLDS
+
+
+def test_where_an_implying_anomaly_could_have_shown_is_no_witness() -> None:
+    assert run(GOOD, judgement(G0=50, G1c=3), promises=(replace_forbids("G1c"),)).promises[0].witnesses == 3
+
+
+def replace_forbids(anomaly: str) -> Promise:
+    return msgspec.structs.replace(ATOMIC, forbids=(anomaly,))
+
+
 def test_no_promise_is_no_pass() -> None:
     assert run(promises=()).verdict is Verdict.VACUOUS
 
