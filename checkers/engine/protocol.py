@@ -22,17 +22,18 @@ from harness.core.verdict import Judgement
 class Context:
     """Everything a check may need besides the history: the engine for its kernels, and the declarations.
 
-    `prohibited` holds the anomalies that count, for each check whose promises name models. `whole` is the folder of the
-    whole history if a check judges a part: only that folder has the streams and the dictionary. With `stretches` the
-    history has several generations at once: a cycle in it is no finding, but leaves the check undecided. With
-    `is_locked` of all reads only those under a lock count. If `counts_only`, the caller needs no more of a judgement
-    than its witnesses. `facts` are those that several checks need; their names begin with the folder that they are of.
+    `prohibited` holds the anomalies of transactions that count: for each check a set for each promise. `whole` is the
+    folder of the whole history if a check judges a part: only that folder has the streams and the dictionary. With
+    `stretches` the history has several generations at once: a cycle in it is no finding, but leaves the check
+    undecided. With `is_locked` of all reads only those under a lock count. If `counts_only`, the caller needs no more
+    of a judgement than its witnesses. `facts` are those that several checks need; their names begin with the folder
+    that they are of.
     """
 
     engine: Engine
     name: Names = PLAIN
     promises: Sequence[Promise] = ()
-    prohibited: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    prohibited: Mapping[str, tuple[frozenset[str], ...]] = field(default_factory=dict)
     bounds: Bounds = Bounds()  # noqa: RUF009  It is immutable.
     contract: StreamContract | None = None
     register: Register = Register()  # noqa: RUF009  It is immutable.

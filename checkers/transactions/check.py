@@ -79,7 +79,7 @@ def check(history: Path, context: Context, name: str = CHECKER) -> Judgement:
     Raises HistoryError if a file is damaged.
     """
     options = Options(
-        prohibited=context.prohibited.get(name, frozenset()),
+        prohibited=context.prohibited.get(name, ()),
         name=context.name,
         order=context.order,
         initial=context.initial,
@@ -110,10 +110,11 @@ def check_sources(sources: Sequence[Source], engine: Engine, options: Options | 
     is_searched = early is None or op_count(sources) <= _ASIDE
     cycles = _cycles(parts, inferred, known, options) if is_searched else _UNSEARCHED
     found = {one.anomaly for one in report.sightings} | {one.anomaly for one in cycles.search.named}
-    is_settled = found & forbidden or (options.is_of_stretches and cycles.search.undecided)
-    answers = early or (NO_ANSWERS if is_settled else _answers(parts, report, cycles, options))
+    is_settled = options.is_of_stretches and cycles.search.undecided
+    unsettled = frozenset() if is_settled else options.undecided(found)
+    answers = early or _answers(parts, report, cycles, unsettled, options)
     findings = _findings(parts, report, cycles.search, answers, options)
-    reported = _reported([finding for finding in findings if finding.anomaly in forbidden], cycles.search)
+    reported = _reported([one for one in findings if one.anomaly in forbidden], cycles.search, options)
     absent = answers.absent if options.is_of_stretches else _absent(report, cycles, answers, found)
     return Judgement(
         checker=CHECKER,
@@ -187,14 +188,15 @@ def _weak_answers(chunks: Dataset[Source], options: Options) -> Answers | None:
     return early if classes <= early.absent else None
 
 
-def _answers(chunks: Dataset[Source], report: Report, cycles: Cycles, options: Options) -> Answers:
-    """The axioms' answers about anomalies that count and that the search did not decide.
+def _answers(
+    chunks: Dataset[Source], report: Report, cycles: Cycles, forbidden: frozenset[str], options: Options
+) -> Answers:
+    """The axioms' answers about those forbidden anomalies that the search did not decide.
 
     For lists the certificate or a whole search decides every class of cycles, and so every broken axiom that implies a
     class which counts. Neither does so where the order of some versions is unknown: for registers, and for lists with
     several versions that no read shows; but if lists have no cycle at all, some order of these has none either.
     """
-    forbidden = options.forbidden()
     requested = forbidden | {cover for name, cover in COVERS.items() if name in forbidden}
     # Of stretches only forbidden cycles are sought, and if there may be one, all is left open.
     has_part = options.is_of_stretches and cycles.window_count > 0
@@ -247,17 +249,18 @@ def _witnesses(tally: Counter[str]) -> dict[str, int]:
     return {name: counts.get(name, tally[name]) for name in TRANSACTIONAL}
 
 
-def _reported(findings: Sequence[Finding], found: Search) -> list[Finding]:
+def _reported(findings: Sequence[Finding], found: Search, options: Options) -> list[Finding]:
     """The findings without those that only restate others.
 
     Operations that are ordered by a dependency and by time at once form cycles of two classes. The one by time is
-    reported only if it breaks a model that the others do not. Elle reports the one by dependency alone.
+    reported only if it breaks a model or a promise that the others do not. Elle reports the one by dependency alone.
     """
     restated = {named.anomaly for named in found.named if named.is_restated}
     reported = [finding for finding in findings if finding.anomaly not in restated]
     for finding in findings:
-        broken = set(models.ruled_out(one.anomaly for one in reported))
-        if finding.anomaly in restated and not set(models.ruled_out([finding.anomaly])) <= broken:
+        names = {one.anomaly for one in reported}
+        breaks_more = not set(models.ruled_out([finding.anomaly])) <= set(models.ruled_out(names))
+        if finding.anomaly in restated and (breaks_more or finding.anomaly in options.undecided(names)):
             reported.append(finding)
     return [finding for finding in findings if finding in reported]  # The worst first, restated or not.
 

@@ -1,5 +1,6 @@
 """Options of the check of transactions."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
 
@@ -15,11 +16,11 @@ RESIDUAL_EDGES: Final = 1_000_000  # If there are more, only a part is searched,
 class Options:
     """Options of the check.
 
-    If `prohibited` is given, these anomalies and what implies them count, whatever the model.
+    If `prohibited` is given, these anomalies and what implies them count, whatever the model: a set for each promise.
     """
 
     model: str = models.DEFAULT
-    prohibited: frozenset[str] | None = None
+    prohibited: tuple[frozenset[str], ...] | None = None
     name: Names = PLAIN
     order: Order = ORDER  # The sources of the order of a register's versions.
     initial: Initial = EMPTY  # What registers held at first.
@@ -32,6 +33,13 @@ class Options:
 
     def forbidden(self) -> frozenset[str]:
         """All anomalies that count. Raises ScenarioError if there is no such model."""
-        if self.prohibited is not None:
-            return models.prohibited((), self.prohibited)
-        return models.prohibited((self.model,))
+        return frozenset[str]().union(*self._by_promise())
+
+    def undecided(self, found: Collection[str]) -> frozenset[str]:
+        """The anomalies that count for promises that none of those found breaks."""
+        return frozenset[str]().union(*(each for each in self._by_promise() if each.isdisjoint(found)))
+
+    def _by_promise(self) -> list[frozenset[str]]:
+        if self.prohibited is None:
+            return [models.prohibited((self.model,))]
+        return [models.prohibited((), each) for each in self.prohibited]

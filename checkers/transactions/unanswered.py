@@ -59,13 +59,15 @@ def unknown(
         reason = "; ".join(_reason(one, options.name) for one in left_out)
         reasons |= dict.fromkeys(set(TRANSACTIONAL) - _ANYWAY, reason)
     is_garbage = tally["unwritten-twice"] or (tally["values-without-writer"] and options.initial.is_declared)
-    if is_garbage and "garbage-read" not in forbidden:
-        reasons |= dict.fromkeys(("G1a", *answers.unknown), "; ".join(unwritten(report, options)))
+    if is_garbage:
+        affected = options.undecided(("garbage-read",)) & {"G1a", *answers.unknown}
+        reasons |= dict.fromkeys(affected, "; ".join(unwritten(report, options)))
     found = {sighting.anomaly for sighting in report.sightings} | {named.anomaly for named in cycles.search.named}
     found |= {anomaly for anomaly, _ in answers.broken}
     reasons |= {name: reasons[cover] for name, cover in COVERS.items() if cover in reasons}
-    if not found & forbidden:
-        reasons |= {name: _NOT_SOUGHT.format(cover) for name, cover in COVERS.items() if cover in models.implied(found)}
+    present = models.implied(found)
+    unsettled = options.undecided(found)
+    reasons |= {n: _NOT_SOUGHT.format(cover) for n, cover in COVERS.items() if cover in present and n in unsettled}
     names = (*TRANSACTIONAL, *COVERS)
     return {name: reasons[name] for name in names if name in reasons and name in forbidden - found}
 

@@ -17,6 +17,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Final
 
@@ -99,7 +100,7 @@ def check(history: Path, context: Context) -> Judgement:
     """
     named = _forbidden_by(context, (CHECKER, None))
     if context.contract is not None:
-        named |= forbidden(context.contract, context.prohibited.get(TRANSACTIONS, frozenset()))
+        named |= forbidden(context.contract, chain.from_iterable(context.prohibited.get(TRANSACTIONS, ())))
     return _of_classes(history, context, named)
 
 

@@ -135,11 +135,11 @@ def _context(
     initial: str | None,
 ) -> Context:
     """The context of all checks: the engine and the declarations."""
-    prohibited: dict[str, frozenset[str]] = {}
+    prohibited: dict[str, tuple[frozenset[str], ...]] = {}
     for promise in promises:
         check = promise.check or TRANSACTIONS
         named = models.prohibited(named_models((promise,)), [name for name in promise.forbids if name in TRANSACTIONAL])
-        prohibited[check] = prohibited.get(check, frozenset()) | named
+        prohibited[check] = (*prohibited.get(check, ()), named)
     register, order = _register(declared), declared.versions if isinstance(declared, Promised) else ORDER
     if initial is not None:
         order = declared_initial(order, initial)

@@ -129,7 +129,8 @@ def options(case: Case) -> Options:
         process=Trust.GIVEN if asked.sequential_keys else Trust.NONE,
         real_time=Trust.GIVEN if asked.linearizable_keys else Trust.NONE,
     )
-    return Options(prohibited=models.prohibited(wanted or (), asked.anomalies), is_empty_unknown=True, order=order)
+    prohibited = models.prohibited(wanted or (), asked.anomalies)
+    return Options(prohibited=(prohibited,), is_empty_unknown=True, order=order)
 
 
 def history(case: Case) -> list[Operation]:

@@ -58,7 +58,7 @@ def test_spark_and_threads_find_the_same_in_spoiled_histories(spark: SparkEngine
     operations = kind.spoiled(draw, kind.stale(draw, count=60, processes=6))
     whole = to_transactions(operations)
     sources: list[Source] = [select(whole, np.arange(25)), select(whole, np.arange(25, 60))]
-    options = Options(prohibited=FORBIDDEN, slice_ids=16, partitions=3)
+    options = Options(prohibited=(FORBIDDEN,), slice_ids=16, partitions=3)
     assert edges(sources, spark) == edges(sources, LOCAL)
     ours, theirs = check_sources(sources, spark, options), check_sources(sources, LOCAL, options)
     assert ours == theirs

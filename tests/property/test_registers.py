@@ -37,7 +37,7 @@ def judged(draw: Random, operations: list[Operation], options: Options) -> Judge
 
 def drawn_options(draw: Random, order: Order, prohibited: frozenset[str] = ALL) -> Options:
     return Options(
-        prohibited=prohibited, order=order, slice_ids=draw.choice((1, 2, 3, 100)), partitions=draw.choice((1, 2, 5))
+        prohibited=(prohibited,), order=order, slice_ids=draw.choice((1, 2, 3, 100)), partitions=draw.choice((1, 2, 5))
     )
 
 

@@ -42,7 +42,7 @@ def drawn(seed: int, correct: Make, stale: Make, spoiled: Spoil) -> list[Operati
 
 def is_accused(operations: list[Operation], model: str, order: Order = ORDER) -> bool | None:
     """Does the check find that the history breaks the model? None where it does not know."""
-    options = Options(prohibited=FORBIDDEN[model], order=order)
+    options = Options(prohibited=(FORBIDDEN[model],), order=order)
     judgement = check_sources([to_transactions(operations)], ENGINE, options)
     return True if judgement.findings else None if judgement.unknown else False
 

@@ -44,7 +44,7 @@ seeds = st.integers(0, 2**48)
 
 def judged(draw: Random, operations: list[Operation], prohibited: frozenset[str] | None = ALL) -> Judgement:
     options = Options(
-        prohibited=prohibited,
+        prohibited=None if prohibited is None else (prohibited,),
         slice_ids=draw.choice((1, 2, 3, 100)),
         partitions=draw.choice((1, 2, 5)),
     )

@@ -32,7 +32,7 @@ def context(
     *promises: Promise, bits: int | None = BITS, contract: StreamContract | None = None, engine: Engine = ENGINE
 ) -> Context:
     about = [each for each in promises if each.check is not None and set(each.forbids) <= set(models.MODELS)]
-    prohibited = {each.check or "": models.prohibited(each.forbids) for each in about}
+    prohibited = {each.check or "": (models.prohibited(each.forbids),) for each in about}
     return Context(
         engine=engine,
         promises=promises,

@@ -109,6 +109,21 @@ def test_a_promise_of_one_anomaly_by_its_name_is_judged(tmp_path: Path) -> None:
     assert verdicts(report(tmp_path, story.records, run_file=run_file)) == {"P1": "violated"}
 
 
+def test_a_promise_stays_open_where_another_is_broken(tmp_path: Path) -> None:
+    story = Story()
+    one, other = story.begin("aa1 ab1"), story.begin("Ra Rb")
+    story.end(one, "aa1 ab1", (7, 0))
+    story.end(other, "Ra1 Rb", (7, 0))
+    for _ in range(12):
+        story.op("Ra1 Rb1", (7, 1))
+    promises = [
+        Promise(id=model, text="", source="", forbids=(model,)) for model in ("serializable", "cursor-stability")
+    ]
+    run_file = msgspec.structs.replace(RUN, promises=tuple(promises))
+    expected = {"serializable": "violated", "cursor-stability": "unknown"}  # Nobody tells G-cursor from G-single.
+    assert verdicts(report(tmp_path, story.records, run_file=run_file)) == expected
+
+
 def single(*done: tuple[str, int | None, int | None]) -> list[Evidence]:
     """Operations on one register, one after the other: what each asked and was answered."""
     evidence: list[Evidence] = []

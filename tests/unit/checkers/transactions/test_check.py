@@ -12,6 +12,7 @@ from checkers.history.names import Names
 from checkers.history.transactions import Append, Mop, Operation, Read, to_transactions
 from checkers.transactions.check import check_sources
 from checkers.transactions.options import Options
+from checkers.words import models
 from harness.core.columns import NEVER, OK
 from harness.core.errors import HistoryError
 from harness.core.verdict import Finding, Judgement
@@ -247,7 +248,7 @@ def test_what_is_unclear_stands_in_no_order_of_its_process() -> None:
 
 def test_the_model_that_was_asked_for_is_told() -> None:
     assert judged(sequential("ax1"), Options(model="serializable")).facts["model"] == "serializable"
-    assert judged(sequential("ax1"), Options(prohibited=frozenset({"G0"}))).facts["model"] is None
+    assert judged(sequential("ax1"), Options(prohibited=(frozenset({"G0"}),))).facts["model"] is None
 
 
 def test_element_zero_has_its_name() -> None:
@@ -291,8 +292,30 @@ def test_a_cycle_that_restates_another_by_time_is_told_only_if_it_breaks_more() 
     assert judged(lost).facts["restated_anomalies"] == {"G-single-realtime": 1}
     skew = sequential("rx ay1", "ry ax1")
     assert names(skew) == {"G2-item", "G-single-realtime"}
-    only_time = judged(lost, Options(prohibited=frozenset({"G-single-realtime"})))
+    only_time = judged(lost, Options(prohibited=(frozenset({"G-single-realtime"}),)))
     assert [finding.anomaly for finding in only_time.findings] == ["G-single-realtime"]
+
+
+@pytest.mark.parametrize(
+    ("broken", "other", "texts", "anomaly"),
+    [
+        ("garbage-read", "serializable", ("wx1 wy1", "wx2 wy2", "rx=1 ry=2", "rz=9"), "fractured-read"),
+        ("garbage-read", "serializable", ("rx12", "rx1 ax3", "rx12 ax4"), "G1a"),
+        ("serializable", "cursor-stability", ("ax1 ay1", "rx1 ry"), "G-cursor"),
+        ("lost-update", "G-single-realtime", ("ax1", "rx1 ax2", "rx1 ax3"), "G-single-realtime"),
+    ],
+)
+def test_a_broken_promise_leaves_no_other_undecided(
+    broken: str, other: str, texts: tuple[str, ...], anomaly: str
+) -> None:
+    make = sequential if anomaly.endswith("-realtime") else concurrent
+    prohibited = tuple(
+        models.prohibited((name,)) if name in models.MODELS else frozenset({name}) for name in (broken, other)
+    )
+    judgement = judged(make(*texts), Options(prohibited=prohibited))
+    found = {finding.anomaly for finding in judgement.findings}
+    assert found & models.prohibited((), prohibited[0])
+    assert anomaly in found or anomaly in judgement.unknown
 
 
 def test_each_anomaly_has_witnesses_where_it_could_have_been_seen() -> None:
