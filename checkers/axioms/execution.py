@@ -9,6 +9,7 @@ Theory of operation.
    from that alone is no proof (`sure`).
 5. A key is left out if a value that was read has two writers, if it had two values at first, or one that no transaction
    wrote though all initial values are declared, or if it is used as a list and as a register.
+6. A read of a list that answered null says nothing, as for `transactions.list_rows`: an empty list answers [].
 """
 
 from collections.abc import Sequence
@@ -135,6 +136,7 @@ def sure(history: Execution) -> Execution:
 
 def execution(parts: Accesses, *, is_declared: bool = False) -> Execution:
     """The execution that those accesses describe. With `is_declared` all initial values of registers are declared."""
+    parts = replace(parts, reads=_with_results(parts))
     ops = ordered_by(parts.ops, "index")
     every = distinct(np.concatenate((parts.reads.key, parts.writes.key)))
     unclear = np.append(_unclear_keys(parts), _keys_with_two_firsts(parts, is_declared=is_declared))
@@ -161,6 +163,14 @@ def execution(parts: Accesses, *, is_declared: bool = False) -> Execution:
         versions=orders.neighbours(owner),
         left_out=len(every) - len(keys),
     )
+
+
+def _with_results(parts: Accesses) -> Reads:
+    """The reads without those of rule 6."""
+    reads, writes = parts.reads, parts.writes
+    is_null = ~reads.is_list & (reads.value == NOTHING)
+    of_lists = np.append(reads.key[reads.is_list], writes.key[writes.is_list])
+    return take(reads, ~(is_null & np.isin(reads.key, of_lists)))
 
 
 def _unclear_keys(parts: Accesses) -> Int64s:

@@ -222,6 +222,14 @@ def test_a_list_may_have_had_elements_at_first_that_all_reads_show() -> None:
         assert "which nobody wrote" in judgement.unknown["G1a"]
 
 
+def test_a_list_that_was_read_as_null_was_read_as_nobody_knows_what() -> None:
+    anomalies = {rung.anomaly for rung in RUNGS}
+    mops: list[Mops] = [(Append(1, 1), Store(2, 1)), (Load(1, NOTHING), Load(2, 1))]
+    assert not answers(of(to_transactions(history(*mops))), anomalies).broken
+    mops[1] = (Read(1, ()), Load(2, 1))
+    assert answers(of(to_transactions(history(*mops))), anomalies).broken
+
+
 def test_a_causal_store_is_judged_with_clocks_that_follow_the_sessions(monkeypatch: pytest.MonkeyPatch) -> None:
     looked = Counter[str]()
     original = clocks._of_reads
