@@ -115,7 +115,7 @@ def judge(  # noqa: PLR0913  Each argument is an option of the command.
         operations=exposure.operations.counts(),
         duration_s=exposure.duration_ns / SECOND,
         engine=engine.name,
-        facts=_facts(judgements, loaded.notes, failure),
+        facts=_facts(judgements, loaded.notes, failure, has_question=any(context.prohibited.get(TRANSACTIONS, ()))),
         seconds={"check": round(time.monotonic() - started, 3)},
     )
     return report if run_file is None else _as_run(report, run_file, exposure, facts)
@@ -342,13 +342,16 @@ def _promise_row(each: PromiseVerdict) -> PromiseRow:
     )
 
 
-def _facts(judgements: Sequence[Judgement], notes: Sequence[str], failure: str | None) -> dict[str, Json]:
+def _facts(
+    judgements: Sequence[Judgement], notes: Sequence[str], failure: str | None, *, has_question: bool
+) -> dict[str, Json]:
+    """The facts of all checks. `has_question`: a promise forbids something that transactions can show."""
     facts: dict[str, Json] = {judgement.checker: judgement.facts for judgement in judgements if judgement.facts}
     for judgement in judgements:
         if judgement.checker == TRANSACTIONS:
             noted = judgement.facts.get("notes")
             notes = [*notes, *(map(str, noted) if isinstance(noted, list) else ())]
-            facts[TRANSACTIONS] = judgement.facts | {"decided": _decided(judgement)}
+            facts[TRANSACTIONS] = judgement.facts | ({"decided": _decided(judgement)} if has_question else {})
     said = [*notes, *([failure] if failure else [])]
     return facts | ({"notes": list[Json](said)} if said else {})
 

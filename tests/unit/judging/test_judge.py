@@ -14,7 +14,7 @@ from harness.judging.judge import Outlet, judge
 from harness.record.formats.load import Loaded
 from harness.record.formats.parquet.parquet import write_history
 from harness.record.store import RunFile
-from harness.report.model import Report
+from harness.report.model import Report, how_decided
 from harness.runtimes.containers.lateness import BUSY
 from nemesis.plan import Plan
 from tests.worlds.epoch_cases import Story
@@ -156,6 +156,7 @@ def test_transactions_may_be_asked_whether_they_are_linearizable(tmp_path: Path)
     judged = report(tmp_path, skew("r"), model="linearizable", run_file=None)
     assert "LINEARIZABILITY" not in verdicts(judged)
     assert judged.model == "linearizable"
+    assert how_decided(judged) is None  # No check of transactions looks for it, so nothing is proved.
 
 
 def test_numbers_in_a_set_are_no_registers_whatever_the_model(tmp_path: Path) -> None:
