@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from checkers.columns.index import Places
 from checkers.columns.runs import codes, expand, spans
 from checkers.graph.classes import (
     CLASSES,
@@ -111,10 +112,7 @@ def merged(edges: Edges) -> Residual:
 
 def processes_of(index: Int64s, *, op: Int64s, process: Int64s) -> Int64s:
     """The process of each operation in `index`; UNORDERED for one that is not in `op`, which ascends."""
-    if not len(op):
-        return np.full(len(index), UNORDERED)
-    at = np.minimum(np.searchsorted(op, index), len(op) - 1)
-    return np.where(op[at] == index, process[at], UNORDERED)
+    return np.append(process, UNORDERED)[Places(op).of(index)]
 
 
 def search(graph: Residual) -> Search:

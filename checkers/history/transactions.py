@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from checkers.columns.arrow import flags, integers, lists, validity
 from checkers.columns.files import footer, read_group
+from checkers.columns.runs import expand
 from harness.core.columns import APPEND, NEVER, NOTHING, OK, READ, UNKNOWN, WRITE, Bools, Int64s, Transactions
 from harness.core.errors import HistoryError
 
@@ -246,7 +247,7 @@ def _gathered(start: Int64s, rows: Int64s) -> tuple[Int64s, Int64s]:
     """The places of all elements in the runs of those rows, and where each run starts once they are laid end to end."""
     lengths = start[rows + 1] - start[rows]
     starts = np.concatenate(([0], np.cumsum(lengths)))
-    return np.arange(starts[-1]) + np.repeat(start[rows] - starts[:-1], lengths), starts
+    return expand(start[rows], lengths), starts
 
 
 def _values(column: pa.ChunkedArray, is_read: Bools, is_empty: Bools) -> Int64s:

@@ -26,10 +26,11 @@ from typing import Final
 import numpy as np
 
 from checkers.columns.runs import first_of_each
+from checkers.columns.table import Join
 from checkers.engine.protocol import AtOnce, Check, Context
 from checkers.history.names import EpochName, Names, epoch_name
 from checkers.history.troubles import Trouble, judgement
-from checkers.transactions.acts import Acts, Writers, pairs, read_acts, versions_read
+from checkers.transactions.acts import Acts, Writers, read_acts, versions_read
 from checkers.transactions.list_versions import Versions
 from harness.core.columns import Bools, Int64s
 from harness.core.verdict import Judgement
@@ -212,14 +213,7 @@ def _is_locked(acts: Acts) -> Bools:
     """True for each read of a version whose operation read that key only under a lock."""
     versions = acts.versions
     op, key = versions.rows.reads.op.astype(np.int64), versions.keys[versions.read_code]
-    both = pairs(
-        np.concatenate((op, acts.locked_op)),
-        np.concatenate((key, acts.locked_key)),
-        op_of=acts.locked_op,
-        key_of=acts.locked_key,
-    )
-    locked: Bools = np.isin(both[: len(op)], both[len(op) :])
-    return locked
+    return Join((op, key), (acts.locked_op, acts.locked_key)).first >= 0
 
 
 def _trouble(writers: Writers, edge: Broken, name: Names, show: EpochName) -> Trouble:

@@ -7,8 +7,8 @@ import numpy as np
 
 from checkers.columns.arrow import integers
 from checkers.columns.files import read_columns
+from checkers.columns.index import Places
 from checkers.columns.index import codes as joint_codes
-from checkers.columns.runs import codes
 from checkers.history.transactions import chunks, read_chunk, under_lock
 from checkers.transactions.list_rows import rows_by_key
 from checkers.transactions.list_versions import Versions, resolved
@@ -25,10 +25,7 @@ class Writers:
 
     def place(self, op: Int64s) -> Int64s:
         """The row of each operation; -1 for one that is not included."""
-        if not len(self.index):
-            return np.full(len(op), -1, np.int64)
-        at = np.minimum(np.searchsorted(self.index, op), len(self.index) - 1)
-        return np.where(self.index[at] == op, at, -1)
+        return Places(self.index).of(op)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,13 +88,3 @@ def _locked(history: Path) -> tuple[Int64s, Int64s]:
     without[pair[~held]] = True
     kept: Bools = ~without[pair]
     return op[kept], key[kept]
-
-
-def pairs(op: Int64s, key: Int64s, *, op_of: Int64s, key_of: Int64s) -> Int64s:
-    """A number for each pair of operation and key, the same for equal pairs.
-
-    `op_of` and `key_of` hold all values that occur.
-    """
-    _, op_code = codes(np.concatenate((op_of, op)))
-    keys, key_code = codes(np.concatenate((key_of, key)))
-    return (op_code * max(1, len(keys)) + key_code)[len(op_of) :]
