@@ -7,8 +7,9 @@ Theory of operation, for each key. Source: Kingsbury and Alvaro, Elle, VLDB 2020
 4. rw: from a reader to the appender of the element right after the last one that it read.
 5. An append that no read shows comes after the newest version that was read: ww from the appender of that version, and
    rw from all its readers. Those rw stay implicit.
-6. Failed operations are no nodes. An unclear operation is one: if it did not take effect, no read shows its writes, no
-   edge leads away from it, and so it is in no cycle.
+6. Failed operations are no nodes, nor is an appender that the history lacks: edges lead over their elements to the
+   nearest node. An unclear operation is one: if it did not take effect, no read shows its writes, no edge leads away
+   from it, and so it is in no cycle.
 7. A key to which the same element was appended twice has no known versions: it is left out, and reported.
 """
 
@@ -17,7 +18,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from checkers.columns.index import ascending
+from checkers.columns.index import ascending, last_places
 from checkers.columns.index import codes as joint_codes
 from checkers.columns.runs import codes, distinct, expand, first_of_each, ordered
 from checkers.columns.table import take
@@ -25,7 +26,7 @@ from checkers.graph.edges import RW, WR, WW, Edges, ImplicitRw, Inference, Int32
 from checkers.graph.sightings import Example, Report, Sighting, union
 from checkers.history.longest import longest_lists
 from checkers.transactions.key_rows import AppendRows, KeyRows, ReadRows, concatenated, without
-from harness.core.columns import FAIL, Bools, Int64s
+from harness.core.columns import FAIL, Int64s
 
 # Elements numbered across all keys leave gaps in each key: up to this many slots per element a table is still faster.
 _TABLE_SPARSITY = 32
@@ -159,18 +160,22 @@ def resolved(parts: Sequence[KeyRows]) -> tuple[Versions, Sighting | None]:
 
 def dependencies(versions: Versions) -> tuple[Edges, ImplicitRw]:
     """The edges ww, wr and rw, and the implicit rw to appends that no read shows."""
-    implicit, unseen = _implicit(versions)
-    return all_edges([_ww(versions), _ww_unseen(versions, unseen), _wr(versions), _rw(versions)]), implicit
+    following = _next_place(versions)
+    has_place = (versions.last_place >= 0) | (versions.read_length == 0)
+    is_newest = following >= versions.order_start[versions.read_code + 1]
+    implicit, unseen = _implicit(versions, np.flatnonzero(has_place & is_newest))
+    reader = np.flatnonzero(has_place & ~is_newest)
+    rw = _edges(versions.rows.reads, reader, versions.rows.appends, versions.writer[following[reader]], RW)
+    return all_edges([_ww(versions, unseen), _wr(versions), rw]), implicit
 
 
-def _implicit(versions: Versions) -> tuple[ImplicitRw, Int64s]:
-    """The implicit edges, and the rows of the appends that no read shows."""
+def _implicit(versions: Versions, readers: Int64s) -> tuple[ImplicitRw, Int64s]:
+    """The implicit edges from readers of the newest versions, and the rows of the appends that no read shows."""
     rows = versions.rows
     is_seen = np.zeros(len(rows.appends.op) + 1, np.bool_)
     is_seen[versions.writer] = True
     unseen = np.flatnonzero(~is_seen[:-1] & versions.is_vertex[:-1])
     unseen = unseen[ascending(versions.append_code[unseen], rows.appends.op[unseen].astype(np.int64))]
-    readers = np.flatnonzero(_reads_newest(versions))
     # Only keys with both readers and writers have such edges.
     readers = readers[np.isin(versions.read_code[readers], versions.append_code[unseen])]
     readers = readers[ordered(versions.read_code[readers])[0]]
@@ -187,47 +192,34 @@ def _members(code: Int64s, op: Int32s, after: Int32s) -> Members:
 
 
 def _next_place(versions: Versions) -> Int64s:
-    """For each read the place in the order right after its last element."""
-    return np.where(versions.last_place >= 0, versions.last_place + 1, versions.order_start[versions.read_code])
+    """For each read the place in the order of the first node after its last element, of any key."""
+    first = np.where(versions.last_place >= 0, versions.last_place + 1, versions.order_start[versions.read_code])
+    place = np.arange(len(versions.writer) + 1)
+    is_node = np.append(versions.is_vertex[versions.writer], True)
+    following: Int64s = np.minimum.accumulate(np.where(is_node, place, place[-1])[::-1])[::-1][first]
+    return following
 
 
-def _has_place(versions: Versions) -> Bools:
-    result: Bools = (versions.last_place >= 0) | (versions.read_length == 0)
-    return result
-
-
-def _reads_newest(versions: Versions) -> Bools:
-    result: Bools = _has_place(versions) & (_next_place(versions) == versions.order_start[versions.read_code + 1])
-    return result
-
-
-def _ww(versions: Versions) -> Edges:
-    before = np.flatnonzero(versions.order_code[1:] == versions.order_code[:-1])
-    return _between_writers(versions, versions.writer[before], versions.writer[before + 1])
-
-
-def _ww_unseen(versions: Versions, appends: Int64s) -> Edges:
-    code = versions.append_code[appends]
-    has_order = versions.order_start[code + 1] > versions.order_start[code]
-    newest = versions.writer[versions.order_start[code[has_order] + 1] - 1]
-    return _between_writers(versions, newest, appends[has_order])
-
-
-def _between_writers(versions: Versions, source: Int64s, target: Int64s) -> Edges:
-    is_edge = versions.is_vertex[source] & versions.is_vertex[target]
-    return _edges(versions.rows.appends, source[is_edge], versions.rows.appends, target[is_edge], WW)
+def _ww(versions: Versions, unseen: Int64s) -> Edges:
+    """The edges by rules 2 and 5; `unseen` are the rows of the appends that no read shows."""
+    place = np.flatnonzero(versions.is_vertex[versions.writer])
+    code, writer = versions.order_code[place], versions.writer[place]
+    follows = np.flatnonzero(code[1:] == code[:-1])
+    newest = last_places(code, len(versions.keys))[versions.append_code[unseen]]
+    source = np.append(writer[follows], writer[newest[newest >= 0]])
+    target = np.append(writer[follows + 1], unseen[newest >= 0])
+    return _edges(versions.rows.appends, source, versions.rows.appends, target, WW)
 
 
 def _wr(versions: Versions) -> Edges:
-    reader = np.flatnonzero(versions.is_vertex[versions.last_writer])
-    return _edges(versions.rows.appends, versions.last_writer[reader], versions.rows.reads, reader, WR)
-
-
-def _rw(versions: Versions) -> Edges:
-    reader = np.flatnonzero(_has_place(versions) & ~_reads_newest(versions))
-    writer = versions.writer[_next_place(versions)[reader]]
-    is_edge = versions.is_vertex[writer]
-    return _edges(versions.rows.reads, reader[is_edge], versions.rows.appends, writer[is_edge], RW)
+    """The edges by rule 3. A read that is no version says nothing about what comes before its last element."""
+    place = np.arange(len(versions.writer))
+    nearest = np.maximum.accumulate(np.where(versions.is_vertex[versions.writer], place, -1))
+    shown = np.append(nearest, -1)[versions.last_place]
+    is_shown = versions.is_version & (shown >= versions.order_start[versions.read_code])
+    writer = np.where(is_shown, np.append(versions.writer, -1)[shown], versions.last_writer)
+    reader = np.flatnonzero(versions.is_vertex[writer])
+    return _edges(versions.rows.appends, writer[reader], versions.rows.reads, reader, WR)
 
 
 def _edges(

@@ -198,7 +198,8 @@ class Explainer:
         )
 
     def _reason(self, source: int, target: int, kind: int) -> tuple[Relation, Reason]:
-        return next(self._reasons(self._operations[source], self._operations[target], kind))
+        before, after = self._operations[source], self._operations[target]
+        return next(chain(self._reasons(before, after, kind), self._distant_reasons(before, after, kind)))
 
     def _reasons(self, before: Operation, after: Operation, kind: int) -> Iterator[tuple[Relation, Reason]]:
         if kind == PROCESS:
@@ -212,35 +213,47 @@ class Explainer:
         if kind & MISSES[REALTIME]:
             yield from (("rw", reason) for reason in chain(self._rw(before, after), self._registers.rw(before, after)))
 
-    def _ww(self, before: Operation, after: Operation) -> Iterator[Reason]:
-        for append in _appends(after):
-            previous = self._previous(append)
-            if previous is not None and Append(append.key, previous) in before.mops:
-                when = "right after" if self._is_placed(append) else "after"
-                yield self._ordered(
-                    f"T{after.index} appended {self._name(append.element)} to {self._name.key(append.key)} "
-                    f"{when} T{before.index} appended {self._name(previous)}",
-                    append,
-                )
+    def _distant_reasons(self, before: Operation, after: Operation, kind: int) -> Iterator[tuple[Relation, Reason]]:
+        """The reasons that lists give over elements of failed or unknown operations."""
+        if kind == WW:
+            yield from (("ww", reason) for reason in self._ww(before, after, is_next=False))
+        if kind == WR:
+            yield from (("wr", reason) for reason in self._wr(before, after, is_next=False))
+        if kind == RW:
+            yield from (("rw", reason) for reason in self._rw(before, after, is_next=False))
 
-    def _wr(self, before: Operation, after: Operation) -> Iterator[Reason]:
+    def _ww(self, before: Operation, after: Operation, *, is_next: bool = True) -> Iterator[Reason]:
+        for append in _appends(after):
+            earlier = self._earlier(append)
+            for element in reversed(earlier[-1:] if is_next else earlier):
+                if Append(append.key, element) in before.mops:
+                    when = "right after" if is_next and self._is_placed(append) else "after"
+                    yield self._ordered(
+                        f"T{after.index} appended {self._name(append.element)} to {self._name.key(append.key)} "
+                        f"{when} T{before.index} appended {self._name(element)}",
+                        append,
+                    )
+
+    def _wr(self, before: Operation, after: Operation, *, is_next: bool = True) -> Iterator[Reason]:
         for read in _reads(after):
-            if read.elements and Append(read.key, read.elements[-1]) in before.mops:
-                yield Reason(
-                    f"T{after.index} read {self._name.key(read.key)} as {self._list(read.elements)}, "
-                    f"and T{before.index} appended {self._name(read.elements[-1])}"
-                )
+            elements = read.elements or ()
+            for element in reversed(elements[-1:] if is_next else elements):
+                if Append(read.key, element) in before.mops:
+                    yield Reason(
+                        f"T{after.index} read {self._name.key(read.key)} as {self._list(elements)}, "
+                        f"and T{before.index} appended {self._name(element)}"
+                    )
 
-    def _rw(self, before: Operation, after: Operation) -> Iterator[Reason]:
+    def _rw(self, before: Operation, after: Operation, *, is_next: bool = True) -> Iterator[Reason]:
         for append in _appends(after):
-            previous = self._previous(append)
+            versions = [None, *self._earlier(append)]
             for read in _reads(before):
                 last = read.elements[-1] if read.elements else None
-                if read.key == append.key and last == previous:
+                if read.key == append.key and last in (versions[-1:] if is_next else versions):
                     saw = f"{self._name.key(read.key)} as {self._list(read.elements or ())}"
                     yield self._ordered(
                         f"T{before.index} read {saw}, without {self._name(append.element)}, "
-                        f"which T{after.index} appended next",
+                        f"which T{after.index} appended {'next' if is_next else 'later'}",
                         append,
                     )
 
@@ -252,11 +265,10 @@ class Explainer:
         unseen = f"{sentence} (no read shows {self._name(append.element)}, so it is newer)"
         return Reason(unseen, () if reader is None else (reader,))
 
-    def _previous(self, append: Append) -> int | None:
-        """The element right before that of the append in the order of its key; None if it is the first."""
+    def _earlier(self, append: Append) -> list[int]:
+        """The elements before that of the append in the order of its key."""
         order = self._order.get(append.key, [])
-        place = order.index(append.element) if append.element in order else len(order)
-        return order[place - 1] if place else None
+        return order[: order.index(append.element)] if append.element in order else order
 
     def _is_placed(self, append: Append) -> bool:
         return append.element in self._order.get(append.key, [])

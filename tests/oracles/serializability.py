@@ -61,14 +61,21 @@ def labels(operations: Sequence[Operation]) -> Labels:
     for op, key, element in appends(operations):
         order = list(dict.fromkeys(longest(operations, key)))
         place = order.index(element) if element in order else len(order)
-        previous = order[place - 1] if place else None
         if op.outcome != FAIL:
-            add(writers.get((key, previous)) if previous is not None else None, op, "ww")
+            nodes = [at for at in range(place) if (key, order[at]) in writers]
+            add(writers[key, order[nodes[-1]]] if nodes else None, op, "ww")
+            # Those who saw the last node before it, or what failed or is of nobody after that.
+            missed_by = order[nodes[-1] if nodes else 0 : place]
             for reader, read_key, seen in reads(operations):
-                if read_key == key and (seen[-1] if seen else None) == previous:
+                if read_key == key and (seen[-1] in missed_by if seen else not nodes):
                     add(reader, op, "rw")
     for reader, key, seen in reads(operations):
-        add(writers.get((key, seen[-1])) if seen else None, reader, "wr")
+        is_prefix = longest(operations, key)[: len(seen)] == seen
+        shown = [element for element in dict.fromkeys(seen[: len(seen) - 1]) if (key, element) in writers]
+        if seen and (key, seen[-1]) in writers:
+            add(writers[key, seen[-1]], reader, "wr")
+        elif is_prefix and shown:
+            add(writers[key, shown[-1]], reader, "wr")
     return with_time(result, operations)
 
 

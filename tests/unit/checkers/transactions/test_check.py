@@ -44,8 +44,14 @@ def names(operations: list[Operation]) -> set[str]:
     [
         (("ax1 ay1", "ax2 ay2", "rx12 ry21"), "G0"),
         (("ax1", "ax2 ay2", "ax3 ay1", "rx12 ry12"), "G0"),  # Nobody saw 3: it follows 2, the newest of all.
+        (("ax1 ay1", "!ax9", "ax2 ay2", "rx192 ry21"), "G0"),  # Between 1 and 2 is what failed,
+        (("ax1 ay1", "ax2 ay2", "rx192 ry21"), "G0"),  # or what nobody appended,
+        (("ax1 ay1", "!ax9", "ax2 ay2", "rx19 ry21"), "G0"),  # or 2 came after both.
         (("ax1 ry1", "ay1 rx1"), "G1c"),
+        (("ax1 ry1", "!ax9", "ay1 rx19"), "G1c"),
         (("ax1 ay1", "rx1 ry"), "G-single"),
+        (("ax1", "!ax9", "ax2 ay5", "rx1 ry5", "rx192"), "G-single"),
+        (("!ax9", "ax2 ay5", "rx ry5", "rx9"), "G-single"),
         (("rx12", "rx21 ry1", "ax2 ay1"), "G-single"),  # Whatever stands before it, 1 is what T1 saw last.
         (("ax1", "rx1 ry", "ay1", "ry1 rx"), "G-nonadjacent"),
         (("rx ay1", "ry ax1"), "G2-item"),
@@ -114,9 +120,9 @@ def _skew(at: int) -> Iterator[Operation]:
         yield Operation(index, number, OK, index + 1, (Read(one, ()), Append(other, 1)))
 
 
-def test_two_updates_of_two_versions_are_no_finding_though_nobody_wrote_these() -> None:
+def test_two_updates_of_two_versions_are_no_lost_update_though_nobody_wrote_these() -> None:
     judgement = judged(concurrent("rx12", "rx1 ax3", "rx12 ax4"))
-    assert judgement.findings == ()
+    assert [finding.anomaly for finding in judgement.findings] == ["G2-item"]  # T1 appended to more than it had seen.
     assert set(judgement.unknown) == {"G1a"}  # Of 1 and 2 not both were the whole list at first.
 
 
