@@ -33,7 +33,8 @@ CLIENTS, RATES = (3, 5, 8), (1, 2, 3)  # Numbers of clients; factors of the give
 RATE_MAX: Final = 10_000.0  # The greatest rate of a scenario.
 
 APART: Final = (1, 2)  # The share of plans of the first form.
-DOWN_NS, PARTED_NS = (300 * MS, 900 * MS), (700 * MS, 1_500 * MS)  # Mostly longer than the time-outs of systems.
+DOWN_NS: Final = (20 * MS, 400 * MS)  # A crash is soon noticed: the shorter, the more strikes.
+PARTED_NS: Final = (700 * MS, 1_500 * MS)  # Mostly longer than the time-outs of systems.
 RECOVERY_NS: Final = (600 * MS, 1_200 * MS)  # From the end of one strike to the next.
 FIRST_NS: Final = (200 * MS, 1_000 * MS)
 DIVIDED: Final = (2, 3)  # The share of partitions that divide the cluster completely.

@@ -45,7 +45,7 @@ from harness.shrink.case import Case
 HUNTS: Final = "hunts"  # The folder of hunts in a store: hunts/CLUSTER/UTC-SEED/rows.jsonl.
 KIND: Final = Kind("hunt", HUNTS, "seamark hunt --cluster tutorial")
 LAG: Final = 4
-FIRST: Final = 8  # The first drawn runs have no parent, and strikes apart: no run to change exists yet.
+FIRST: Final = 24  # The first drawn runs have no parent, and strikes apart, which break a promise most often.
 FRESH: Final = (1, 2)  # The share of the others that have no parent.
 TRIES: Final = 8  # The number of tries for a change that gives a different, sound run.
 

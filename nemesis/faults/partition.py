@@ -21,6 +21,8 @@ STALL = Fault(
     is_silencing=True,
 )
 
+HALVED = (2, 3)  # The share of divisions into halves.
+
 # Pairs (source, target): messages of the source do not reach the target. The functions below are pure and keep the
 # order of the nodes; shuffle these first for randomness. Source: jepsen.nemesis, for the idea and the forms.
 Grudge = tuple[tuple[str, str], ...]
@@ -79,8 +81,9 @@ def draw_partition(topology: Topology, stream: Stream) -> Strike | None:
 
 
 def draw_division(topology: Topology, stream: Stream) -> Strike | None:
-    """A complete division of the largest role: two sides that cannot reach each other, each as likely as any other of
-    its size. Other servers are on a side, or reach both; clients and subscribers reach both.
+    """A complete division of the largest role: two sides that cannot reach each other. Twice in three times they are
+    of equal size, or nearly, as nobody has a majority then. Each is as likely as any other of its size. Other servers
+    are on a side, or reach both; clients and subscribers reach both.
 
     None if there are no links to cut. Source: Alquraan et al., "An Analysis of Network-Partitioning Failures in Cloud
     Systems", OSDI 2018: most of the failures studied came from complete partitions.
@@ -88,7 +91,8 @@ def draw_division(topology: Topology, stream: Stream) -> Strike | None:
     members = stream.shuffled(topology.largest_role())
     if len(members) < 2:
         return None
-    size = stream.between(1, len(members) // 2)
+    half = len(members) // 2
+    size = half if stream.chance(*HALVED) else stream.between(1, half)
     sides = [members[:size], members[size:]]
     for node in topology.servers():
         side = stream.below(3)
