@@ -154,7 +154,10 @@ def by_causes(execution: Execution, before: Pairs) -> Implied:
 
 
 def with_reasons(execution: Execution, before: Pairs, found: Implied, rows: Int64s) -> Implied:
-    """What `by_causes` found, with the reasons for the pairs in `rows`, ascending: the least reader and its key."""
+    """The same pairs; those in `rows`, which ascend, get their reason: the least reader that implies them, and its key.
+
+    `found` is the result of `by_causes` for the same execution and the same `before`.
+    """
     wanted = _packed(execution, take(found, rows))
     parts = (take(part, np.isin(_packed(execution, part), wanted)) for part in _parts(execution, before))
     known = union([empty(Implied), *parts])
