@@ -54,10 +54,14 @@ UNWRITTEN: Final = "unwritten-values: what nobody wrote was read, and if it was 
 
 @dataclass(frozen=True, slots=True)
 class Open:
-    """The reason why a rung is undecided. `pairs` is the number of pairs of versions whose order was in doubt."""
+    """The reason why a rung is undecided. `pairs` is the number of pairs of versions whose order was in doubt.
+
+    `is_spent` is True if the solver's budget ended.
+    """
 
     reason: str
     pairs: int = 0
+    is_spent: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +100,8 @@ def answers(history: Execution, anomalies: Iterable[str]) -> Answers:
         if any(other.implies(rung) for other in kept):
             continue
         # Once the budget of one level has ended, that of the others would too: only their guesses are tried.
-        match _decided(history, rung, rounds=0 if unknown else None):
+        is_spent = any(why.is_spent for why in unknown.values())
+        match _decided(history, rung, rounds=0 if is_spent else None):
             case None:
                 kept.append(rung)
             case Open() as reason:
@@ -125,7 +130,7 @@ def _decided(history: Execution, rung: Rung, *, rounds: int | None) -> Evidence 
     found = _explained(history, rung, rounds=rounds)
     if found is None or not history.views.is_assumed.any():
         return found
-    return _explained(sure(history), rung, rounds=rounds) or Open(UNWRITTEN)
+    return _explained(sure(history), rung, rounds=rounds) or (found if isinstance(found, Open) else Open(UNWRITTEN))
 
 
 def _explained(history: Execution, rung: Rung, *, rounds: int | None) -> Evidence | Open | None:
@@ -142,4 +147,4 @@ def _explained(history: Execution, rung: Rung, *, rounds: int | None) -> Evidenc
     if not isinstance(result, Unsolved):
         return result
     doubt = f"{result.pairs} pairs of versions" if result.pairs else "some versions"
-    return Open(f"search-too-long: the order of {doubt} is undecided", result.pairs)
+    return Open(f"search-too-long: the order of {doubt} is undecided", result.pairs, is_spent=True)

@@ -115,11 +115,11 @@ def test_a_chain_of_reads_is_named_in_the_finding() -> None:
     assert finding.sentence.startswith("T4 sees T0 through T2; T0 wrote 0, but T4 read it in its initial state.")
 
 
-def test_without_its_budget_the_solver_says_how_many_pairs_are_open(monkeypatch: pytest.MonkeyPatch) -> None:
-    # Of each pair of keys the second writer comes first: no guess sees that.
-    pairs = [
+def unguessed(keys: int) -> list[Mops]:
+    """Of each pair of keys the second writer comes first: no guess sees that."""
+    return [
         mops
-        for key in range(0, 40, 2)
+        for key in range(0, keys, 2)
         for mops in (
             (Store(key, 1), Store(key + 1, 1)),
             (Store(key, 2), Store(key + 1, 2)),
@@ -127,7 +127,10 @@ def test_without_its_budget_the_solver_says_how_many_pairs_are_open(monkeypatch:
             (Load(key + 1, 3), Load(key, 1)),
         )
     ]
-    wrong = of(to_transactions(history(*pairs)))
+
+
+def test_without_its_budget_the_solver_says_how_many_pairs_are_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    wrong = of(to_transactions(history(*unguessed(40))))
     assert polygraph.decided(wrong, Level.SERIAL, 0) is None
     monkeypatch.setattr(polygraph, "WORK", 0)
     assert polygraph.decided(wrong, Level.SERIAL, 0, rounds=1) == Unsolved(40)
@@ -211,6 +214,15 @@ def test_a_value_that_nobody_wrote_proves_nothing_but_is_no_proof_of_innocence_e
     assert set(judgement.unknown) == {"fractured-read"}
     harmless = history((Store(0, 1), Store(1, 1)), (Load(0, 9), Load(1, NOTHING)))
     assert answers(of(to_transactions(harmless)), ["fractured-read"]).absent == {"fractured-read"}
+
+
+def test_a_rung_that_is_open_for_an_unwritten_value_leaves_the_solver_its_budget() -> None:
+    # Process 0 wrote key 9, and reads then what nobody wrote: without sessions the read came first.
+    made = history((Store(9, 1),), (Load(9, 5),), *unguessed(2))
+    made[1] = replace(made[1], process=made[0].process)
+    result = answers(of(to_transactions(made)), ["G2-item", "G2-item-process"])
+    assert result.unknown == {"G2-item-process": UNWRITTEN}
+    assert result.absent == {"G2-item"}
 
 
 def test_a_list_may_have_had_elements_at_first_that_all_reads_show() -> None:
