@@ -44,7 +44,7 @@ from checkers.transactions.sentences import explainer
 from checkers.transactions.uncertified import edge_count, edges_inside, processes_of, windows_of
 from checkers.watermarks.components import Found, may_be_cyclic, search
 from checkers.watermarks.cycles.forbidden import forbidden
-from checkers.watermarks.cycles.steps import FORK, G0, G1C, INTERMEDIATE, NAMES, SPLIT, TORN
+from checkers.watermarks.cycles.steps import FORK, G0, G1C, INTERMEDIATE, NAMES, SPLIT, TORN, is_wider
 from checkers.watermarks.cycles.steps import ORDER as ORDERED
 from checkers.watermarks.generations import Chances, chances, chances_of_one, kinds_in
 from checkers.watermarks.numbering import joined, nodes_at, nodes_of, numbering
@@ -67,6 +67,7 @@ from checkers.watermarks.task import (
     required,
 )
 from checkers.words.anomalies import WATERMARK
+from checkers.words.models import implied, prohibited
 from harness.core.columns import Int64s
 from harness.core.promises import StreamContract
 from harness.core.record import Json
@@ -112,7 +113,7 @@ def check_locked(history: Path, context: Context) -> Judgement:
 def _forbidden_by(context: Context, checks: tuple[str | None, ...]) -> frozenset[str]:
     """The classes of cycles forbidden by promises that name one of `checks`."""
     promises = (promise for promise in context.promises if promise.check in checks)
-    return frozenset(name for promise in promises for name in promise.forbids if name in NAMES)
+    return prohibited((), (name for promise in promises for name in promise.forbids if name in NAMES))
 
 
 def _of_classes(history: Path, context: Context, classes: frozenset[str]) -> Judgement:
@@ -220,9 +221,7 @@ class _Check:
                 unknown = dict.fromkeys(NAMES, "cycles-of-generations: some may be made of several") if is_open else {}
             else:
                 found = self._found(edges)
-        if found.unsearched:
-            reason = f"search-too-long: {found.unsearched} components of the residual graph were not searched"
-            unknown |= dict.fromkeys(NAMES, reason)
+        unknown |= _unsought(found, self.options.forbidden)
         findings = self._findings(found)
         names = {finding.anomaly for finding in findings}
         return Judgement(
@@ -340,6 +339,22 @@ class _Check:
 
     def _chunks(self) -> Dataset[Source]:
         return self.engine.over([*self.sources])
+
+
+def _unsought(found: Found, forbidden: frozenset[str]) -> dict[str, str]:
+    """The reason for each class that may be present although it was not found."""
+    there = [one.loop.anomaly for one in found.cycles if one.loop.anomaly in forbidden]
+    result = {
+        name: f"not-searched: where {narrower} is, no wider class is searched for"
+        for narrower in reversed(there)
+        for name in forbidden - implied([narrower])
+        if is_wider(name, narrower)
+    }
+    result |= dict.fromkeys(found.undecided, "search-too-long: not every path that may show it was tried")
+    if found.unsearched:
+        reason = f"search-too-long: {found.unsearched} components of the residual graph were not searched"
+        result |= dict.fromkeys(NAMES, reason)
+    return result
 
 
 def witnesses(seen: Chances) -> dict[str, int]:

@@ -42,12 +42,14 @@ class ShownCycle:
 class Found:
     """The cycles found, and the number of components with watermarks.
 
-    `unsearched` are those that may have a forbidden class, and were too many or too large to be searched.
+    `unsearched` are those that may have a forbidden class, and were too many or too large to be searched. `undecided`
+    are the forbidden classes whose search in a component came to no end.
     """
 
     cycles: tuple[ShownCycle, ...] = ()
     component_count: int = 0
     unsearched: int = 0
+    undecided: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,19 +86,22 @@ def search(
     links = _links(places, marks, details(ops, members), members)
     op, process = processes(ops)
     found: dict[str, list[ShownCycle]] = {}
+    undecided = frozenset[str]()
     for nodes in searched:
         component = _component(graph, nodes, links, op, process)
         if len(component.steps) > STEPS:
             left = [*left, nodes]
             continue
         is_secondary = has_client_cycle(component)
-        for name, loop in classes(component, forbidden).items():
+        there = classes(component, forbidden)
+        undecided |= there.undecided
+        for name, loop in there.loops.items():
             found.setdefault(name, []).append(_shown_cycle(graph, nodes, loop, is_secondary=is_secondary))
     best = (min(each, key=_rank) for each in found.values())
     counted = (
         ShownCycle(one.loop, one.nodes, one.is_mark, len(found[one.loop.anomaly]), one.is_secondary) for one in best
     )
-    return Found(tuple(counted), len(groups), sum(bool(is_suspect[nodes].any()) for nodes in left))
+    return Found(tuple(counted), len(groups), sum(bool(is_suspect[nodes].any()) for nodes in left), undecided)
 
 
 def may_be_cyclic(edges: Edges, places: Placed, forbidden: frozenset[str]) -> bool:

@@ -72,6 +72,19 @@ _IMPLIES: Final = {
     "prefix-violation-process": "G-nonadjacent-process prefix-violation-realtime",
     "prefix-violation-realtime": "G-nonadjacent-realtime",
     "write-skew": "G2",
+    "G0-watermark": "G1c-watermark G0-watermark-process",
+    "G0-watermark-process": "G1c-watermark-process G0-watermark-realtime",
+    "G0-watermark-realtime": "G1c-watermark-realtime",
+    "G1c-watermark": "G1c-watermark-process",
+    "G1c-watermark-process": "G1c-watermark-realtime",
+    "G-single-watermark": "G-nonadjacent-watermark G-single-watermark-process",
+    "G-single-watermark-process": "G-nonadjacent-watermark-process G-single-watermark-realtime",
+    "G-single-watermark-realtime": "G-nonadjacent-watermark-realtime",
+    "G-nonadjacent-watermark": "G2-item-watermark G-nonadjacent-watermark-process",
+    "G-nonadjacent-watermark-process": "G2-item-watermark-process G-nonadjacent-watermark-realtime",
+    "G-nonadjacent-watermark-realtime": "G2-item-watermark-realtime",
+    "G2-item-watermark": "G2-item-watermark-process",
+    "G2-item-watermark-process": "G2-item-watermark-realtime",
 }
 
 # A model -> (the next weaker models, the anomalies that it prohibits itself).

@@ -22,7 +22,7 @@ from checkers.history.registers import Initial, Order
 from checkers.watermarks import task as watermark_kernel
 from checkers.watermarks.check import Options, check_source
 from checkers.watermarks.cycles.classes import classes
-from checkers.watermarks.cycles.steps import NAMES, implies, name_of
+from checkers.watermarks.cycles.steps import NAMES, is_wider, name_of
 from checkers.watermarks.edges import node_pairs
 from checkers.watermarks.order_elsewhere import agreed, places, received, shows_order
 from checkers.watermarks.task import Derived, Placed, numbered
@@ -121,7 +121,7 @@ def test_the_classes_found_are_the_least_of_those_there_are(kind: str) -> None:
         for one in spoiled(kind, seed):
             drawn = edges(without_reads_as_of(one))
             there = {cycle.name for cycle in names(drawn)} & set(NAMES)
-            loops = [loop for part in components_of(one, drawn) for loop in classes(part, frozenset()).values()]
+            loops = [loop for part in components_of(one, drawn) for loop in classes(part, frozenset()).loops.values()]
             assert all(name_of(loop.steps) == loop.anomaly for loop in loops)
             found = {loop.anomaly for loop in loops}
             assert least(found) == least(there), f"seed {seed}"
@@ -136,7 +136,7 @@ def without_reads_as_of(one: World) -> World:
 
 
 def least(found: set[str]) -> set[str]:
-    return {name for name in found if not any(other != name and implies(other, name) for other in found)}
+    return {name for name in found if not any(other != name and is_wider(name, other) for other in found)}
 
 
 def judged(one: World, folder: Path, forbidden: frozenset[str] = frozenset(NAMES)) -> Judgement:

@@ -1,13 +1,15 @@
 """The classes of cycles through watermarks: those that a graph has, and a short cycle of each.
 
-A class that is implied by a found one is not searched for, unless it is forbidden and the found one is legal.
-Components decide if a class is present. The cycle to show is sought from few edges: the least chains, then the least
-steps. A timed order of registers' versions is not used.
+A class wider than a found one is not searched for, unless it is forbidden and the found one is legal. The cycle to show
+is sought from few edges: the least chains, then the least steps. A timed order of registers' versions is not used.
+
+A forbidden class is absent if no closed path under its rule has an edge that it needs. It is undecided if there are
+such paths, but all cycles that make them up are of other classes, or if trying all edges would take too long.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from itertools import islice
+from dataclasses import dataclass, replace
+from functools import cache
 from typing import Final
 
 import numpy as np
@@ -27,31 +29,53 @@ from checkers.watermarks.cycles.steps import (
     Component,
     Loop,
     Step,
-    implies,
+    is_wider,
     name_of,
+    needed_by,
 )
 
 _TRIES: Final = 12
-_ALONE_TRIES: Final = 64
+_WORK: Final = 10_000_000  # Edges tried, times steps of the component, until a forbidden class is undecided.
 _SINGLE_CHAINS: Final = 16  # The greatest number of chains that are tried one by one.
 _PAIRED: Final = 300  # In components of at most this many nodes, each pair is checked for its order of time.
 
 
-def classes(component: Component, forbidden: frozenset[str]) -> dict[str, Loop]:
-    """A cycle for each class that the component has, except for classes that another found class implies.
+@dataclass(frozen=True, slots=True)
+class Classes:
+    """A cycle for each class that a component has, and the forbidden classes of which it is not known."""
 
-    An implied class is found all the same if it is forbidden and the other is not.
+    loops: dict[str, Loop]
+    undecided: frozenset[str] = frozenset()
+
+
+def classes(component: Component, forbidden: frozenset[str]) -> Classes:
+    """The classes that the component has, except for classes wider than another found one.
+
+    Such a class is searched for all the same if it is forbidden and the other is not.
     """
     found: dict[str, Loop] = {}
+    undecided = set[str]()
     for name in NAMES:
-        if any(implies(other, name) and (other in forbidden or name not in forbidden) for other in found):
+        if any(is_wider(name, other) and (other in forbidden or name not in forbidden) for other in found):
             continue
         base, _, suffix = name.partition("-watermark")
-        is_of_one = base in (INTERMEDIATE, TORN, SPLIT)
-        loop = _of_one(component, name, base) if is_of_one else _of_many(component, name, base, suffix)
-        if loop is not None:
-            found[name] = loop
-    return found
+        if base in (INTERMEDIATE, TORN, SPLIT):
+            sought = _Sought(_of_one(component, name, base))
+        else:
+            sought = _of_many(component, name, base, suffix, is_forbidden=name in forbidden)
+        if sought.loop is not None:
+            found[name] = sought.loop
+        elif not sought.is_ended and name in forbidden:
+            undecided.add(name)
+    return Classes(found, frozenset(undecided))
+
+
+@dataclass(frozen=True, slots=True)
+class _Sought:
+    """A cycle of one class, or None; without one the class is absent if the search ended."""
+
+    loop: Loop | None
+    is_ended: bool = True
 
 
 def has_client_cycle(component: Component) -> bool:
@@ -129,29 +153,42 @@ def _timed_pairs(component: Component, kinds: int) -> Iterator[Step]:
                 yield Step(one, two, REALTIME)
 
 
-def _of_many(component: Component, name: str, base: str, suffix: str) -> Loop | None:
-    """Of the cycles tried the one with the least chains, then the least steps; None if there is none."""
+def _of_many(component: Component, name: str, base: str, suffix: str, *, is_forbidden: bool) -> _Sought:
+    """Of the cycles tried the one with the least chains, then the least steps."""
     sought = SEARCHED[base]
     kinds = sought.kinds | (0, PROCESS, PROCESS | REALTIME)[SUFFIXES.index(suffix)]
     graph = _Graph(component, kinds)
     starts = graph.cyclic(sought.required, apart=sought.rule.apart)
     if not starts:
-        return None
+        return _Sought(None)
     starts.sort(key=lambda step: (abs(step.target - step.source), step.source, step.target))
     chains = sorted({step.chain for step in component.steps if step.kind & (IN | OUT)})
     if 1 < len(chains) <= _SINGLE_CHAINS and base not in (ORDER, FORK):
         for chain in chains:
             alone = _Graph(component, kinds, chain)
             inside = set(alone.cyclic(sought.required, apart=sought.rule.apart))
-            if loop := _best(alone, [step for step in starts if step in inside], name, sought.rule):
-                return loop
-    return _best(graph, starts, name, sought.rule)
+            if loop := _best(alone, [step for step in starts if step in inside][:_TRIES], name, sought.rule):
+                return _Sought(loop)
+    tries = max(_TRIES, _WORK // len(graph.steps)) if is_forbidden else _TRIES
+    loop = _best(graph, starts[:tries], name, sought.rule)
+    return _Sought(loop, loop is not None or not is_forbidden or _is_absent(graph, name, sought.rule, tries))
 
 
 def _best(graph: _Graph, starts: Sequence[Step], name: str, rule: Rule) -> Loop | None:
-    cycles = (cycle for step in starts[:_TRIES] for cycle in graph.loops(step, rule))
-    loops = [Loop(name, cycle) for cycle in cycles if name_of(cycle) == name]
-    return min(loops, key=lambda loop: (loop.chains(), len(loop.steps), loop.places()), default=None)
+    """The best cycle through the first of those starts that give any."""
+    for begin in range(0, len(starts), _TRIES):
+        cycles = (cycle for step in starts[begin : begin + _TRIES] for cycle in graph.loops(step, rule))
+        loops = [Loop(name, cycle) for cycle in cycles if name_of(cycle) == name]
+        if loops:
+            return min(loops, key=lambda loop: (loop.chains(), len(loop.steps), loop.places()))
+    return None
+
+
+def _is_absent(graph: _Graph, name: str, rule: Rule, tries: int) -> bool:
+    """True if no closed path under the rule has an edge that every cycle of that class has."""
+    starts = graph.cyclic(needed_by(name))
+    paths = (graph.path(step.target, step.source, first=step.kind, rule=rule) for step in starts[:tries])
+    return len(starts) <= tries and all(path is None for path in paths)
 
 
 def _of_one(component: Component, name: str, base: str) -> Loop | None:
@@ -170,8 +207,9 @@ def _of_one(component: Component, name: str, base: str) -> Loop | None:
         and (reached[entry.target] >> place & 1 if base == SPLIT else (entry.key == last.key) == (base == INTERMEDIATE))
     ]
     pairs.sort(key=lambda pair: (pair[0].target != pair[1].source, abs(pair[0].place - pair[1].place)))
-    loops = (_closed(component, name, *pair, None if base == SPLIT else pair[0].chain) for pair in pairs)
-    return next((loop for loop in islice(loops, _ALONE_TRIES) if loop is not None), None)
+    along = cache(lambda chain: _Graph(component, CHAIN, chain))
+    loops = (_closed(along(None if base == SPLIT else pair[0].chain), name, *pair) for pair in pairs)
+    return next((loop for loop in loops if loop is not None), None)
 
 
 def _reached(component: Component) -> list[int]:
@@ -191,8 +229,8 @@ def _reached(component: Component) -> list[int]:
     return reached
 
 
-def _closed(component: Component, name: str, entry: Step, last: Step, chain: int | None) -> Loop | None:
-    along = _Graph(component, CHAIN, chain).path(entry.target, last.source)
+def _closed(chains: _Graph, name: str, entry: Step, last: Step) -> Loop | None:
+    along = chains.path(entry.target, last.source)
     steps = None if along is None else (entry, *along, last)
     return Loop(name, steps) if steps is not None and name_of(steps) == name else None
 

@@ -111,16 +111,26 @@ def kinds_of(names: Iterable[str]) -> int:
     return reduce(or_, (SEARCHED[base].kinds for base in bases if base in SEARCHED), 0) & (WW | WR | RW)
 
 
+def needed_by(name: str) -> int:
+    """The kinds of which every cycle of a class of many transactions has a step."""
+    base, _, suffix = name.partition("-watermark")
+    times = {"-process": PROCESS, "-realtime": REALTIME}
+    return times.get(suffix) or {ORDER: CHAIN, FORK: IN, G0: WW, G1C: WR}.get(base, RW)
+
+
 def level_of(name: str) -> tuple[int, int]:
     """The rank of a class among CLASSES, and of its order of time among SUFFIXES."""
     base, _, suffix = name.partition("-watermark")
     return CLASSES.index(base), SUFFIXES.index(suffix)
 
 
-def implies(one: str, other: str) -> bool:
-    """True if a cycle of class `one` proves at least as much as one of class `other`."""
-    (rank, order), (other_rank, other_order) = level_of(one), level_of(other)
-    return rank <= other_rank and order <= other_order
+def is_wider(name: str, other: str) -> bool:
+    """True if `name` is `other` or a later class, and needs as much of the order of time.
+
+    A later class shows less of a fault, but is not always present beside an earlier one: see checkers/words/models.py.
+    """
+    (rank, order), (other_rank, other_order) = level_of(name), level_of(other)
+    return rank >= other_rank and order >= other_order
 
 
 def name_of(steps: Sequence[Step]) -> str | None:

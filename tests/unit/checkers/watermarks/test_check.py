@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from checkers.watermarks import components
+from checkers.watermarks.cycles.classes import Classes
 from checkers.watermarks.cycles.forbidden import forbidden
 from checkers.watermarks.cycles.steps import NAMES
 from checkers.words.anomalies import WATERMARK
@@ -31,6 +32,19 @@ def test_a_torn_transaction_is_found_and_told(tmp_path: Path) -> None:
         ("T0", "W s1/1", "watermark"),
         ("W s1/1", "T0", "watermark"),
     ]
+
+
+def test_a_class_that_is_not_searched_beside_a_narrower_one_is_unknown(tmp_path: Path) -> None:
+    torn = judged(tmp_path, TORN, frozenset({"torn-watermark", "G0-watermark", "intermediate-watermark"}))
+    assert torn.unknown == {"G0-watermark": "not-searched: where torn-watermark is, no wider class is searched for"}
+    assert not judged(tmp_path, TORN, frozenset({"torn-watermark"})).unknown
+    assert not judged(tmp_path, TORN, frozenset({"G0-watermark"})).unknown  # What is legal hides nothing.
+
+
+def test_a_search_that_does_not_end_leaves_its_class_unknown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    unsearched = Classes({}, frozenset({"G0-watermark"}))
+    monkeypatch.setattr(components, "classes", lambda *_: unsearched)
+    assert set(judged(tmp_path, TORN).unknown) == {"G0-watermark"}
 
 
 def test_what_was_not_searched_is_unknown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -282,3 +282,10 @@ def test_thresholds_can_be_set_but_not_to_nothing() -> None:
     with pytest.raises(ScenarioError, match="from 0 to 100"):
         Thresholds(excused_percent=101)
     assert FOREIGN.witnesses == 1
+
+
+def test_a_wider_class_of_watermarks_is_broken_by_a_narrower_one() -> None:
+    wider = Promise(id="P-4", text="Closed.", source="page", forbids=("G1c-watermark-process",))
+    narrower = Finding(fingerprint="f3", anomaly="G0-watermark", checker="watermark-graph", sentence="A cycle.")
+    seen = judgement(narrower, G1c_watermark_process=10)
+    assert [each.state for each in run(GOOD, seen, promises=(wider,)).promises] == [PromiseState.VIOLATED]
