@@ -104,8 +104,8 @@ def choice(series: Series, finding: Finding, prefix: str, *, is_alone: bool = Fa
     is_near = latest_ns - earliest_ns <= 2 * (last_ns - first_ns)
     low_ns, high_ns = _stretch(series, *((earliest_ns, latest_ns) if is_near else (first_ns, last_ns)))
     notes = list[str]()
-    if first_ns < series.load_end_ns < high_ns:  # Otherwise reads of all keys would take most of the drawing.
-        high_ns = series.load_end_ns
+    if first_ns < series.load_end_ns:
+        high_ns = min(high_ns, series.limit_ns(last_ns))
     if earliest_ns < low_ns or latest_ns > high_ns:
         span = f"from {moment(earliest_ns, is_order=series.is_order)} to {moment(latest_ns, is_order=series.is_order)}"
         notes.append(f"The evidence is {span}; what lies outside of the drawing stands at its edge.")

@@ -17,6 +17,7 @@ from harness.core.record import Json
 from harness.core.trace import Window
 from harness.core.verdict import Finding, Verdict
 from harness.record.store import RUN_FILE, read_document
+from harness.report.shrunk import is_shrunk
 
 REPORT_SCHEMA = 1
 STEP_NS = 10_000_000  # Windows of traces begin and end at multiples of this.
@@ -153,8 +154,11 @@ def closer(report: Report, around: Window) -> str | None:
 
 
 def smaller(report: Report, finding: FindingRow) -> str | None:
-    """The command that makes a simulated run as small as that finding allows; None if it breaks no promise."""
-    if report.run is None or report.runtime != "sim" or finding.promise is None:
+    """The command that makes a simulated run as small as that finding allows.
+
+    None if it breaks no promise, or if this is such a smallest run.
+    """
+    if report.run is None or report.runtime != "sim" or finding.promise is None or is_shrunk(report.run):
         return None
     place = () if report.code is None else ("--cluster", report.code)
     first = next(each for each in report.findings if each.promise is not None)

@@ -7,7 +7,7 @@ copy buttons. The report's content is always complete; the drawings are thinned,
 
 import base64
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -22,6 +22,7 @@ from checkers.history.names import Forms, forms_of
 from harness.core.promises import Bounds, Naming
 from harness.core.record import Json
 from harness.core.verdict import Verdict
+from harness.core.wording import counted
 from harness.record.store import RunFile
 from harness.report.evidence import first_moment
 from harness.report.findings.shown import Group, glossary, headline, shown_groups
@@ -39,6 +40,7 @@ from harness.report.model import (
 from harness.report.pictures.plots import STRIP_ROW, Overview, fault_colours
 from harness.report.pictures.scale import WIDTH
 from harness.report.screen import commands, visible
+from harness.report.shrunk import origin_of
 from harness.runtimes.containers.lateness import BUSY
 
 TEXT_MAX: Final = 2_000  # The most characters of one value: a megabyte in a key must not make the page unreadable.
@@ -117,6 +119,7 @@ def page(
         word=Verdict(report.verdict).word,
         title=headline(found[0].root.finding, forms) if found else TITLES[report.verdict],
         tested=_tested(report, run_file, source),
+        origin=origin_of(report.run),
         groups=found,
         finding_count=len(report.findings),
         glossary=glossary(report),
@@ -246,13 +249,20 @@ def _tested(report: Report, run_file: RunFile | None, source: str | None) -> str
     if run_file is None:
         model = f", judged as {report.model}" if report.model else ""
         return f"{source or 'a recorded history'}{model}."
-    options = run_file.options
-    clients, rate, time_s = (_number(options.get(name)) for name in ("clients", "rate", "time_s"))
+    options, script = run_file.options, run_file.options.get("script")
+    clients, rate, time_s = options.get("clients"), _number(options.get("rate")), _number(options.get("time_s"))
+    work = counted(clients, "client") if isinstance(clients, int) else f"{clients} clients"
+    if isinstance(script, dict):
+        work += f" with {counted(_length(script), 'operation')} of a script"
+    else:
+        work += f" at {rate} operations a second for {time_s} s"
     faults = ", ".join(dict.fromkeys(step.package for step in run_file.plan.steps)) or "none"
-    return (
-        f"{run_file.cluster} {WHERE[run_file.runtime]}, workload {run_file.workload}: "
-        f"{clients} clients at {rate} operations a second for {time_s} s, with faults: {faults}."
-    )
+    return f"{run_file.cluster} {WHERE[run_file.runtime]}, workload {run_file.workload}: {work}, with faults: {faults}."
+
+
+def _length(script: Mapping[str, Json]) -> int:
+    """The number of operations in a script, as run.json has it."""
+    return sum(len(part) for part in script.values() if isinstance(part, list))
 
 
 def _number(value: Json) -> str:

@@ -25,6 +25,7 @@ from harness.report.model import (
     repetition,
     smaller,
 )
+from harness.report.shrunk import origin_of
 
 Commands = list[tuple[str, str]]  # (label, command to type)
 
@@ -66,6 +67,9 @@ def show(console: Console, report: Report, *, is_quiet: bool = False) -> None:
     console.print(_verdict_line(report), soft_wrap=True)
     for label, command in commands(report):
         console.print(Text(f"  {label:<8}") + plain(command), soft_wrap=True)
+    origin = origin_of(report.run)
+    if origin is not None:
+        console.print(plain(f"  shrunk  {origin}, from {origin.run}"), soft_wrap=True)
 
 
 def commands(report: Report) -> Commands:

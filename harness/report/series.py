@@ -53,6 +53,7 @@ class Series:
     phases: Mapping[str, int]
     views: tuple[tuple[int, str], ...]  # The first installation of each membership view, and the view's number.
     end_ns: int
+    found_ns: int = 0  # When the last finding became visible.
 
     @property
     def load_begin_ns(self) -> int:
@@ -61,8 +62,20 @@ class Series:
 
     @property
     def load_end_ns(self) -> int:
-        """The end of the load, where drawings end: what follows is healing, and reads of everything."""
+        """The end of the load: what follows is healing, and final reads of everything."""
         return min(self.phases.get("healing", self.end_ns), self.end_ns)
+
+    @property
+    def drawn_end_ns(self) -> int:
+        """The end of the plots: that of the load, or a little after a finding later, unless final reads showed it."""
+        later_ns = self.found_ns + (self.found_ns - self.load_begin_ns) // 20
+        return max(self.load_begin_ns + 1, self.load_end_ns, min(later_ns, self.limit_ns(self.found_ns)))
+
+    def limit_ns(self, ns: int) -> int:
+        """The latest end of a drawing that shows this moment: final reads of everything would take most of it."""
+        reads = self.invoke_ns[self.invoke_ns > self.load_end_ns]
+        first_read_ns = int(reads.min()) if reads.size else self.end_ns
+        return first_read_ns if self.load_end_ns < ns <= first_read_ns else self.load_end_ns
 
     def style_of(self, subscriber: str) -> int:
         """The number of a subscriber's line style, the same in every drawing and run of a system."""

@@ -12,6 +12,7 @@ from harness.judging.engines import EngineFor
 from harness.record.store import HISTORY, RUN_FILE, RunFile, one_writer, read_run_file, write_atomically
 from harness.report.findings.messages import window_of_first
 from harness.report.model import FindingRow, Report, read_report
+from harness.report.shrunk import SHRUNK_FILE, Origin
 from harness.run.recorded import script_of
 from harness.run.replay import repeat, show_trace
 from harness.run.running import prepare, versions
@@ -92,7 +93,9 @@ def shrunk(orders: Orders, engine: EngineFor, tell: Callable[[Size, int], None])
             shrink(search, evidence_of(orders.run, finding), lows)
         except Exhausted:
             is_exhausted = True
-        report, test = _stored(search.case, orders, finding, engine)
+        sizes = _sizes(case.size(), search.case.size())
+        origin = Origin(run=str(orders.run), tries=search.tries, sizes=sizes)
+        report, test = _stored(search.case, origin, orders, finding, engine)
         return Shrunk(
             symptom=finding.symptom,
             before=case.size(),
@@ -132,9 +135,10 @@ def _tries_file(run: Path, run_file: RunFile, trials: Trials) -> Path:
     return run / f"shrink-{digest}.jsonl"
 
 
-def _stored(case: Case, orders: Orders, finding: FindingRow, engine: EngineFor) -> tuple[Report, Path]:
+def _stored(case: Case, origin: Origin, orders: Orders, finding: FindingRow, engine: EngineFor) -> tuple[Report, Path]:
     """Carry the case out as a run of the store, and write the texts and the test beside its report."""
     run, run_file = prepare(case.scenario, orders.code, orders.run.parent.parent, case.plan)
+    write_atomically(run / SHRUNK_FILE, msgspec.json.encode(origin) + b"\n")
     report = carry_out(run, orders.code, engine, is_traced=False)  # Traced below, also for the page.
     write_atomically(run / PLAN_FILE, plan_to_json(case.plan).encode() + b"\n")
     write_atomically(run / SCRIPT_FILE, script_text(case).encode())
@@ -150,12 +154,15 @@ def _stored(case: Case, orders: Orders, finding: FindingRow, engine: EngineFor) 
 
 def lines(shrunk: Shrunk) -> Iterable[str]:
     """The outcome for people: sizes before and after."""
-    before, after = shrunk.before, shrunk.after
-    for what, one, other in (
-        ("fault steps", before.steps, after.steps),
-        ("operations", before.operations, after.operations),
-        ("keys", before.keys, after.keys),
-        ("processes", before.processes, after.processes),
-        ("seconds", before.seconds, after.seconds),
-    ):
+    for what, (one, other) in _sizes(shrunk.before, shrunk.after).items():
         yield f"  {what:<12}{one:>10,g}  to {other:,g}"
+
+
+def _sizes(before: Size, after: Size) -> dict[str, tuple[float, float]]:
+    return {
+        "fault steps": (before.steps, after.steps),
+        "operations": (before.operations, after.operations),
+        "keys": (before.keys, after.keys),
+        "processes": (before.processes, after.processes),
+        "seconds": (before.seconds, after.seconds),
+    }

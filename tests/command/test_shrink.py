@@ -63,10 +63,13 @@ def test_a_run_gets_small_and_its_test_fails_with_the_bug_only(seamark: Seamark,
     small = Path(str(report["run"]))
     assert len(script_in(small).load) == after["operations"]
     assert (small / "trace.html").exists()
+    left = f"1 of {before['steps']} fault steps, {after['operations']} of {before['operations']} operations"
+    assert left in (small / "report.html").read_text(encoding="utf-8")
     assert re.search(r"nemesis +(cut|stall|drop)", (small / "script.txt").read_text(encoding="utf-8"))
 
     again = seamark("replay", small, "--engine", "local", "--quiet")
     assert again.code == 1
+    assert f"  shrunk  {left}, " in again.out
 
     test = Path(str(done["test"]))
     assert list(bank.iterdir()) == [test]

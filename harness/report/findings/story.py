@@ -1,7 +1,7 @@
 """The parts of a page that come from the history: the plots of the whole run, and the evidence of each finding."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
@@ -10,7 +10,7 @@ import numpy as np
 from checkers.history.names import Forms
 from harness.core.errors import HistoryError
 from harness.record.store import RunFile
-from harness.report.evidence import PLAIN, Slice, choice, slices
+from harness.report.evidence import PLAIN, Slice, choice, first_moment, slices
 from harness.report.exclusions import Writes, read_writes
 from harness.report.model import FindingRow, Report
 from harness.report.pictures.plots import Overview, overview
@@ -46,6 +46,8 @@ def read_story(
     drawn = frozenset(numbers[id(group[0])] for group in grouped[:PICTURES_MAX])
     try:
         series = read_series(history, run_file)
+        moments = [first_moment(series, each) for each in report.findings[:DRAWN_MAX] if each.promise]
+        series = replace(series, found_ns=max((ns for ns in moments if ns is not None), default=0))
         found = _slices(report, history, series, forms, drawn)
         planned = _planned(history, series, run_file)
         writes = read_writes(history) if found else Writes()

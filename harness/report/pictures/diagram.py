@@ -21,6 +21,7 @@ AXIS: Final = 26
 PIXELS_PER_ARROW: Final = 12
 WIDTH_MIN, WIDTH_MAX = 1000, 24_000
 TICK_MIN: Final = 110
+LABEL_MAX: Final = 56  # The most pixels of the text at a tick.
 CLIENTS: Final = "clients"
 MS: Final = 1_000_000
 T = TypeVar("T")
@@ -162,7 +163,8 @@ class _Canvas:
         ns = -(-self.window.from_ns // step_ns) * step_ns
         decimals = max(0, 10 - len(str(step_ns)))
         while ns <= self.window.to_ns:
-            yield Label(self.x(ns), AXIS - 10, f"{ns / SECOND:.{decimals}f} s")
+            x, text = self.x(ns), f"{ns / SECOND:.{decimals}f} s"
+            yield Label(x, AXIS - 10, text if x + LABEL_MAX <= self.width else "")  # Not beyond the picture's edge.
             ns += step_ns
 
     def strip(self, row: int, span: Span) -> Box:

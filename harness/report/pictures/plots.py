@@ -13,6 +13,7 @@ from markupsafe import Markup
 
 from harness.core.columns import FAIL, INFO, NEVER, OK, Bools, Int64s
 from harness.core.record import Json
+from harness.core.wording import counted
 from harness.record.exposure import FOREVER, Window
 from harness.report.pictures.curves import HEIGHT, LINES_MAX, Curve, Plot, line, linear_ticks
 from harness.report.pictures.scale import SECOND, WIDTH, Tick, TimeAxis, duration, moment, nice_ceiling
@@ -25,6 +26,7 @@ OUTCOMES: Final = (("ok", OK), ("fail", FAIL), ("unknown", INFO))
 STRIP_ROW: Final = 26  # Heights in the strip of faults: a name, and the bars below it.
 COLUMNS: Final = (24, 240)  # The least and the greatest number of columns of the rate.
 CELLS: Final = (500, 48)  # The numbers of dots of the latency: across, and upwards.
+SINGLE_MAX: Final = 60  # Of so few operations each has a large dot.
 LONG_START_S: Final = 1.0  # A start that took longer is mentioned.
 GREY: Final = "#8d96a0"
 NOTHING_BROKEN: Final[Broken] = {}
@@ -64,7 +66,7 @@ def overview(
     """The plots of a run. Planned faults are drawn behind actual ones, and events that show findings are marked."""
     axis = TimeAxis(
         low_ns=series.load_begin_ns,
-        high_ns=max(series.load_begin_ns + 1, series.load_end_ns),
+        high_ns=series.drawn_end_ns,
         is_order=series.is_order,
     )
     kinds = tuple(dict.fromkeys([*fault_kinds(series.windows), *(step.kind for step in planned)]))
@@ -97,16 +99,17 @@ def overview(
 
 def _note(series: Series, column: str, later: int) -> str:
     """The note under a plot: what a column is, what is not drawn, and the number of faults planned after the end."""
-    drawn = int(np.count_nonzero(series.invoke_ns <= series.load_end_ns))
+    drawn = int(np.count_nonzero(series.invoke_ns <= series.drawn_end_ns))
     before_s = series.load_begin_ns / SECOND
     rest = len(series.invoke_ns) - drawn
-    every = "its one operation is" if drawn == 1 else f"all {drawn:,} operations are"
+    every = {1: "its one operation is", 2: "both operations are"}.get(drawn, f"all {drawn:,} operations are")
     notes = [f"A column is {column}; {every} in it."] if drawn else []
     if before_s >= LONG_START_S:
         notes.append(f"The axis begins with the load; starting took {before_s:.1f} s.")
-    if series.load_end_ns < series.end_ns:
-        what = f" and {rest:,} final reads" if rest else ""
-        notes.append(f"The axis ends with the load; healing{what} followed, until {series.end_ns / SECOND:.1f} s.")
+    if series.drawn_end_ns < series.end_ns:
+        end = "the load; healing" if series.drawn_end_ns <= series.load_end_ns else "the last finding; more of healing"
+        what = f" and {counted(rest, 'final read')}" if rest else ""
+        notes.append(f"The axis ends with {end}{what} followed, until {series.end_ns / SECOND:.1f} s.")
     if later:
         notes.append(f"{later} fault{'s were' if later > 1 else ' was'} planned for later than the run lasted.")
     return " ".join(notes)
@@ -216,7 +219,8 @@ def _dots(across: np.ndarray, height: np.ndarray, name: str) -> Iterable[Curve]:
     cells = np.minimum((across * wide).astype(np.int64), wide - 1) * high
     cells += np.clip((height * high).astype(np.int64), 0, high - 1)
     found, counts = np.unique(cells, return_counts=True)
-    for strength, low, above in (("few", 1, 5), ("some", 5, 50), ("many", 50, NEVER)):
+    few = "single" if len(across) <= SINGLE_MAX else "few"
+    for strength, low, above in ((few, 1, 5), ("some", 5, 50), ("many", 50, NEVER)):
         chosen = found[(counts >= low) & (counts < above)]
         x = (chosen // high + 0.5) * WIDTH / wide
         y = HEIGHT - (chosen % high + 0.5) * HEIGHT / high

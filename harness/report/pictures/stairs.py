@@ -20,6 +20,7 @@ from harness.report.series import Series, lag_at
 
 COLUMNS: Final = 500
 STAIRS_HEIGHT: Final = 100
+DOT: Final = 4.5  # Half of the width of a dot that shows a finding.
 SAMPLES: Final = 16  # The number of moments of each column at which the lag is computed.
 QUANTILES: Final = (("median", 0.5), ("90 %", 0.9), ("99 %", 0.99))
 NOTHING: Final = -1
@@ -69,9 +70,7 @@ class _Ranks:
 
 
 def _staircase(series: Series, ranks: _Ranks, name: str, broken: Sequence[int], left: str) -> Plot:
-    edges = np.linspace(series.load_begin_ns, max(series.load_begin_ns + 1, series.load_end_ns), COLUMNS + 1).astype(
-        np.int64
-    )[1:]
+    edges = np.linspace(series.load_begin_ns, series.drawn_end_ns, COLUMNS + 1).astype(np.int64)[1:]
     mine = series.event_subscriber == series.subscribers.index(name)
     heights = {"frontier": ranks.share(_last(series.commit_ns, series.commit_position, edges, is_highest=True))}
     rows = mine & series.is_row & (series.event_position < NEVER)
@@ -131,9 +130,10 @@ def _at(ns: Int64s, value: Int64s, edges: Int64s) -> list[Json]:
 def _marks(series: Series, ranks: _Ranks, chosen: Bools) -> Markup:
     """The events that show findings, as dots."""
     has_place = chosen & (series.event_position < NEVER)
-    span_ns = max(1, series.load_end_ns - series.load_begin_ns)
+    span_ns = series.drawn_end_ns - series.load_begin_ns
     x = np.clip((series.event_ns[has_place] - series.load_begin_ns) / span_ns, 0, 1) * WIDTH
     y = STAIRS_HEIGHT * (1 - ranks.share(series.event_position[has_place]))
+    x, y = np.clip(x, DOT, WIDTH - DOT), np.clip(y, DOT, STAIRS_HEIGHT - DOT)  # Whole, also at the edge.
     return Markup("".join(f"M{a:.2f} {b:.1f}h0" for a, b in zip(x.tolist(), y.tolist(), strict=True)))  # noqa: S704
 
 

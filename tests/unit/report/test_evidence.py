@@ -1,5 +1,6 @@
 """The moments around a finding: all of the evidence, as much around it as can be drawn, and a number for each piece."""
 
+import dataclasses
 import re
 from collections.abc import Iterator
 from itertools import pairwise
@@ -183,6 +184,28 @@ def test_a_drawing_ends_with_the_load_though_final_reads_are_evidence(written: W
         "The evidence is from 0.1000 s to 20.1000 s; what lies outside of the drawing stands at its edge.",
     )
     assert [number.percent for number in timeline(found, series, ()).numbers][1] > 98
+    assert dataclasses.replace(series, found_ns=20_100 * MS).drawn_end_ns == series.load_end_ns
+
+
+def test_a_drawing_goes_on_to_a_finding_after_the_load_which_no_final_read_shows(written: Written) -> None:
+    load = [
+        *operation(0, 100, 200, position=1),
+        row(210, 0, 0, 1),
+        Mark(250 * MS, "healing"),
+        Mark(1_990 * MS, "final"),
+    ]
+    folder = written([*load, watermark(970, 1, 1), *operation(1, 2_000, 2_100)])
+    series, found = around(folder, finding(ops=(0,), events=(5,)))
+    assert found.high_ns > 970 * MS
+    assert found.notes == ()
+    series = dataclasses.replace(series, found_ns=970 * MS)
+    assert 970 * MS < series.drawn_end_ns < 1_100 * MS
+    drawn = overview(series, is_closed=True, broken={"s1": [5]})
+    assert drawn.phases[0][0] < 30, "the load's end is marked where it was"
+    assert drawn.note.endswith(
+        "The axis ends with the last finding; more of healing and 1 final read followed, until 2.1 s."
+    )
+    assert drawn.note.startswith("A column is 42.4 ms; its one operation is in it.")
 
 
 def test_the_moment_of_a_cycle_is_that_of_its_members_not_of_a_read_that_proves_an_order(written: Written) -> None:

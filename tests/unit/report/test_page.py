@@ -3,18 +3,23 @@
 import html
 import re
 import shlex
+from pathlib import Path
 
 import msgspec
 import pytest
+from rich.console import Console
 
 from harness.core.promises import MODEL
+from harness.core.record import Json
 from harness.core.verdict import Verdict
 from harness.report.github import annotations
 from harness.report.markdown import escaped, issue, summary
 from harness.report.model import FindingRow, PromiseRow, Report, called, closer, moment_window
 from harness.report.page import page
-from harness.report.screen import commands
+from harness.report.screen import commands, show
+from harness.report.shrunk import SHRUNK_FILE, Origin
 from tests.unit.report.conftest import MS, Written, operation, report, row, watermark
+from tests.worlds.run_files import run_file
 
 SOURCE = "the manual, chapter 4"
 
@@ -116,6 +121,35 @@ def test_a_command_is_copied_without_its_remark(runtime: str, remark: str) -> No
         words = shlex.split(command)
         assert words[0] == "seamark"
         assert not {"exact", "#"} & set(words)
+
+
+def test_what_was_tested_is_a_sentence_also_of_a_single_client_and_of_a_script() -> None:
+    about = broken(finding("G0"))
+    run = msgspec.structs.replace(run_file(), options={"clients": 1, "rate": 30.0, "time_s": 8.0})
+    assert "tutorial in simulation, workload list-append: 1 client at 30 operations a second for 8 s, with" in page(
+        about, run_file=run
+    )
+    script: Json = {"load": [{"at_ns": 1}], "final": []}
+    shrunk = msgspec.structs.replace(run, options={**run.options, "clients": 2, "script": script})
+    assert "workload list-append: 2 clients with 1 operation of a script, with faults" in page(about, run_file=shrunk)
+
+
+def test_a_shrunk_run_says_what_is_left_and_not_how_to_shrink_it(tmp_path: Path) -> None:
+    about = msgspec.structs.replace(broken(finding("G0")), run=str(tmp_path))
+    assert "smaller" in dict(commands(about))
+    assert "<dt>shrunk</dt>" not in page(about)
+    origin = Origin(run="store/\x1b[2J<b>", tries=9, sizes={"fault steps": (13, 1), "operations": (5_210, 12)})
+    (tmp_path / SHRUNK_FILE).write_bytes(msgspec.json.encode(origin))
+    text = page(about)
+    assert "1 of 13 fault steps, 12 of 5,210 operations, from <code>store/\\x1b[2J&lt;b&gt;</code>" in text
+    assert "seamark shrink" not in text
+    assert "smaller" not in dict(commands(about))
+    console = Console(width=200)
+    with console.capture() as captured:
+        show(console, about, is_quiet=True)
+    assert captured.get().endswith("  shrunk  1 of 13 fault steps, 12 of 5,210 operations, from store/\\x1b[2J<b>\n")
+    (tmp_path / SHRUNK_FILE).write_text("{")  # No verdict rests on it: a page is written without it.
+    assert "<dt>shrunk</dt>" not in page(about)
 
 
 def test_a_finding_says_how_to_look_closer(written: Written) -> None:
