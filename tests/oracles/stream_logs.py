@@ -17,6 +17,8 @@ def from_future(oracle: Oracle) -> tuple[set[int], int]:
             return set(), 0
         return {m for m in oracle.used if oracle.log[m].position > m * 10**9 + error_ns}, len(oracle.used)
     step = contract.closed == "<"
+    if contract.system_events:
+        return set(), 0
     if contract.wm_idle == "moves" or not contract.is_position_global or (step and contract.position == "lsn"):
         return set(), 0
     known = [m for m in oracle.used if _is_known(oracle, FIRST_EVENT + m)]

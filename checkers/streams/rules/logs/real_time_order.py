@@ -84,7 +84,8 @@ def _processes(history: Path, op: Int64s) -> Int64s:
 def real_time_order(ops: Placed, contract: StreamContract) -> RealTime:
     """S23: operations with a lower position than one that had been answered before they were invoked.
 
-    If positions are unique, an equal position is a violation as well.
+    If positions are unique, an equal position is a violation as well; but not where a write that changes nothing makes
+    no event (`has_noop_events`), as its position may be that of the last change.
 
     Nothing is judged if real-time order is not promised (`realtime`), or if positions of partitions are not comparable.
     A witness is an operation that was invoked after one of another process had been answered. O(n log n).
@@ -93,7 +94,7 @@ def real_time_order(ops: Placed, contract: StreamContract) -> RealTime:
         return RealTime(first=None, witnesses=0)
     by_end, ended = ordered(ops.complete_seq)
     reached = np.maximum.accumulate(ops.position[by_end])
-    is_sole = contract.is_position_unique and contract.atomic_unit == "transaction"
+    is_sole = contract.is_position_unique and contract.atomic_unit == "transaction" and contract.has_noop_events
     broken = np.concatenate(
         [piece.start + _broken(ops, ended, reached, rows=piece, is_sole=is_sole) for piece in pieces(len(ops.op))]
     )
