@@ -1,5 +1,6 @@
 """shrunk.json, in the folder of a run that `seamark shrink` made: which run it was made from, and how much is left."""
 
+import os
 from pathlib import Path
 from typing import Final
 
@@ -37,4 +38,4 @@ def origin_of(run: str | None) -> Origin | None:
 
 def is_shrunk(run: str) -> bool:
     """True if `seamark shrink` has made this run."""
-    return (Path(run) / SHRUNK_FILE).is_file()
+    return os.path.isfile(os.path.join(run, SHRUNK_FILE))  # Path's raises for a name that is too long.

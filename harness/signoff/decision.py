@@ -109,7 +109,7 @@ def _cleared(findings: Sequence[FindingRow]) -> str:
     counts = {state: sum(row.state == state for row in findings) for state in ("ongoing", "rare", "resolved")}
     waived = sum(row.waiver is not None for row in findings)
     known = [f"{count} {state}" for state, count in (*counts.items(), ("waived", waived)) if count]
-    return f"nothing new that breaks a promise; {', '.join(known) or 'nothing known'}"
+    return f"nothing new that breaks a promise; {', '.join(known) or 'no finding in either sweep'}"
 
 
 def _sweep(path: Path) -> Sweep:

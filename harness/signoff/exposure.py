@@ -52,7 +52,7 @@ def _rows(baseline: Sweep, candidate: Sweep, cluster: str) -> Iterator[ExposureR
     operations = [sum(sum(cell.operations.values()) for cell in side) for side in cells]
     for what, (before, after) in (
         (RUNS, runs),
-        ("hours of its own time", hours),
+        ("hours of system time", hours),
         ("operations", operations),
     ):
         yield _row(cluster, what, before, after, None)

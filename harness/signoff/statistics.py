@@ -50,7 +50,8 @@ def chance_to_see(share: float, runs: int) -> float:
 
 def percent(chance: float) -> str:
     """A probability for people. It is never shown as 100 %."""
-    return f"{min(chance, 0.999):.1%}" if chance > 0.99 else f"{chance:.0%}"
+    shown = 100 * min(chance, 0.999)
+    return f"{shown:.1f} %" if chance > 0.99 else f"{shown:.0f} %"
 
 
 def number(value: float) -> str:

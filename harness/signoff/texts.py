@@ -31,7 +31,7 @@ MEANINGS: Mapping[str, str] = MappingProxyType(
 
 def amount(value: float) -> str:
     """A measure of exposure as text."""
-    return f"{value:,.2f}" if value != int(value) else f"{int(value):,}"
+    return f"{int(value):,}" if value == int(value) else number(value)
 
 
 def measured(value: float | None, unit: str) -> str:

@@ -28,8 +28,11 @@ def test_a_planted_bug_is_a_no_go_that_names_it_as_new(seamark: Seamark, tmp_pat
     assert seamark("signoff", broken, correct).code == 3, "one run has too few faults of each kind"
     outcome = seamark("signoff", correct, broken, "--out", "out")
     assert outcome.code == 1
-    assert "NEW " in outcome.out
-    assert "NO-GO  " in outcome.out
+    decision, *rest = outcome.out.splitlines()
+    assert decision.startswith("NO-GO  ")
+    assert decision.endswith("(exit 1)")
+    assert any(line.startswith("  NEW ") for line in rest)
+    assert rest[-1] == "  open    out/signoff.html"
     page = tmp_path / "out" / "signoff.html"
     digest = sha256((tmp_path / "out" / "signoff.json").read_bytes()).hexdigest()
     assert digest in page.read_text(encoding="utf-8")

@@ -14,14 +14,14 @@ from harness.record.store import write_atomically
 from harness.report.screen import plain
 from harness.run.single import encoded
 from harness.signoff.decision import Inputs, sign_off
-from harness.signoff.document import SIGNOFF_FILE, Decision, Signoff, to_json
+from harness.signoff.document import SIGNOFF_FILE, Decision, FindingRow, Signoff, to_json
 from harness.signoff.markdown import signoff_markdown
 from harness.signoff.page import signoff_page
 from harness.signoff.texts import STATES
 
 STYLES = {Decision.GO: "bold green", Decision.NO_GO: "bold red", Decision.INSUFFICIENT: "bold yellow"}
 PAGE_FILE, MARKDOWN_FILE = "signoff.html", "signoff.md"
-SHOWN = 8  # The most reasons on the screen.
+SHOWN = 8  # The most further reasons, and findings, on the screen.
 
 
 def signoff(
@@ -69,18 +69,26 @@ def _write(out: Path, files: dict[str, bytes]) -> None:
 
 
 def _show(decided: Signoff, out: Path) -> None:
+    """Print the decision with its reasons, then the findings of both sweeps, and where the document is."""
     console = Console(highlight=False)
-    for row in decided.findings:
-        waived = f"  waived by {row.waiver}" if row.waiver else ""
-        line = f"  {STATES[row.state]:<9} {row.anomaly}  {row.baseline.text} before, {row.candidate.text} now"
-        console.print(plain(f"{line}, of 1,000 runs  {row.fingerprint}{waived}"), soft_wrap=True)
     decision = Decision(decided.decision)
     first, *others = decided.reasons
     console.print(
         plain(decision.word, STYLES[decision]) + plain(f"  {first} (exit {decision.exit_code})"), soft_wrap=True
     )
-    for reason in others[:SHOWN]:
-        console.print(plain(f"  {reason}"), soft_wrap=True)
-    if len(others) > SHOWN:
-        console.print(plain(f"  and {len(others) - SHOWN} more in {out / PAGE_FILE}"), soft_wrap=True)
-    console.print(plain(f"  open    {out / PAGE_FILE}"), soft_wrap=True)
+    lines = _some([f"  {reason}" for reason in others], out)
+    if decided.findings:
+        lines += ["", "  runs that show it, of 1,000", *_some(list(map(_finding, decided.findings)), out), ""]
+    for line in (*lines, f"  open    {out / PAGE_FILE}"):
+        console.print(plain(line), soft_wrap=True)
+
+
+def _finding(row: FindingRow) -> str:
+    waived = f"  waived by {row.waiver}" if row.waiver else ""
+    rates = f"{row.baseline.text} before, {row.candidate.text} now"
+    return f"  {STATES[row.state]:<9} {row.anomaly}  {rates}  {row.fingerprint}{waived}"
+
+
+def _some(lines: list[str], out: Path) -> list[str]:
+    left = len(lines) - SHOWN
+    return [*lines[:SHOWN], f"  and {left} more in {out / PAGE_FILE}"] if left > 0 else lines

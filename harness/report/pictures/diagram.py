@@ -84,9 +84,8 @@ def chosen_messages(found: Moments) -> tuple[dict[int, Message], str]:
     drawn = len(shown) + len(shown_lost)
     total = len(found.messages)
     if drawn == total:
-        return dict(
-            sorted((shown | shown_lost).items())
-        ), f"All {total:,} messages are drawn, {len(lost):,} of them lost."
+        every = f"All {total:,} messages are drawn, {f'{len(lost):,}' if lost else 'none'} of them lost."
+        return dict(sorted((shown | shown_lost).items())), every
     which = f"{len(shown_lost):,} of the {len(lost):,} that were lost, {len(shown):,} of the {len(others):,} others"
     text = f"Thinned: {drawn:,} of {total:,} messages are drawn ({which}); trace.jsonl has all of them."
     return dict(sorted((shown | shown_lost).items())), text

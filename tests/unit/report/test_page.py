@@ -17,7 +17,7 @@ from harness.report.markdown import escaped, issue, summary
 from harness.report.model import FindingRow, PromiseRow, Report, called, closer, moment_window
 from harness.report.page import page
 from harness.report.screen import commands, show
-from harness.report.shrunk import SHRUNK_FILE, Origin
+from harness.report.shrunk import SHRUNK_FILE, Origin, is_shrunk
 from tests.unit.report.conftest import MS, Written, operation, report, row, watermark
 from tests.worlds.run_files import run_file
 
@@ -148,6 +148,7 @@ def test_a_shrunk_run_says_what_is_left_and_not_how_to_shrink_it(tmp_path: Path)
     with console.capture() as captured:
         show(console, about, is_quiet=True)
     assert captured.get().endswith("  shrunk  1 of 13 fault steps, 12 of 5,210 operations, from store/\\x1b[2J<b>\n")
+    assert not is_shrunk("k" * 5_000)
     (tmp_path / SHRUNK_FILE).write_text("{")  # No verdict rests on it: a page is written without it.
     assert "<dt>shrunk</dt>" not in page(about)
 

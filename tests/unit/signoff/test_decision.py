@@ -31,7 +31,7 @@ def waiver(fingerprint: str = TORN, expires: str = "2026-11-23", **changed: str)
 def test_two_correct_sweeps_are_a_go(tmp_path: Path) -> None:
     found = signed(tmp_path, sweep(), sweep())
     assert (found.decision, found.exit_code) == ("go", 0)
-    assert found.reasons == ("nothing new that breaks a promise; nothing known",)
+    assert found.reasons == ("nothing new that breaks a promise; no finding in either sweep",)
     assert all(row.why is None for row in found.exposure)
 
 
@@ -111,7 +111,7 @@ TOO_LITTLE: list[tuple[Sweep, Sweep, str]] = [
     (sweep(), sweep(faults=(fault(),)), "crash was not planned in the candidate"),
     (sweep(faults=(fault(),)), sweep(), "crash was not planned in the baseline"),
     (sweep(), sweep(cells=(cell(counts={"valid": 44, "vacuous": 56}),)), "runs that were not vacuous: 44 in"),
-    (sweep(), sweep(cells=(cell(hours=0.2),)), "hours of its own time"),
+    (sweep(), sweep(cells=(cell(hours=0.2),)), "hours of system time"),
     (sweep(), sweep(cells=(cell(operations={"ok": 10}),)), "operations: 10 in the candidate"),
     (sweep(), sweep(cells=(cell(workload="bank"),)), "only the baseline ran ndb list-append"),
     (sweep(), sweep(cells=(cell(), cell(faults="none"))), "only the candidate ran ndb list-append with faults none"),

@@ -43,7 +43,7 @@ def test_what_was_never_seen_is_below_three_of_all_runs() -> None:
 
 
 @pytest.mark.parametrize(
-    ("chance", "message"), [(1.0, "99.9%"), (0.9999, "99.9%"), (0.995, "99.5%"), (0.95, "95%"), (0, "0%")]
+    ("chance", "message"), [(1.0, "99.9 %"), (0.9999, "99.9 %"), (0.995, "99.5 %"), (0.95, "95 %"), (0, "0 %")]
 )
 def test_no_chance_is_told_as_certain(chance: float, message: str) -> None:
     assert percent(chance) == message
