@@ -1,9 +1,9 @@
 """Runs drawn without a parent: seed, parameters and load, and a fault plan in one of three forms.
 
 1. *Apart*: narrow strikes (nodes that stop, links that are cut), one after the other, with time to recover in between;
-   faults that slow others down overlap some of them. Damage by a narrow strike lasts until the end of the run unless
-   something restarts everything, as wide strikes do and, while a node is still joining, the next strike. So such a run
-   shows faults of recovery that a dense one hides.
+   something is slow at each: what a node sends before it stops, or something that overlaps the strike. Damage by a
+   narrow strike lasts until the end of the run unless something restarts everything, as wide strikes do and, while a
+   node is still joining, the next strike. So such a run shows faults of recovery that a dense one hides.
 2. *Long*: faults that divide a cluster for long enough.
 3. *Short*: mostly in pairs.
 
@@ -21,7 +21,7 @@ from harness.shrink.case import Case
 from nemesis.fault import Package, step_of
 from nemesis.faults import partition
 from nemesis.plan import Plan, Step
-from nemesis.topology import Strike
+from nemesis.topology import Strike, ends
 
 MS: Final = 1_000_000
 SHORT_NS: Final = (150 * MS, 600 * MS)
@@ -38,7 +38,6 @@ PARTED_NS: Final = (700 * MS, 1_500 * MS)  # Mostly longer than the time-outs of
 RECOVERY_NS: Final = (600 * MS, 1_200 * MS)  # From the end of one strike to the next.
 FIRST_NS: Final = (200 * MS, 1_000 * MS)
 DIVIDED: Final = (2, 3)  # The share of partitions that divide the cluster completely.
-SLOWED: Final = (1, 2)  # The share of strikes at which something is slow.
 BEFORE_NS, AFTER_NS = 600 * MS, 500 * MS  # The longest time before, and after, the beginning of the strike.
 DRAWS: Final = 20  # The number of draws for a narrow strike.
 
@@ -72,8 +71,9 @@ def _strikes_apart(space: Space, menu: Menu, stream: Stream) -> Plan:
         package = turns.pop()
         strike = _strike(space, menu, stream, package, is_any=not strikes)
         if strike is not None:
-            if slowing and stream.chance(*SLOWED):
-                slow += _slowed(menu, stream, stream.choice(slowing), at_ns=at_ns, beside=strike)
+            if slowing:
+                strike, steps = _slowed(space, menu, stream, stream.choice(slowing), at_ns=at_ns, beside=strike)
+                slow += steps
             until_ns = at_ns + _length_ns(strike, stream)
             strikes.append(step_of(package, strike, at_ns=at_ns, until_ns=until_ns))
             at_ns = until_ns
@@ -112,13 +112,26 @@ def _length_ns(strike: Strike, stream: Stream) -> int:
     return min(length_ns, TOTAL_NS) if strike.is_total else length_ns
 
 
-def _slowed(menu: Menu, stream: Stream, package: Package, *, at_ns: int, beside: Strike) -> list[Step]:
-    """A step of that package that overlaps the beginning of the other strike; empty if none can be drawn."""
+def _slowed(
+    space: Space, menu: Menu, stream: Stream, package: Package, *, at_ns: int, beside: Strike
+) -> tuple[Strike, list[Step]]:
+    """The strike and a step of that package which mostly begins before it; no step if none can be drawn.
+
+    If a narrow strike stops nodes and links are slow, one node stops, and what it sends is slow until then: when
+    messages in transit are lost, others know less of it than of its peers. Else the two overlap.
+    """
     chosen = menu.strike((package,), stream, beside)
     if chosen is None or chosen[1].is_total:
-        return []
-    begin_ns = max(0, at_ns - stream.below(BEFORE_NS))
-    return [step_of(*chosen, at_ns=begin_ns, until_ns=at_ns + stream.between(MS, AFTER_NS))]
+        return beside, []
+    slow = chosen[1]
+    begin_ns, until_ns = max(0, at_ns - stream.below(BEFORE_NS)), at_ns + stream.between(MS, AFTER_NS)
+    if _is_of_links(slow) and _is_narrow(beside) and not _is_of_links(beside):
+        node = stream.choice(beside.targets)
+        links = space.topology.existing([(node, ends(link)[1]) for link in slow.targets])
+        if links:
+            beside = msgspec.structs.replace(beside, targets=(node,))
+            slow, until_ns = msgspec.structs.replace(slow, targets=links), at_ns
+    return beside, [step_of(package, slow, at_ns=begin_ns, until_ns=until_ns)]
 
 
 def _dense(space: Space, menu: Menu, stream: Stream) -> Plan:

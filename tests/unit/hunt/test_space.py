@@ -17,6 +17,7 @@ from harness.scenario.registry import load_cluster
 from harness.scenario.scenario import Scenario, decide
 from nemesis.overlap import conflict
 from nemesis.registry import FAULTS
+from nemesis.topology import ends
 
 MS = 1_000_000
 NDB = load_cluster(installed("ndb"))
@@ -49,6 +50,18 @@ def test_strikes_apart_are_narrow_and_leave_time_to_recover() -> None:
             assert step.at_ns - before.until_ns >= RECOVERY_NS[0], number
         for step in stopping[1:]:
             assert "point" in step.args or len(step.targets) == 1 or ">" in step.targets[0], (number, step)
+
+
+def test_before_a_node_stops_what_it_sends_is_slow() -> None:
+    stopped = lagged = 0
+    for number in range(40):
+        steps = fresh(SPACE, Menu(SPACE.topology), Draw(7).stream(f"{number}"), is_apart=True).plan.steps
+        slow = [step for step in steps if not FAULTS[step.fault].is_silencing and ">" in step.targets[0]]
+        for strike in (step for step in steps if FAULTS[step.fault].is_silencing and ">" not in step.targets[0]):
+            before = [step for step in slow if step.until_ns == strike.at_ns]
+            assert all(ends(link)[0] == strike.targets[0] for step in before for link in step.targets), number
+            stopped, lagged = stopped + 1, lagged + len(before)
+    assert 0.4 < lagged / stopped < 0.9
 
 
 @pytest.mark.parametrize("name", MUTATIONS)
