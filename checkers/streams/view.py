@@ -6,10 +6,10 @@ partition between two markers of the session: inside it coverage changes only by
 fall, because watermarks that went back are left out. Times are row numbers of the log: the order of receipt.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+import msgspec
 import numpy as np
-from msgspec.structs import replace
 
 from checkers.columns.blocks import pieces
 from checkers.columns.facts import Facts
@@ -17,9 +17,21 @@ from checkers.columns.index import FirstTimes, GroupIndex, codes, expand, first_
 from checkers.columns.runs import ordered
 from checkers.history.around import NOTHING_AROUND, Around
 from checkers.history.units import announced_writes, is_final_only
-from checkers.streams.coverage import Coverage, is_marker, is_session_marker
+from checkers.streams.coverage import Coverage, is_marker, is_session_marker, logs_of
 from checkers.streams.matches import Matches, matches_of
-from harness.core.columns import BACKFILL, NEVER, OPEN, ROW, WATERMARK, Bools, Deliveries, Int64s, SourceWrites
+from harness.core.columns import (
+    BACKFILL,
+    CHECKPOINT,
+    END,
+    NEVER,
+    OPEN,
+    ROW,
+    WATERMARK,
+    Bools,
+    Deliveries,
+    Int64s,
+    SourceWrites,
+)
 from harness.core.promises import StreamContract
 
 
@@ -68,6 +80,17 @@ class StreamView:
         is_event = is_kind(self.deliveries.kind, (ROW, BACKFILL))
         rows = np.flatnonzero(is_event & ~self.is_phantom)
         return rows[_are_first(group, self.identity, self.is_repeated, rows)]
+
+    def counts(self) -> Int64s:
+        """Numbers for the counts of positions, shape (n,): events are the same only if these are equal, too.
+
+        A log that ended and is read again is another one, which counts from its beginning. Where positions are global,
+        the end of one partition ends no count.
+        """
+        d, is_global = self.deliveries, self.contract.is_position_global
+        is_ignored = (d.kind == END) & (d.span >= 0) if is_global else np.zeros(len(d.kind), np.bool_)
+        whole = replace(d, kind=np.where(is_ignored, CHECKPOINT, d.kind).astype(np.int8))
+        return logs_of(whole, self.session, is_position_global=is_global)
 
     def new_rows(self) -> Int64s:
         """The rows that are first deliveries in their session, without backfill rows."""
@@ -126,7 +149,7 @@ def announced_view(deliveries: Deliveries, contract: StreamContract) -> StreamVi
 
     Rows that name no unit are events of unknown writes: they begin coverage, and supersede.
     """
-    unknown = replace(contract, system_events=("whatever names no unit",))
+    unknown = msgspec.structs.replace(contract, system_events=("whatever names no unit",))
     return stream_view(deliveries, announced_writes(deliveries), unknown)
 
 

@@ -1,6 +1,7 @@
 """Slow, obvious twins of the rules about single events: their order, repetition and content."""
 
 from harness.core.columns import BACKFILL, CHECKPOINT, CLOSE, END, ERROR, FAIL, NEVER, OPEN, ROW, WATERMARK
+from tests.oracles.stream_logs import count_of
 from tests.oracles.streams import Identity, Oracle
 from tests.worlds.streams.language import Event, Write
 
@@ -96,7 +97,7 @@ def duplicates(oracle: Oracle) -> dict[int, int]:
     result = {}
     for t in _judged_rows(oracle):
         event = oracle.log[t]
-        same = [s for s in _judged_rows(oracle) if s < t and _content(oracle, oracle.log[s]) == _content(oracle, event)]
+        same = [s for s in _judged_rows(oracle) if s < t and _content(oracle, s) == _content(oracle, t)]
         own = [s for s in same if oracle.session(oracle.log[s]) == oracle.session(event)]
         other = [s for s in same if _joint(oracle, oracle.log[s]) == _joint(oracle, event)]
         before = own or other
@@ -111,15 +112,15 @@ def duplicate_witnesses(oracle: Oracle) -> int:
     count = 0
     for t in _judged_rows(oracle):
         group = _joint(oracle, oracle.log[t])
-        what = (group, _content(oracle, oracle.log[t]))
+        what = (group, _content(oracle, t))
         goes_on = any(_joint(oracle, e) == group and e.kind in (ROW, WATERMARK) for e in oracle.log[t + 1 :])
         count += what not in seen and goes_on
         seen.add(what)
     return count
 
 
-def _content(oracle: Oracle, event: Event) -> Identity:
-    return (*oracle.identity(event), event.value)
+def _content(oracle: Oracle, time: int) -> Identity:
+    return (*oracle.identity(oracle.log[time]), oracle.log[time].value, *count_of(oracle, time))
 
 
 def _judged_rows(oracle: Oracle) -> list[int]:
@@ -152,11 +153,7 @@ def confirmed_again(oracle: Oracle) -> dict[int, int]:
     result = {}
     for t, before in _sent_before(oracle).items():
         own = _places(oracle, oracle.log[t])
-        is_first = all(
-            oracle.log[s].kind != ROW or _content(oracle, oracle.log[s]) != _content(oracle, oracle.log[t])
-            for s in own
-            if s < t
-        )
+        is_first = all(oracle.log[s].kind != ROW or _content(oracle, s) != _content(oracle, t) for s in own if s < t)
         begins = oracle.log[own[0]].kind == OPEN
         if before and is_first and begins and _is_confirmed(oracle, t, own[0]) and not _is_requested(oracle, t, -1):
             result[t] = before[-1]
@@ -185,7 +182,7 @@ def _sent_before(oracle: Oracle) -> dict[int, list[int]]:
             for s in rows
             if s < t
             and oracle.log[s].subscriber == oracle.log[t].subscriber
-            and _content(oracle, oracle.log[s]) == _content(oracle, oracle.log[t])
+            and _content(oracle, s) == _content(oracle, t)
         ]
         for t in rows
     }

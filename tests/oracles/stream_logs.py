@@ -1,6 +1,8 @@
 """Slow, obvious twins of the rules about logs and their positions: what is issued, by whom, when, and read again."""
 
-from harness.core.columns import BACKFILL, CLOSE, END, ERROR, GAP, INFO, NEVER, OPEN, ROW, WATERMARK
+from dataclasses import replace
+
+from harness.core.columns import BACKFILL, CHECKPOINT, CLOSE, END, ERROR, GAP, INFO, NEVER, OPEN, ROW, WATERMARK
 from tests.oracles.streams import Identity, Oracle
 from tests.worlds.streams.generator import FIRST_EVENT
 from tests.worlds.streams.language import Event, Write
@@ -150,6 +152,14 @@ def _log(oracle: Oracle, time: int) -> Identity:
     mine = [t for t in range(time + 1) if _is_reading(oracle, t, event)]
     is_doubtful = any(_ends(oracle, t) < _most_ends(oracle, t) for t in mine)
     return (oracle.home(event), _ends(oracle, time), *(oracle.session(event) if is_doubtful else ()))
+
+
+def count_of(oracle: Oracle, time: int) -> Identity:
+    """The count of which that row's position is one. Where positions are global, partitions that end do not end it."""
+    if not oracle.contract.is_position_global:
+        return _log(oracle, time)
+    log = [replace(e, kind=CHECKPOINT) if e.kind == END and e.span != -1 else e for e in oracle.log]
+    return _log(Oracle(log, oracle.source, oracle.contract), time)
 
 
 def _is_reading(oracle: Oracle, time: int, event: Event) -> bool:

@@ -1,6 +1,7 @@
 """Slow, obvious twins of the rules about what a session asked for, where keys belong, and what repetitions show."""
 
 from harness.core.columns import CLOSE, END, ERROR, NEVER, OPEN, ROW
+from tests.oracles.stream_logs import count_of
 from tests.oracles.streams import Identity, Oracle
 from tests.worlds.streams.language import Event
 
@@ -102,8 +103,9 @@ def divergent(oracle: Oracle) -> dict[int, int]:
     result: dict[int, int] = {}
     if not oracle.source and not oracle.contract.is_position_unique:
         return result
-    for identity in {oracle.identity(oracle.log[t]) for t in rows(oracle)}:
-        same = [t for t in rows(oracle) if oracle.identity(oracle.log[t]) == identity and oracle.log[t].value != NEVER]
+    what = {t: (*oracle.identity(oracle.log[t]), *count_of(oracle, t)) for t in rows(oracle)}
+    for identity in set(what.values()):
+        same = [t for t in rows(oracle) if what[t] == identity and oracle.log[t].value != NEVER]
         for t in same[1:]:
             shown = [oracle.shown(oracle.log[each]) for each in (same[0], t)]
             are_two = None not in shown and shown[0] != shown[1]

@@ -18,17 +18,17 @@ from harness.core.columns import NEVER, ROW, Bools, Int64s
 def divergent_duplicates(view: StreamView) -> Ruling:
     """S04: rows with the identity of an earlier row, in any session of this log, and another value.
 
-    Not judged: identities that include the value; an identity that several writes of the source have (the system gave
-    one position twice, and each of its rows may be right); and, without the source, positions that are not unique.
-    Values that no operation wrote are left to S11, and different subscribers to S20. A witness is an identity that was
-    delivered twice with a value.
+    Not judged: identities that include the value; rows on two sides of a log's end, which are of two logs; an identity
+    that several writes of the source have (the system gave one position twice, and each of its rows may be right); and,
+    without the source, positions that are not unique. Values that no operation wrote are left to S11, and different
+    subscribers to S20. A witness is an identity that was delivered twice with a value.
     """
     d, contract = view.deliveries, view.contract
     rows = np.flatnonzero(view.is_repeated & (d.kind == ROW) & ~view.is_phantom & (d.value != NEVER))
     is_by_value = contract.identity == "position+key+value" and not is_final_only(contract)
     if is_by_value or (not contract.is_position_unique and len(view.writes.key) == 0):
         rows = rows[:0]
-    identity = codes(view.identity[rows])
+    identity = codes(view.identity[rows], view.counts()[rows])
     earliest = GroupIndex(identity, rows, rows).first(identity, np.zeros(len(rows), np.int64))
     is_later = earliest < rows
     differs = np.flatnonzero(is_later & (d.value[earliest] != d.value[rows]))

@@ -23,8 +23,8 @@ def duplicate_events(view: StreamView) -> Ruling:
     (`confirmed_again`). Exactly or at most once: a session repeats nothing, and if watermarks bind more than a session,
     neither do the sessions of one subscriber. Rows that a session itself requested, by opening at a position below
     them, may come again. One identity with two values is no repetition: it is left to S04, or belongs to two units to
-    which the system gave one position. A witness is a first delivery after which its session (its subscriber, if
-    sessions are judged together) received more. O(n log n).
+    which the system gave one position. Rows on two sides of a log's end are of two logs. A witness is a first delivery
+    after which its session (its subscriber, if sessions are judged together) received more. O(n log n).
     """
     d, contract = view.deliveries, view.contract
     if contract.delivery == "at-least-once" and contract.replay == "session":
@@ -39,8 +39,8 @@ def duplicate_events(view: StreamView) -> Ruling:
         alone = np.flatnonzero((d.kind[piece] == ROW) & ~view.is_phantom[piece] & ~view.is_repeated[piece])
         once += int(np.count_nonzero(alone + piece.start < last[group[piece][alone]]))
 
-    own = _previous(codes(view.session[rows], view.identity[rows], d.value[rows]), rows)
-    other = _previous(codes(group[rows], view.identity[rows], d.value[rows]), rows)
+    what = _contents(view, rows)
+    own, other = _previous(codes(view.session[rows], what), rows), _previous(codes(group[rows], what), rows)
     repeated = np.flatnonzero(other >= 0)
     is_broken = ~_is_requested(view, rows[repeated], own[repeated])
     broken = repeated[is_broken]
@@ -76,8 +76,8 @@ def confirmed_again(view: StreamView) -> Ruling:
     if contract.delivery != "at-least-once" or not contract.resumes_behind_checkpoint:
         return Ruling.nothing()
     rows = np.flatnonzero((d.kind == ROW) & ~view.is_phantom)
-    own = _previous(codes(view.session[rows], view.identity[rows], d.value[rows]), rows)
-    other = _previous(codes(d.subscriber[rows], view.identity[rows], d.value[rows]), rows)
+    what = _contents(view, rows)
+    own, other = _previous(codes(view.session[rows], what), rows), _previous(codes(d.subscriber[rows], what), rows)
     opened = _since_open(view)
     again = np.flatnonzero((own < 0) & (other >= 0) & (opened[rows] >= 0))
     again = again[_is_confirmed(view, rows[again], opened[rows[again]])]
@@ -139,6 +139,11 @@ def _is_requested(view: StreamView, rows: Int64s, previous: Int64s) -> Bools:
     span = np.where(d.span[rows] < 0, d.span.max(initial=0) + 1, d.span[rows])
     covered = requested.at(view.session[rows], d.key[rows], span, rows)
     return covered.reaches(d.position[rows]) & (covered.since > previous)
+
+
+def _contents(view: StreamView, rows: Int64s) -> Int64s:
+    """Equal numbers for those of `rows` that are the same event with the same value."""
+    return codes(view.identity[rows], view.deliveries.value[rows], view.counts()[rows])
 
 
 def _previous(group: Int64s, rows: Int64s) -> Int64s:

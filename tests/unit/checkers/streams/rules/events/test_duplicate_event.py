@@ -168,3 +168,27 @@ def test_repetitions_and_their_witnesses_do_not_depend_on_how_the_log_is_parted(
     with in_blocks_of(block_rows):
         ruling = duplicate_events(view("open@0 x=1@1 y=2@2 y=2@2 z=3@3", "", **EXACT))
     assert (ruling.watermark.tolist(), ruling.witnesses) == ([3], 2)  # Behind the last row nothing came.
+
+
+OF_PARTITIONS: dict[str, object] = {"delivery": "exactly-once", "is_position_global": False, "order_key": "partition"}
+MADE_AGAIN = "open[1]@0 x[1]=1@4 w[1]@4 end[1] s1/2 open[1] x[1]={}@4 w[1]@4"
+
+
+def test_a_log_that_ended_and_is_read_again_has_other_events_at_its_positions() -> None:
+    same, changed = (MADE_AGAIN.format(value) for value in (1, 2))
+    exact = {**OF_PARTITIONS, "wm_scope": "subscriber"}
+    assert accused(same, "", **exact) == []
+    assert accused(changed, "", **exact) == []
+    assert accused(same.replace("end[1]", "close[1]"), "", **exact) == DUPLICATE
+    assert accused(changed.replace("end[1]", "close[1]"), "", **exact) == ["divergent-duplicate"]
+
+
+def test_where_positions_are_global_a_partition_that_ends_ends_no_order() -> None:
+    assert accused(MADE_AGAIN.format(1), "", **EXACT) == DUPLICATE
+    assert accused(MADE_AGAIN.format(2), "", **EXACT) == ["divergent-duplicate"]
+    assert accused(MADE_AGAIN.format(1).replace("[1]", ""), "", **EXACT) == []  # The whole log ended.
+
+
+def test_a_reader_that_lags_may_be_on_either_side_of_a_logs_end() -> None:
+    late = "s1/1 open[1]@0 x[1]=1@4 end[1] s1/2 open[1] x[1]=2@4 s2/1 open[1]@0 x[1]=2@4 s3/1 open[1]@0 x[1]=1@4"
+    assert accused(late, "", **OF_PARTITIONS) == []

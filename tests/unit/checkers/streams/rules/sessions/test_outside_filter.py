@@ -120,7 +120,7 @@ def test_only_one_number_in_a_unit_makes_two_values_diverge(ordinal: int, anomal
 
 
 def test_equal_positions_of_two_partitions_are_two_events() -> None:
-    log = "open[1]@0 x[1]=1@4 end[1] open[2]@0 x[2]=2@4"
+    log = "open[1]@0 x[1]=1@4 close[1] open[2]@0 x[2]=2@4"
     assert accused(log, "") == DIVERGENT
     assert accused(log, "", is_position_global=False) == []
     assert accused(log.replace("[2]", "[1]"), "", is_position_global=False) == DIVERGENT
