@@ -111,7 +111,7 @@ class Groups:
 
     def __init__(self, bounds: Bounds, dumps: Sequence[Dumps]) -> None:
         self._of_node = {node: number for number, group in enumerate(bounds.groups) for node in group}
-        self.count = len(bounds.groups) or 1
+        self.count = len(bounds.groups)
         keys, groups = (np.concatenate(each) for each in zip(*((d.key, self.of_nodes(d)) for d in dumps), strict=True))
         self._keys, first = np.unique(keys, return_index=True)
         self._groups = np.append(groups[first], NO_GROUP)
@@ -154,12 +154,13 @@ class Contents:
 
     A state is the lists of some rows, merged over the nodes. It knows a key if a node of the key's group showed any
     list. A key that no dump of the run shows has no known group: it is known only if every group showed something. If
-    nodes did not show all that they hold (`is_partial`), only the keys that appear are known. An element that several
-    operations appended says nothing about any of them.
+    nodes did not show all that they hold (`is_partial`), only the keys that appear are known; likewise if no groups are
+    declared, as a node that showed nothing may be the only one with a key. An element that several operations appended
+    says nothing about any of them.
     """
 
     def __init__(self, dumps: Dumps, groups: Groups, claims: Claims, *, is_partial: bool = False) -> None:
-        self.dumps, self.claims, self.is_partial = dumps, claims, is_partial
+        self.dumps, self.claims, self.is_partial = dumps, claims, is_partial or not groups.count
         written = claims.written
         self._group, self._group_count = groups.of_nodes(dumps), groups.count
         self.key_group = groups.of_keys(written.key)

@@ -215,7 +215,10 @@ CONTRACT: Final[Mapping[str, Words]] = MappingProxyType(
 
 BOUNDS: Final[Mapping[str, Words]] = MappingProxyType(
     {
-        "groups": Words("Nodes that hold the same data; of each group one must be alive."),
+        "groups": Words(
+            "Nodes that hold the same data; of each group one must be alive. "
+            "Without groups a key that no node shows is not judged."
+        ),
         "saved_bits": Words("Positions that are equal above so many bits become durable together."),
         "loss_ns": Words("What was acknowledged so long before a failure of the whole cluster survives it."),
         "records": Words("A node keeps so many epochs for its subscribers at most."),

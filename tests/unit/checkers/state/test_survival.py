@@ -8,7 +8,7 @@ import pytest
 from checkers.engine.protocol import Context
 from checkers.history.names import PLAIN, Names, forms_of
 from checkers.state import survival
-from harness.core.promises import Naming, StreamContract
+from harness.core.promises import Bounds, Naming, StreamContract
 from harness.core.verdict import Judgement
 from nemesis.registry import EXCUSES
 from tests.worlds.run_cases import BOUNDS, ENGINE, Run, anomalies, counts, epoch
@@ -206,3 +206,16 @@ def test_a_read_before_the_final_phase_proves_nothing(tmp_path: Path) -> None:
     run.read(45, 0, [])
     run.mark(500, "final")
     assert anomalies(judged(run, tmp_path)) == []
+
+
+def test_without_groups_a_key_that_no_node_shows_may_be_on_one_that_shows_nothing(tmp_path: Path) -> None:
+    """d3 and d4 hold the other half of the keys, and are down when the run ends."""
+    run = survived()
+    run.dump(900, "d1 d2", {0: [1]})
+    folder = run.write(tmp_path)
+    judgement = survival.check(folder, Context(engine=ENGINE, bounds=Bounds(), excuses=EXCUSES))
+    assert [one.sentence for one in judgement.findings] == [
+        "T1 was acknowledged at position 4294967297, and no restart left it out, but at the end "
+        "value 2 of key 0 is not there."
+    ]
+    assert counts(judgement) == {"lost-acknowledged": 1, "duplicate-elements": 1}
