@@ -48,7 +48,7 @@ from checkers.watermarks.nodes import marks_of, units_of
 from checkers.watermarks.numbering import Contents, Numbering, Watermarks, watermarks
 from checkers.watermarks.order_elsewhere import NOTHING_RECEIVED, Received, places, received
 from checkers.watermarks.reads import NO_NODE, Readers
-from checkers.watermarks.versions import UNKNOWN
+from checkers.watermarks.versions import UNKNOWN, with_partitions
 from harness.core.columns import BACKFILL, NEVER, ROW, Bools, Deliveries, Int64s, SourceWrites
 from harness.core.promises import StreamContract
 
@@ -151,14 +151,14 @@ def placement_of(part: StreamPart, threads: int = 1, shared: Facts | None = None
 
 def received_of(part: StreamPart, contract: StreamContract, known: Known) -> Received:
     """The versions that one log shows in an order which no other source gives."""
-    return received(part.number, *_read(part, known), contract)
+    return received(part.number, *_read(part, contract, known), contract)
 
 
 def derived(
     part: StreamPart, contract: StreamContract, known: Known, threads: int, *, is_of_stretches: bool
 ) -> Noted[Derived, Summary]:
     """The contribution of a log and its summary, in `threads` threads."""
-    deliveries, writes = _read(part, known, threads)
+    deliveries, writes = _read(part, contract, known, threads)
     marks = marks_of(deliveries, units_of(deliveries, contract), is_cut_known=contract.cut != "unknown")
     look = partial(_condensed, deliveries, writes, contract, places(known.agreement, part.number, len(writes.op)))
     parts = list(by_part(look, blocks(deliveries, writes), threads=threads))
@@ -295,7 +295,7 @@ def details(
     part: StreamPart, *, contract: StreamContract, known: Known, begin: Int64s, op: Int64s, mark: Int64s
 ) -> list[Detail]:
     """The edges of one log from those operations, which ascend, into those watermarks, and out of these to them."""
-    deliveries, writes = _read(part, known)
+    deliveries, writes = _read(part, contract, known)
     elsewhere = places(known.agreement, part.number, len(writes.op))
     first = int(begin[part.number])
 
@@ -317,8 +317,10 @@ def details(
     return [of(kept(edges.into), is_into=True), of(kept(edges.out), is_into=False)]
 
 
-def _read(part: StreamPart, known: Known, threads: int = 1) -> tuple[Deliveries, SourceWrites]:
-    return read_beside(
+def _read(
+    part: StreamPart, contract: StreamContract, known: Known, threads: int = 1
+) -> tuple[Deliveries, SourceWrites]:
+    read = read_beside(
         part.log,
         Path(part.source),
         known.placement,
@@ -327,6 +329,7 @@ def _read(part: StreamPart, known: Known, threads: int = 1) -> tuple[Deliveries,
         threads=threads,
         shared=None if known.placement is None else known.shared,
     )
+    return with_partitions(*read, is_position_global=contract.is_position_global)
 
 
 def _condensed(

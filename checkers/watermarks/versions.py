@@ -12,7 +12,7 @@ decides too; without a position it is the only delete of its key. Any other even
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from operator import or_
 from typing import Literal
@@ -24,7 +24,19 @@ from checkers.columns.index import GroupIndex, Places, ascending, is_kind
 from checkers.columns.runs import first_of_each
 from checkers.columns.spreads import Spread
 from checkers.columns.table import Join
-from harness.core.columns import BACKFILL, FAIL, INFO, NEVER, OK, ROW, Bools, Deliveries, Int64s, SourceWrites
+from harness.core.columns import (
+    BACKFILL,
+    CHECKPOINT,
+    FAIL,
+    INFO,
+    NEVER,
+    OK,
+    ROW,
+    Bools,
+    Deliveries,
+    Int64s,
+    SourceWrites,
+)
 from harness.core.promises import StreamContract
 
 INITIAL = -1
@@ -66,6 +78,24 @@ class KeyOrder:
         """The age of the version that each row of the source wrote; UNKNOWN if it has no place."""
         slot = self.slot[write]
         return np.where(slot == UNKNOWN, UNKNOWN, slot - self.start[self.code_of_write[write]])
+
+
+def with_partitions(
+    deliveries: Deliveries, writes: SourceWrites, *, is_position_global: bool
+) -> tuple[Deliveries, SourceWrites]:
+    """The log and the source without the keys whose one partition is not known.
+
+    They moved, and nobody says when; or no log has a row of theirs. So it is not known which partition's watermarks and
+    gaps speak of them, nor are positions comparable. They stay if positions are global, and every watermark and marker
+    is of the whole stream. `writes` have their partitions from all logs together.
+    """
+    d, is_row = deliveries, is_kind(deliveries.kind, (ROW, BACKFILL))
+    if not np.any(d.span >= 0) or (is_position_global and not np.any(~is_row & (d.span >= 0))):
+        return deliveries, writes
+    is_lost = writes.span < 0
+    is_lost_row = is_row & (Places(runs.distinct(writes.key[is_lost])).of(d.key) >= 0)
+    kind, outcome = np.where(is_lost_row, CHECKPOINT, d.kind), np.where(is_lost, FAIL, writes.outcome)
+    return replace(d, kind=kind.astype(np.int8)), replace(writes, outcome=outcome.astype(np.int8))
 
 
 def is_committed(writes: SourceWrites) -> Bools:

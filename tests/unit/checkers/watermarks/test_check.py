@@ -220,3 +220,28 @@ def test_watermarks_of_one_position_in_a_chain_are_one_node_or_none_is(tmp_path:
 def test_a_backfill_above_a_watermark_says_nothing_of_it(tmp_path: Path) -> None:
     journal = "0 ax1 @3; 1 rx1 ax2 @5; 2 rx1,2; s1/1 open@0 w@1 x=1@3 x=2@5 s1/2 open@6 ~x=2@5 w@5 w@5"
     assert not found(tmp_path, journal, wm_scope="subscriber", cut="position")
+
+
+MOVED = (
+    "0 ax1 ay2 @1; 1 ax3 @2; 2 rx1,3 ry2; open[0]@0 open[1]@0 y[1]=2@1 w[1]@1 x[0]=1@1 w[0]@1 end[0] x[1]=3@2 w[1]@2"
+)
+
+
+@pytest.mark.parametrize("is_global", [True, False])
+def test_a_watermark_says_nothing_about_a_key_that_moves_to_its_partition_later(
+    tmp_path: Path, is_global: bool
+) -> None:
+    assert found(tmp_path, MOVED, is_position_global=is_global) == []
+
+
+def test_positions_of_two_partitions_do_not_order_versions(tmp_path: Path) -> None:
+    """Key x had its first version at 5 in one partition, and its second at 2 in another; nobody read it as a list."""
+    log = "0 ax1 @5; 1 ax3 ay2 @2; 2 ry2; s1 open[0]@0 x[0]=1@5 end[0] open[1]@0 x[1]=3@2 y[1]=2@2.1 w@6"
+    judgement = judged(tmp_path, log, is_position_global=False)
+    assert (judgement.findings, judgement.facts["version_order"]) == ((), {"lists": 1})
+
+
+def test_where_all_speaks_of_the_whole_stream_a_key_may_move(tmp_path: Path) -> None:
+    late = "0 ax1 ay2 @1; 1 ax3 @2; 2 rx1,3 ry2; open@0 y[1]=2@1 w@1 x[0]=1@1.1 x[1]=3@2 w@2"
+    assert found(tmp_path, late) == ["torn-watermark"]
+    assert found(tmp_path, late, is_position_global=False) == []
