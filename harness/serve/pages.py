@@ -12,10 +12,10 @@ from harness.core.verdict import Verdict
 from harness.report.page import environment
 from harness.serve.index import RUNNING, STATES, UNJUDGED, UNREADABLE
 
-# A state without a colour of its own has the colour of a verdict.
+# Classes of colours.
 COLOURS: Final[Mapping[str, str]] = {each.value: each.value for each in Verdict} | {
     RUNNING: "running",
-    UNJUDGED: "unknown",
+    UNJUDGED: "open",
     UNREADABLE: "error",
 }
 NAVIGATION: Final = (("Runs", "/runs"), ("Sweeps", "/sweeps"), ("Trends", "/trends"), ("Calibration", "/calibration"))

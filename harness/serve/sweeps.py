@@ -1,5 +1,6 @@
 """The batches, sweeps and hunts of a store: many runs that were judged as one."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import msgspec
 
 from harness.campaign.document import SWEEP_FILE, SWEEPS
 from harness.campaign.page import PAGE_FILE as PAGE_OF_SWEEP
+from harness.core.command import seamark
 from harness.core.errors import HistoryError
 from harness.hunt.document import HUNT_FILE
 from harness.hunt.page import PAGE_FILE as PAGE_OF_HUNT
@@ -15,7 +17,7 @@ from harness.record.store import began_utc
 from harness.report.model import REPORT_FILE
 from harness.run.batch import BATCHES
 from harness.run.single import PAGE_FILE
-from harness.serve.index import STATES, UNREADABLE, Known, short
+from harness.serve.index import STATES, UNJUDGED, UNREADABLE, Known, short
 from harness.serve.places import plain_folders
 
 
@@ -93,10 +95,14 @@ class Campaigns:
                 began=began_utc(folder),
                 page=page,
             )
+            if not os.path.lexists(f"{folder}/{document}"):
+                resume = "" if kind == "batch" else f"; if none is at it, {seamark(kind, '--resume', folder)} goes on"
+                yield msgspec.structs.replace(row, state=UNJUDGED, reason=f"has not ended{resume}")
+                continue
             try:
                 found = self._documents.read(f"{folder}/{document}")
             except HistoryError as error:
-                yield msgspec.structs.replace(row, reason=f"did not end, or is damaged: {error}")
+                yield msgspec.structs.replace(row, reason=f"is damaged: {error}")
                 continue
             yield msgspec.structs.replace(
                 row,

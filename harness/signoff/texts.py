@@ -49,8 +49,8 @@ def versions(side: Side) -> str:
 def sentence_of_power(signoff: Signoff) -> Iterator[str]:
     """For each cluster a sentence: in how many of 1,000 runs a bug may occur that no run of the candidate showed."""
     for row in signoff.exposure:
-        if row.what == RUNS and row.candidate:
-            below = number(min(1.0, 3 / row.candidate) * PER)
+        if row.what == RUNS and row.candidate > 3:  # Of fewer runs the bound says nothing.
+            below = number(3 / row.candidate * PER)
             yield (
                 f"{row.cluster}: what was not seen in {row.candidate:,.0f} runs is in fewer than {below} of 1,000 "
                 "(3/n, at 95 %)."

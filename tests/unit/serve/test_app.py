@@ -160,6 +160,7 @@ def test_sweeps_batches_and_hunts_are_listed_with_those_that_did_not_end(tmp_pat
         ("batches/20261121T000000Z-1", "report.json", BATCH),
         ("sweeps/nightly/20261122T000000Z-1", "sweep.json", f"{NIGHT}{CLASS}]}}"),
         ("sweeps/nightly/20261123T000000Z-1", "rows.jsonl", "{}"),
+        ("sweeps/nightly/20261124T000000Z-1", "sweep.json", "{"),
         ("hunts/ndb/20261120T000000Z-1", "hunt.json", HUNT),
     ):
         (tmp_path / place).mkdir(parents=True)
@@ -167,7 +168,9 @@ def test_sweeps_batches_and_hunts_are_listed_with_those_that_did_not_end(tmp_pat
         (tmp_path / place / "page.html").write_text("<title>t</title>")
     web = browsing(tmp_path)
     html = " ".join(web.get("/sweeps").text.split())
-    assert html.index("did not end") < html.index("8 of 9") < html.index("3 runs")
+    assert html.index("UNREADABLE</span>") < html.index("is damaged") < html.index("NOT JUDGED</span>")
+    resume = f"seamark sweep --resume {tmp_path}/sweeps/nightly/20261123T000000Z-1 goes on"
+    assert html.index(resume) < html.index("8 of 9") < html.index("3 runs")
     assert html.index("3 runs") < html.index("hunt ndb") < html.index("run 5 shows G0") < html.index("5 of 1,000")
     assert "torn-unit in 1 of 8" in html
     assert web.get("/store/sweeps/nightly/20261122T000000Z-1/page.html").status_code == 200
@@ -182,7 +185,7 @@ def test_trends_count_runs_by_day_and_anomalies_by_runs(tmp_path: Path) -> None:
     assert "2026-11-20: 2 runs, 1 ANOMALY, 1 PASS" in html
     assert "2026-11-21: 2 runs, 1 ANOMALY, 1 VACUOUS" in html
     assert "2 of 3" in html
-    assert "66.7%" in html
+    assert "66.7 %" in html
 
 
 CALIBRATED = """{
