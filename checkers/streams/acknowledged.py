@@ -85,7 +85,7 @@ def lost_acknowledged(view: StreamView, crashes: dict[int, list[int]]) -> Ruling
         watermark=opens[pair],
         row=acks[pair],
         write=view.expected[candidate],
-        witnesses=sum(_is_witness(view, row, every, crashes) for row in openings.tolist()),
+        witnesses=_witnesses(view, openings, every, crashes),
     )
 
 
@@ -129,23 +129,39 @@ def _is_meant(view: StreamView, opens: Int64s, acks: Int64s, candidate: Int64s) 
     return result
 
 
-def _is_witness(view: StreamView, opened: int, acks: Int64s, crashes: dict[int, list[int]]) -> bool:
-    """True if the subscriber acknowledged a write that it had been sent, then crashed, then opened there."""
+def _witnesses(view: StreamView, opens: Int64s, acks: Int64s, crashes: dict[int, list[int]]) -> int:
+    """The openings before which their subscriber acknowledged a write that it had been sent, and then crashed."""
     d = view.deliveries
-    who = int(d.subscriber[opened])
-    crash = max((seq for seq in crashes.get(who, []) if seq <= d.seq[opened]), default=None)
-    if crash is None:
-        return False
-    acks = acks[(d.subscriber[acks] == who) & (d.seq[acks] < crash)]
-    if not len(acks):
-        return False
-    ack = acks[np.argmax(d.position[acks])]
-    sent = np.flatnonzero((view.session == view.session[ack]) & (view.match >= 0) & (d.seq < crash))
-    position = view.writes.position[view.expected[view.match[sent]]]
-    is_held = position <= d.position[ack] if view.contract.resume == "after" else position < d.position[ack]
-    sent = sent[is_held]
-    every = np.ones(len(sent), np.int64)
-    return bool(np.any(_is_meant(view, opened * every, ack * every, view.match[sent])))
+    crashed = _last_crashes(view, opens, crashes)
+    raised = acks[first_rows(d.subscriber[acks], max_so_far(d.subscriber[acks], d.position[acks]))]
+    ack = GroupIndex(d.subscriber[raised], d.seq[raised], raised).last_before(d.subscriber[opens], crashed)
+    kept = np.flatnonzero(ack >= 0)
+    opens, ack, crashed = opens[kept], ack[kept], crashed[kept]
+    sent = np.flatnonzero(view.match >= 0)
+    by_time = GroupIndex(view.session[sent], d.seq[sent], sent)
+    begin, end = (
+        by_time.place(view.session[ack], np.zeros(len(ack), np.int64)),
+        by_time.place(view.session[ack], crashed),
+    )
+    # Several crashes after one acknowledgement look at the same rows.
+    case = codes(ack, end, d.span[opens] + 1, d.key[opens])
+    chosen = first_rows(case)
+    pair, place = expand(begin[chosen], end[chosen])
+    at, candidate = chosen[pair], view.match[by_time.rows[place]]
+    position = view.writes.position[view.expected[candidate]]
+    is_held = position <= d.position[ack[at]] if view.contract.resume == "after" else position < d.position[ack[at]]
+    at, candidate = at[is_held], candidate[is_held]
+    is_meant = _is_meant(view, opens[at], ack[at], candidate)
+    return int(np.count_nonzero(np.isin(case, case[at[is_meant]])))
+
+
+def _last_crashes(view: StreamView, opens: Int64s, crashes: dict[int, list[int]]) -> Int64s:
+    """For each opening the journal position of its subscriber's last crash up to there; -1 without one."""
+    who = np.array([who for who, every in crashes.items() for _ in every], np.int64)
+    crash = np.array([seq for every in crashes.values() for seq in every], np.int64)
+    return GroupIndex(who, crash, crash).last_before(
+        view.deliveries.subscriber[opens], view.deliveries.seq[opens], or_equal=True
+    )
 
 
 def _judged(
