@@ -288,11 +288,9 @@ def quiet_keys(coverage: KeyCoverage) -> QuietKeys:
     d, is_after = coverage.deliveries, coverage.contract.resume == "after"
     opens = coverage.sole[coverage.sole >= 0]
     opens = opens[ascending(d.position[opens])]
-    unit, position = coverage.unit[opens], d.position[opens]
-    line = coverage.marks.line_of(unit, np.full(len(unit), WHOLE))
-    chain, at = coverage.places(line, opens, position, above=is_after and coverage.contract.closed == "<")
-    last = coverage.last_before(line, chain, coverage.breaks.of_all_keys(unit, opens))
-    shown = np.flatnonzero((at < coverage.marks.length()[chain]) & (last >= at))
+    position = d.position[opens]
+    chain, at, last = _reach(coverage, opens)
+    shown = np.flatnonzero(at < coverage.marks.length()[chain])
     every, age = states_between(coverage.order, coverage.writes, position[shown], with_it=is_after)
     place = np.full(len(d.kind), -1, np.int64)
     place[opens[shown]] = np.arange(len(shown))
@@ -307,10 +305,22 @@ def quiet_keys(coverage: KeyCoverage) -> QuietKeys:
     )
 
 
+def _reach(coverage: KeyCoverage, opens: Int64s) -> tuple[Int64s, Int64s, Int64s]:
+    """For each opening its chain, the place of the first watermark with its state, and that of the last before a break.
+
+    The first is the chain's length if no watermark has the state.
+    """
+    position, is_after = coverage.deliveries.position[opens], coverage.contract.resume == "after"
+    line = coverage.marks.line_of(coverage.unit[opens], np.full(len(opens), WHOLE))
+    chain, at = coverage.places(line, opens, position, above=is_after and coverage.contract.closed == "<")
+    return chain, at, coverage.last_before(line, chain, coverage.breaks.of_all_keys(coverage.unit[opens], opens))
+
+
 def _sole_openings(coverage: KeyCoverage) -> Int64s:
     """For each unit its only opening, if it begins with the state of all keys, and a watermark follows; -1 if not.
 
-    None if the log has partitions: then a key has several lines, and breaks of its own.
+    None if the log has partitions: then a key has several lines, and breaks of its own. None either where a break comes
+    before the first watermark with that state, which contains it all the same.
     """
     d, unit = coverage.deliveries, coverage.unit
     result = np.full(int(unit.max(initial=-1)) + 1, -1, np.int64)
@@ -319,6 +329,8 @@ def _sole_openings(coverage: KeyCoverage) -> Int64s:
     opens = np.flatnonzero(d.kind == OPEN)
     is_only = np.bincount(unit[opens], minlength=len(result))[unit[opens]] == 1
     watched = coverage.breaks.watched(opens[is_only & (d.key[opens] == NEVER) & (d.position[opens] != NEVER)])
+    chain, at, last = _reach(coverage, watched)
+    watched = watched[(last >= at) | (at >= coverage.marks.length()[chain])]
     result[unit[watched]] = watched
     return result
 

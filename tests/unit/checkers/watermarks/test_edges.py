@@ -55,6 +55,14 @@ def test_a_row_that_never_came_is_lacked_by_the_last_watermark() -> None:
     assert links("open@0 x=1@1 w@1 w@2", "ok@1 x=1#0; ok@2 y=2#0") == {"T0>W0", "W1>T1", "W0>W1"}
 
 
+@pytest.mark.parametrize("cut", ["delivery", "position"])
+def test_a_gap_before_the_first_watermark_takes_nothing_from_the_state_with_which_the_session_began(cut: str) -> None:
+    source = "ok@1 x=1#0; ok@2 x=3#1"
+    assert links("open@1 gap w@2", source, cut=cut) == {"T0>W0"}
+    assert links("open@1 gap:y w@2", source, cut=cut) == {"T0>W0", "W0>T1"}
+    assert links("open@1 w@0 gap w@2", source, cut="position") == {"T0>W1", "W0>W1"}
+
+
 def test_a_version_that_may_be_skipped_is_not_lacked_when_a_replay_shows_it() -> None:
     log = "open@0 x=3@2 w@2 s1/2 open@0 x=1@1 x=3@2 w@2"
     source = "ok@1 x=1#0; ok@2 x=3#1"
