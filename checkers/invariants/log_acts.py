@@ -40,6 +40,7 @@ class Act:
     sent: tuple[Message, ...] = ()
     polled: tuple[Message, ...] = ()
     is_poll: bool = False  # True if it polled, even if it got nothing.
+    is_unanswered: bool = False  # True if nobody knows what it polled.
     chosen: frozenset[str] | None = None
 
 
@@ -117,7 +118,8 @@ def _act(op: Op) -> Act | None:
         elif len(step) > 1:
             polled += _polled(op.number, step[1])
     is_poll = len(sent) < len(steps)
-    return Act(op.number, op.process, op.outcome, tuple(sent), tuple(polled), is_poll)
+    is_unanswered = any(isinstance(step, list) and step[0] in POLL and len(step) == 1 for step in steps)
+    return Act(op.number, op.process, op.outcome, tuple(sent), tuple(polled), is_poll, is_unanswered)
 
 
 def is_steps(value: Json) -> bool:

@@ -48,6 +48,13 @@ def test_a_message_is_lost_below_the_highest_that_was_polled(offset: int, count:
     assert found(FULL, op(1, poll(x=[(offset, value)]), process=1)).get("lost-write", 0) == count
 
 
+@pytest.mark.parametrize(("outcome", "is_lost"), [(INFO, False), (FAIL, True)])
+def test_what_a_poll_without_an_answer_may_have_taken_is_not_certainly_lost(outcome: int, is_lost: bool) -> None:
+    judgement = judged(FULL, op(1, ["poll"], process=1, outcome=outcome), op(2, poll(x=[(1, "b")]), process=2))
+    assert [finding.anomaly for finding in judgement.findings] == ["lost-write"][:is_lost]
+    assert set(judgement.unknown) == (set() if is_lost else {"lost-write"})
+
+
 @pytest.mark.parametrize(
     ("then", "anomalies"),
     [
