@@ -19,6 +19,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import islice, product
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -37,10 +38,10 @@ from checkers.linearizability.deeds import (
     written,
 )
 from checkers.linearizability.intervals import first_misfit, is_linearizable
-from checkers.linearizability.models import Model, OneRegister, OneText, model_of
+from checkers.linearizability.models import Access, ManyRegisters, Model, OneRegister, OneText, State, model_of
 from checkers.linearizability.search import Act, Answer, DeadEnd, search, text_dead_end
 from checkers.linearizability.sentences import Problem, problem_of, sentence
-from harness.core.columns import NEVER
+from harness.core.columns import FAIL, NEVER
 from harness.core.record import Json
 from harness.core.verdict import Judgement
 
@@ -138,10 +139,10 @@ def judged(
         model = model_of(register, form.model, count=len(registers_of(life)))
         answer = _answer(acts, model, limit)
         size = max(size, answer.size)
-        start = None
+        start, is_decided = None, answer.verdict != "undecided"
         if answer.verdict == "not-linearizable" and not register.is_initial_known:
-            start = _start(life, acts, form, limit)
-        if answer.verdict == "undecided" or start is not None:
+            start, is_decided = _start(_starts(life, acts, form, model), acts, limit)
+        if not is_decided:
             left.append(Open(key=life.key, operations=len(acts), size=answer.size, start=start))
             continue
         decided += 1
@@ -199,26 +200,62 @@ def _answer(acts: Sequence[Act], model: Model, limit: int) -> Answer:
     return found
 
 
-def _start(life: RegisterHistory, acts: Sequence[Act], form: Form, limit: int) -> str | None:
-    """An undeclared initial value from which the register is linearizable; None if there is none.
+def _start(starts: Sequence[tuple[str, Model]], acts: Sequence[Act], limit: int) -> tuple[str | None, bool]:
+    """The first of `starts` from which the register is linearizable, by its name; None if there is none.
 
-    Only values that were seen before any operation tried to write them are tried, and of a text `_first_texts`.
+    Second, True if the register is certainly not linearizable from any of them.
+    """
+    is_none = len(starts) <= STARTS_MAX
+    for name, model in starts[:STARTS_MAX]:
+        verdict = _answer(acts, model, limit).verdict
+        if verdict == "linearizable":
+            return name, False
+        is_none &= verdict == "not-linearizable"
+    return None, is_none
+
+
+def _starts(life: RegisterHistory, acts: Sequence[Act], form: Form, model: Model) -> list[tuple[str, Model]]:
+    """The undeclared initial values that come into question, each with its name; of a text only `_first_texts`.
+
+    Such a value was read by an operation that may have come before every write: it began before any of them had ended.
+    What a failed operation had tried to write by then is no such value, but read from it.
     """
     if form.model == "key-value":
-        texts = _first_texts(acts)
-        return next((text for text in texts if _answer(acts, OneText(text), limit).verdict == "linearizable"), None)
-    if form.model not in {"register", "cas-register"}:
-        return None
-    first: dict[str, int] = {}
+        return [(text, OneText(text)) for text in _first_texts(acts)]
+    if form.model in {"register", "cas-register"}:
+        return [(value, OneRegister(value)) for value in _first_values(life, acts)]
+    return _starts_of_many(life, acts, model.initial) if form.model == "multi-register" else []
+
+
+def _first_values(life: RegisterHistory, acts: Sequence[Act]) -> Iterable[str]:
+    """The values with which one register may have begun: first those that nobody had tried to write by then."""
+    tried, failed = dict[str, int](), dict[str, int]()
     for deed in life.deeds:
         for value in written(deed):
-            first.setdefault(value, deed.call)
-    seen = [(act.end, act.step.needs) for act in acts if act.step.needs is not None]
-    values = [needs for end, needs in sorted(seen) if end < first.get(needs, end + 1)]
-    for value in list(dict.fromkeys(values))[:STARTS_MAX]:
-        if _answer(acts, OneRegister(value), limit).verdict == "linearizable":
-            return value
-    return None
+            (failed if deed.outcome == FAIL else tried).setdefault(value, deed.call)
+    end = min((act.end for act in acts if act.step.leads is not None), default=NEVER)
+    seen = [(act.end, act.step.needs) for act in acts if act.step.needs is not None and act.call < end]
+    seen = [(ended, value) for ended, value in seen if failed.get(value, ended) >= ended]
+    return dict.fromkeys(value for _, _, value in sorted((tried.get(v, e) < e, e, v) for e, v in seen))
+
+
+def _starts_of_many(life: RegisterHistory, acts: Sequence[Act], initial: State) -> list[tuple[str, Model]]:
+    """The initial states of several registers that come into question, one more than are tried if there are more."""
+    keys = registers_of(life)
+    values: list[list[str]] = []
+    for place in range(len(keys)):
+        mine = [(act, access) for act in acts for access in act.step.more or () if isinstance(access, Access)]
+        mine = [(act, access) for act, access in mine if access.place == place]
+        end = min((act.end for act, access in mine if access.is_write), default=NEVER)
+        seen = [access.value for act, access in sorted(mine) if not access.is_write and act.call < end]
+        values.append(list(dict.fromkeys((*seen, initial[place]))))
+    result: list[tuple[str, Model]] = []
+    for state in islice(product(*values), STARTS_MAX + 2):
+        if state != initial:
+            held = zip(keys, state, initial, strict=True)
+            name = " and ".join(f"{value} in {key}" for key, value, first in held if value != first)
+            result.append((name, ManyRegisters(state)))
+    return result
 
 
 def _first_texts(acts: Sequence[Act]) -> list[str]:

@@ -108,8 +108,8 @@ class OneText:
 class ManyRegisters:
     """The model of registers that transactions read and write together."""
 
-    def __init__(self, initial: str, count: int) -> None:
-        self.initial: State = (initial,) * count
+    def __init__(self, initial: tuple[str, ...]) -> None:
+        self.initial: State = initial
 
     def after(self, state: State, step: Step) -> State | None:
         held = list(state)
@@ -133,7 +133,7 @@ def model_of(register: Register, name: ModelName, *, count: int = 1) -> Model:
         case "key-value":
             return OneText(register.initial if isinstance(register.initial, str) else "")
         case "multi-register":
-            return ManyRegisters(initial, count)
+            return ManyRegisters((initial,) * count)
         case _:
             assert_never(name)
 

@@ -147,7 +147,13 @@ def test_one_contradiction_has_one_fingerprint_whatever_follows(tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
-    ("text", "start"), [("0:r 0:ok3 0:w1 0:ok", "3"), ("0:c31 0:ok 0:r 0:ok1", "3"), ("1:c32 1:info 0:r 0:ok2", "3")]
+    ("text", "start"),
+    [
+        ("0:r 0:ok3 0:w1 0:ok", "3"),
+        ("0:c31 0:ok 0:r 0:ok1", "3"),
+        ("1:c32 1:info 0:r 0:ok2", "3"),
+        ("1:w3 0:r 0:ok3 0:w7 0:ok 0:r 0:ok3 1:ok", "3"),  # What is written at last was there at first.
+    ],
 )
 def test_a_value_from_before_the_history_is_unknown_until_somebody_says_it(
     tmp_path: Path, text: str, start: str
@@ -160,6 +166,14 @@ def test_a_value_from_before_the_history_is_unknown_until_somebody_says_it(
     assert len(judged(tmp_path, text, Register(initial=4, is_initial_known=True)).findings) == 1
     known = judged(tmp_path, text, Register(initial=3, is_initial_known=True))
     assert (known.findings, known.unknown) == ((), {})
+
+
+def test_where_an_initial_value_is_not_decided_nor_is_the_register(tmp_path: Path) -> None:
+    writes = " ".join(f"{process}:w{process}" for process in range(1, 9))
+    text = f"9:c91 9:ok {writes} 9:r 9:ok0 {' '.join(f'{process}:ok' for process in range(1, 9))}"
+    found = [judged(tmp_path, text, Register(), Limits(first=limit, shared=limit)) for limit in (60, 20_000)]
+    assert [len(one.findings) for one in found] == [0, 1]
+    assert found[0].unknown[NON_LINEARIZABLE].startswith("search-too-long")
 
 
 def test_a_failed_write_is_no_excuse_for_a_value_from_nowhere(tmp_path: Path) -> None:
@@ -338,6 +352,18 @@ def test_nil_in_a_transaction_means_what_the_file_says(
     evidence = transactions(("wx1", "wx1"), ("rx", "rx"))
     register = Register(model="multi-register", initial=0, is_initial_known=True, nil=nil)
     assert len(judged(tmp_path, evidence, register).findings) == count
+
+
+@pytest.mark.parametrize(
+    ("seen", "start"), [("rx3 ry4", '3 in "x" and 4 in "y"'), ("rx3", '3 in "x"'), ("ry4", '4 in "y"')]
+)
+def test_several_registers_may_have_held_something_before_the_history(tmp_path: Path, seen: str, start: str) -> None:
+    asked = " ".join(mop[:2] for mop in seen.split())
+    evidence = transactions((asked, seen), ("wx1 wy2", "wx1 wy2"), ("rx ry", "rx1 ry2"))
+    judgement = judged(tmp_path, evidence, Register(model="multi-register"))
+    assert judgement.findings == ()
+    assert f"linearizable only if it held {start} before" in judgement.unknown[NON_LINEARIZABLE]
+    assert len(judged(tmp_path, evidence, MANY).findings) == 1
 
 
 def test_a_transaction_that_appends_is_about_no_register(tmp_path: Path) -> None:
