@@ -10,6 +10,7 @@
 Source: Groce et al., "Swarm testing", ISSTA 2012: what a run leaves out matters as much as what it has.
 """
 
+from collections.abc import Sequence
 from typing import Final
 
 import msgspec
@@ -71,9 +72,8 @@ def _strikes_apart(space: Space, menu: Menu, stream: Stream) -> Plan:
         package = turns.pop()
         strike = _strike(space, menu, stream, package, is_any=not strikes)
         if strike is not None:
-            if slowing:
-                strike, steps = _slowed(space, menu, stream, stream.choice(slowing), at_ns=at_ns, beside=strike)
-                slow += steps
+            strike, lag = _with_lag(space, menu, stream, slowing, at_ns=at_ns, strike=strike)
+            slow += lag or _overlapping(menu, stream, slowing, at_ns=at_ns, strike=strike)
             until_ns = at_ns + _length_ns(strike, stream)
             strikes.append(step_of(package, strike, at_ns=at_ns, until_ns=until_ns))
             at_ns = until_ns
@@ -112,26 +112,38 @@ def _length_ns(strike: Strike, stream: Stream) -> int:
     return min(length_ns, TOTAL_NS) if strike.is_total else length_ns
 
 
-def _slowed(
-    space: Space, menu: Menu, stream: Stream, package: Package, *, at_ns: int, beside: Strike
+def _with_lag(
+    space: Space, menu: Menu, stream: Stream, slowing: Sequence[Package], *, at_ns: int, strike: Strike
 ) -> tuple[Strike, list[Step]]:
-    """The strike and a step of that package which mostly begins before it; no step if none can be drawn.
+    """A narrow strike that stops nodes, on one of them only, and a step that slows down what this one sends until then.
 
-    If a narrow strike stops nodes and links are slow, one node stops, and what it sends is slow until then: when
-    messages in transit are lost, others know less of it than of its peers. Else the two overlap.
+    When messages in transit are lost, others know less of it than of its peers. Other strikes stay as they are, without
+    a step.
     """
-    chosen = menu.strike((package,), stream, beside)
-    if chosen is None or chosen[1].is_total:
-        return beside, []
-    slow = chosen[1]
-    begin_ns, until_ns = max(0, at_ns - stream.below(BEFORE_NS)), at_ns + stream.between(MS, AFTER_NS)
-    if _is_of_links(slow) and _is_narrow(beside) and not _is_of_links(beside):
-        node = stream.choice(beside.targets)
+    if not slowing or not _is_narrow(strike) or _is_of_links(strike):
+        return strike, []
+    for _ in range(DRAWS):
+        chosen = menu.strike((stream.choice(slowing),), stream, strike)
+        if chosen is None or not _is_of_links(chosen[1]):
+            continue
+        package, slow = chosen
+        node = stream.choice(strike.targets)
         links = space.topology.existing([(node, ends(link)[1]) for link in slow.targets])
         if links:
-            beside = msgspec.structs.replace(beside, targets=(node,))
-            slow, until_ns = msgspec.structs.replace(slow, targets=links), at_ns
-    return beside, [step_of(package, slow, at_ns=begin_ns, until_ns=until_ns)]
+            lag = msgspec.structs.replace(slow, targets=links)
+            begin_ns = max(0, at_ns - stream.below(BEFORE_NS))
+            only = msgspec.structs.replace(strike, targets=(node,))
+            return only, [step_of(package, lag, at_ns=begin_ns, until_ns=at_ns)]
+    return strike, []
+
+
+def _overlapping(menu: Menu, stream: Stream, slowing: Sequence[Package], *, at_ns: int, strike: Strike) -> list[Step]:
+    """A step that slows something down at the beginning of the strike; empty if none can be drawn."""
+    chosen = menu.strike((stream.choice(slowing),), stream, strike) if slowing else None
+    if chosen is None or chosen[1].is_total:
+        return []
+    begin_ns = max(0, at_ns - stream.below(BEFORE_NS))
+    return [step_of(*chosen, at_ns=begin_ns, until_ns=at_ns + stream.between(MS, AFTER_NS))]
 
 
 def _dense(space: Space, menu: Menu, stream: Stream) -> Plan:

@@ -61,7 +61,7 @@ def test_before_a_node_stops_what_it_sends_is_slow() -> None:
             before = [step for step in slow if step.until_ns == strike.at_ns]
             assert all(ends(link)[0] == strike.targets[0] for step in before for link in step.targets), number
             stopped, lagged = stopped + 1, lagged + len(before)
-    assert 0.4 < lagged / stopped < 0.9
+    assert lagged > 0.8 * stopped
 
 
 @pytest.mark.parametrize("name", MUTATIONS)
