@@ -10,7 +10,8 @@ Theory of operation, for each key. Source: Kingsbury and Alvaro, Elle, VLDB 2020
 6. Failed operations are no nodes, nor is an appender that the history lacks: edges lead over their elements to the
    nearest node. An unclear operation is one: if it did not take effect, no read shows its writes, no edge leads away
    from it, and so it is in no cycle.
-7. A key to which the same element was appended twice has no known versions: it is left out, and reported.
+7. A key to which the same element was appended twice has no known versions: it is left out, and reported. A failed
+   append beside another one of the element does not count: it did not happen, and the other explains what was read.
 """
 
 from collections import Counter
@@ -25,7 +26,7 @@ from checkers.columns.table import take
 from checkers.graph.edges import RW, WR, WW, Edges, ImplicitRw, Inference, Int32s, Members, all_edges
 from checkers.graph.sightings import Example, Report, Sighting, union
 from checkers.history.longest import longest_lists
-from checkers.transactions.key_rows import AppendRows, KeyRows, ReadRows, concatenated, without
+from checkers.transactions.key_rows import AppendRows, KeyRows, ReadRows, chosen, concatenated, without
 from harness.core.columns import FAIL, Int64s
 
 # Elements numbered across all keys leave gaps in each key: up to this many slots per element a table is still faster.
@@ -150,12 +151,28 @@ def resolved(parts: Sequence[KeyRows]) -> tuple[Versions, Sighting | None]:
     versions = Versions(rows)
     if not len(versions.duplicates):
         return versions, None
+    spare = _failed_beside_another(versions)
+    if len(spare):
+        lists, reads, appends = (np.arange(len(table.op)) for table in (rows.lists, rows.reads, rows.appends))
+        rows = chosen(rows, lists, reads, np.delete(appends, spare), rows.report)
+        versions = Versions(rows)
+        if not len(versions.duplicates):
+            return versions, None
     bad = versions.keys[distinct(versions.append_code[versions.duplicates])]
     where = versions.duplicates
     example = min(
         Example(int(rows.appends.op[row]), int(rows.appends.key[row]), int(rows.appends.value[row])) for row in where
     )
     return Versions(without(rows, bad)), Sighting("duplicate-appends", len(bad), example)
+
+
+def _failed_beside_another(versions: Versions) -> Int64s:
+    """The rows of failed appends of elements that an operation which did not fail appended, too."""
+    rows = versions.duplicates
+    slot = versions.slots.given[: len(versions.append_code)][rows]
+    has_failed = versions.rows.appends.outcome[rows] == FAIL
+    spare: Int64s = rows[has_failed & np.isin(slot, slot[~has_failed])]
+    return spare
 
 
 def dependencies(versions: Versions) -> tuple[Edges, ImplicitRw]:

@@ -46,12 +46,14 @@ def touches(operations: Sequence[Operation]) -> list[Touch]:
     """One for each operation and register; of a value that was written twice no write counts."""
     result = []
     _, twice = ambiguous(operations)
+    spare = spare_writes(operations)
     for op in operations:
         for key in keys_of([op]):
             mops = on(op, key)
             stores = [mop.value for mop in mops if isinstance(mop, Store)]
             first = mops[0].value if mops and isinstance(mops[0], Load) else None
-            last = stores[-1] if stores and (key, stores[-1]) not in twice else None
+            counts = bool(stores) and (key, stores[-1]) not in twice and (op.index, key, stores[-1]) not in spare
+            last = stores[-1] if counts else None
             if first is not None or last is not None:
                 result.append(Touch(op, key, first, last))
     return result
@@ -59,10 +61,24 @@ def touches(operations: Sequence[Operation]) -> list[Touch]:
 
 def ambiguous(operations: Sequence[Operation]) -> tuple[set[int], set[tuple[int, int]]]:
     """The registers of which nothing follows, and the values that were written twice."""
-    writes = [(mop.key, mop.value) for op in operations for mop in op.mops if isinstance(mop, Store)]
+    writes = [(mop.key, mop.value) for op, mop in stores_of(operations)]
     twice = {write for write in writes if writes.count(write) + (write[1] == NOTHING) > 1}
     read = {pair for op in operations for pair in telling_reads(op)}
     return {key for key, _ in twice & read}, twice
+
+
+def stores_of(operations: Sequence[Operation]) -> list[tuple[Operation, Store]]:
+    """The writes that count, with their operations."""
+    spare = spare_writes(operations)
+    every = [(op, mop) for op in operations for mop in op.mops if isinstance(mop, Store)]
+    return [(op, mop) for op, mop in every if (op.index, mop.key, mop.value) not in spare]
+
+
+def spare_writes(operations: Sequence[Operation]) -> set[tuple[int, int, int]]:
+    """Failed writes of values that an operation which did not fail wrote, too."""
+    every = [(op, mop.key, mop.value) for op in operations for mop in op.mops if isinstance(mop, Store)]
+    others = {(key, value) for op, key, value in every if op.outcome != FAIL}
+    return {(op.index, key, value) for op, key, value in every if op.outcome == FAIL and (key, value) in others}
 
 
 def telling_reads(op: Operation) -> Iterator[tuple[int, int]]:
@@ -236,9 +252,7 @@ def reads(operations: Sequence[Operation]) -> dict[str, int]:
     """The reads that show what no other transaction may see."""
     writes = {
         (mop.key, mop.value): (op, mop is [each for each in on(op, mop.key) if isinstance(each, Store)][-1])
-        for op in operations
-        for mop in op.mops
-        if isinstance(mop, Store)
+        for op, mop in stores_of(operations)
     }
     counts = {"garbage-read": 0, "G1a": 0, "G1b": 0}
     for op in operations:

@@ -26,7 +26,13 @@ def reads(operations: Sequence[Operation]) -> list[tuple[Operation, int, tuple[i
 
 
 def appends(operations: Sequence[Operation]) -> list[tuple[Operation, int, int]]:
-    """All appends: operation, key, element."""
+    """The appends that count: operation, key, element; a failed one does not beside another one of the element."""
+    every = all_appends(operations)
+    others = {(key, element) for op, key, element in every if op.outcome != FAIL}
+    return [each for each in every if each[0].outcome != FAIL or each[1:] not in others]
+
+
+def all_appends(operations: Sequence[Operation]) -> list[tuple[Operation, int, int]]:
     return [(op, mop.key, mop.element) for op in operations for mop in op.mops if isinstance(mop, Append)]
 
 
@@ -237,7 +243,7 @@ def garbage(operations: Sequence[Operation]) -> int:
 
 def intermediate(operations: Sequence[Operation]) -> int:
     """How many reads end at an element after which its transaction, another one, appended more."""
-    last = {(op.index, key): element for op, key, element in appends(operations)}
+    last = {(op.index, key): element for op, key, element in all_appends(operations)}
     passing = {(key, element): op.index for op, key, element in appends(operations) if last[op.index, key] != element}
     return sum(bool(seen) and passing.get((key, seen[-1]), op.index) != op.index for op, key, seen in reads(operations))
 

@@ -3,7 +3,8 @@
 A *version* is a value of a register. Versions have numbers: 0 .. count - 1 in no particular order, followed by one for
 each register's initial state. A register is left out, and reported, if a value that was read has two writers, or if the
 same key is used as a list: then its reads have no clear meaning. If a value with two writers was never read, only the
-writes of that value are left out.
+writes of that value are left out. A failed write beside another one of the value does not count: it did not happen, and
+the other explains what was read.
 """
 
 from dataclasses import replace
@@ -82,6 +83,10 @@ def resolved(rows: RegisterRows) -> tuple[Registers, Sighting | None]:
     ambiguous = _written_twice(registers)
     if not ambiguous.any():
         return registers, None
+    registers = Registers(_without_failed(registers, ambiguous))
+    rows, ambiguous = registers.rows, _written_twice(registers)
+    if not ambiguous.any():
+        return registers, None
     is_read = np.zeros(registers.size + 1, np.bool_)
     for version in (registers.read_version, registers.odd_version):
         is_read[version] = True
@@ -99,6 +104,20 @@ def _written_twice(registers: Registers) -> Bools:
     counts[registers.count :] += 1
     result: Bools = counts > 1
     return result
+
+
+def _without_failed(registers: Registers, ambiguous: Bools) -> RegisterRows:
+    """The rows without failed writes of ambiguous values that an operation which did not fail wrote, too."""
+    rows = registers.rows
+    has_other = np.zeros(registers.size + 1, np.bool_)
+    has_other[registers.write_version[rows.touches.outcome != FAIL]] = True
+    has_other[registers.passing_version[rows.passing.outcome != FAIL]] = True
+    is_spare = has_other & np.append(ambiguous, False)
+    is_lost = (rows.touches.outcome == FAIL) & is_spare[registers.write_version]
+    touches = replace(rows.touches, write=np.where(is_lost, ABSENT, rows.touches.write))
+    kept = (touches.read != ABSENT) | (touches.write != ABSENT)
+    passing = ~((rows.passing.outcome == FAIL) & is_spare[registers.passing_version])
+    return RegisterRows(take(touches, kept), take(rows.passing, passing), rows.odd, rows.report)
 
 
 def _example(rows: RegisterRows, is_bad: Bools, registers: Registers, count: int) -> Sighting | None:

@@ -231,6 +231,14 @@ def test_a_value_that_was_written_twice_and_read_is_unknown_and_the_others_are_j
     assert "internal" not in judgement.unknown
 
 
+def test_a_failed_write_beside_another_one_of_its_value_explains_nothing() -> None:
+    for failed in ("!wx1", "!wx1 wx2", "!wx2 wx1"):
+        again = judged(sequential(failed, "wx1", "rx=1"))
+        assert (again.findings, again.unknown) == ((), {})
+    assert judged(sequential("!wx1", "!wx1", "rx=1")).unknown  # Nobody knows which of the two was read.
+    assert names(sequential("!wx1 wy2", "wx1", "rx=1 ry=2")) == {"G1a"}
+
+
 def test_to_empty_a_register_is_to_write_its_first_value_again() -> None:
     emptied = sequential("wx1", "wx7", "rx=")
     assert "G-single-realtime" in names(emptied)
