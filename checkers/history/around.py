@@ -83,6 +83,6 @@ def all_readers(parts: Sequence[Issued]) -> Issued:
 
 
 def issues_by_writes(contract: StreamContract) -> bool:
-    """True if only operations make positions, and with them watermarks, advance: no clock, and no event of the system."""
+    """True if only operations make positions and watermarks advance: no clock, and no event of the system."""
     is_by_writes = contract.wm_idle == "rests" and not contract.follows_clock and not contract.system_events
     return is_by_writes and contract.is_position_global
