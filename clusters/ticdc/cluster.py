@@ -167,6 +167,7 @@ class Ticdc:
             behind_ns=None if is_rolling(settings) else freshness_ms * MS,
             grace_ns=4_000 * MS,
             spurious=(ROLLED_BACK_ALIVE, BOUND_TOO_HIGH),
+            spurious_keys=drawn["large_keys"],
         )
 
     def promised(self, settings: Settings) -> tuple[Promise, ...]:

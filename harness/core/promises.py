@@ -55,6 +55,7 @@ class Bounds(msgspec.Struct, frozen=True, kw_only=True):
     blocked_ns: int | None = None  # The longest that a commit may wait for an epoch outside faults and their grace.
     behind_ns: int | None = None  # The longest that a committed write may stay above the watermark; as for stalls.
     spurious: tuple[str, ...] = ()  # Parts of errors; an operation fails with one only due to a fault.
+    spurious_keys: int = 0  # Only operations that append to at least so many keys meet such errors.
     grace_ns: int = 0  # After the end of a fault: detection, arbitration, take-over, restart.
     total: int | None = None  # The sum of all accounts of a bank; None: the sum that its first read shows.
 

@@ -229,6 +229,7 @@ BOUNDS: Final[Mapping[str, Words]] = MappingProxyType(
             "The longest that an answered write stays above the watermark outside of faults and their grace."
         ),
         "spurious": Words("Reasons for which an operation may fail only where a fault explains it."),
+        "spurious_keys": Words("Only operations that append to so many keys, or more, could fail for such a reason."),
         "grace_ns": Words("What a fault excuses after its end: detection, take-over, restart."),
         "total": Words("What the accounts of a bank come to together; if none is given, what its first read shows."),
     }

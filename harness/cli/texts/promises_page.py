@@ -213,7 +213,7 @@ def _bound(name: str, value: object) -> str:
     if isinstance(value, int) and name.endswith("_ns"):
         return f"{value / _SECOND:g} s"
     if isinstance(value, tuple):
-        return "; ".join(" ".join(each) for each in value) or "none"
+        return "; ".join(each if isinstance(each, str) else " ".join(each) for each in value) or "none"
     return _shown(value)
 
 

@@ -42,6 +42,18 @@ def test_a_failure_at_once_is_found(tmp_path: Path) -> None:
     assert judgement.witnesses == {"spurious-abort": 1}
 
 
+@pytest.mark.parametrize(("count", "witnesses"), [(1, 3), (2, 1), (3, 0)])
+def test_where_only_wide_operations_meet_the_reason_the_others_say_nothing(
+    tmp_path: Path, count: int, witnesses: int
+) -> None:
+    run = failing(100)
+    run.append(300, {1: 5, 2: 6}, at=9)
+    run.append(400, {}, at=9)
+    bounds = replace(BOUNDS, spurious=("something else",), spurious_keys=count)
+    judgement = aborts.check(run.write(tmp_path), Context(engine=ENGINE, bounds=bounds))
+    assert (judgement.findings, judgement.witnesses["spurious-abort"]) == ((), witnesses + (count == 1))
+
+
 def test_without_declared_reasons_nothing_is_judged(tmp_path: Path) -> None:
     judgement = judged(failing(100), tmp_path)
     assert (judgement.findings, judgement.witnesses) == ((), {"spurious-abort": 0})
