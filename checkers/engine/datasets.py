@@ -65,8 +65,11 @@ class Engine(Protocol):
     """A maker of datasets. Kernels must be importable functions, or `functools.partial` of such with plain values."""
 
     name: str
-    parallelism: int  # The number of kernels that run at once.
     checks_at_once: int
+
+    @property
+    def parallelism(self) -> int:
+        """The number of kernels that run at once."""
 
     def over(self, items: Sequence[T]) -> Dataset[T]:
         """The items as a dataset."""

@@ -332,7 +332,7 @@ if __name__ == "__main__":
     from pyspark.daemon import manager
 
     one_heap()  # Workers are forked from here.
-    for name in os.environ.get(_LOADED, "").split():
+    for name in ("pandas", *os.environ.get(_LOADED, "").split()):  # Arrow imports pandas for its first array.
         import_module(name)
     # After each task a worker collects garbage. That visited everything imported, and cost more than a short task.
     gc.freeze()

@@ -45,9 +45,13 @@ def chosen(context: Context) -> tuple[Check, ...]:
     return tuple(check for check in CHECKS if check.is_wanted(context))
 
 
-def longest_first(checks: Sequence[Check]) -> list[Check]:
-    """The checks in the order in which they should begin, so that few wait for the last one."""
-    return sorted(checks, key=lambda check: LONGEST.index(check.name) if check.name in LONGEST else len(LONGEST))
+def longest_first(checks: Sequence[Check], *, is_starting: bool = False) -> list[Check]:
+    """The checks in the order in which they should begin, so that few wait for the last one.
+
+    While the engine is starting, those that do not need it come right after the first one, which writes generations.
+    """
+    begun = sorted(checks, key=lambda check: LONGEST.index(check.name) if check.name in LONGEST else len(LONGEST))
+    return [*begun[:1], *sorted(begun[1:], key=lambda check: is_starting and check.has_kernels)]
 
 
 def anomalies_of(name: str) -> tuple[str, ...]:

@@ -7,14 +7,14 @@ Spark on this machine has the same cores as threads. Its start takes longer than
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Literal, Self
+from typing import Final, Literal, Self, TypeVar
 
-from checkers.engine.datasets import Engine, LocalEngine
+from checkers.engine.datasets import Dataset, Engine, LocalEngine
 from checkers.engine.spark_classes import java_program
 from checkers.engine.tasks import value_count
 from harness.core.errors import HistoryError, SeamarkError
@@ -31,11 +31,41 @@ HELP: Final = (
     f"What judges: local, the threads of this process; spark; or auto: threads up to {VALUES_OF_THREADS:,} values, and "
     "Spark above."
 )
-EngineFor = Callable[[Path], Engine]  # The engine for the history in that folder. May raise EngineFailed.
+EngineFor = Callable[[Path], Engine]  # The engine for the history in that folder.
+T = TypeVar("T")
 
 
 class EngineFailed(SeamarkError):
     """The engine did not start; the message says how to fix it."""
+
+
+class StartingEngine(Engine):
+    """Spark that may still be starting: who first needs it waits. Then EngineFailed is raised if it does not start."""
+
+    name = "spark"
+    checks_at_once = 2  # As for SparkEngine.
+
+    def __init__(self, started: Future[Engine]) -> None:
+        self.started = started
+
+    @property
+    def parallelism(self) -> int:
+        """The number of kernels that run at once."""
+        return self.started.result().parallelism
+
+    def over(self, items: Sequence[T]) -> Dataset[T]:
+        """The items as a dataset."""
+        return self.started.result().over(items)
+
+
+def is_starting(engine: Engine, *, is_awaited: bool) -> bool:
+    """True if whoever needs the engine must wait.
+
+    With `is_awaited` it has started on return: raises EngineFailed if it does not start.
+    """
+    if is_awaited and isinstance(engine, StartingEngine):
+        engine.started.result()
+    return isinstance(engine, StartingEngine) and not engine.started.done()
 
 
 def in_threads(_: Path) -> Engine:
@@ -90,15 +120,19 @@ class EngineStart:
         """Threads, or Spark once it has started. Raises EngineFailed if it does not start."""
         if self._name == "local":
             return LocalEngine()
-        if self._thread.ident is None:
-            self._thread.start()
+        self._begin()
         return self._started.result()
 
     def engine_for(self, history: Path) -> Engine:
-        """The engine for that history. Raises EngineFailed, or HistoryError if its size cannot be read."""
-        if self._is_free and value_count(history) <= VALUES_OF_THREADS:
+        """The engine for that history, which may still be starting. Raises HistoryError if its size cannot be read."""
+        if self._name == "local" or (self._is_free and value_count(history) <= VALUES_OF_THREADS):
             return LocalEngine()
-        return self.engine()
+        self._begin()
+        return StartingEngine(self._started)
+
+    def _begin(self) -> None:
+        if self._thread.ident is None:
+            self._thread.start()
 
     @property
     def _is_free(self) -> bool:
@@ -120,7 +154,7 @@ class EngineStart:
             from checkers.watermarks import task  # noqa: PLC0415  Likewise. It imports the kernels of transactions, too.
 
             if self._is_over:
-                return
+                raise EngineFailed("it was stopped")
             place = (self._path, self._master, self._remote)
             package = None if self._archive is None else self._archive(self._path)
             session = spark.start_session(*place, loaded=(task,), package=package)

@@ -30,6 +30,7 @@ from harness.core.record import Json
 from harness.core.verdict import Finding, Judgement
 from harness.judging.at_work import AtWork, of_all
 from harness.judging.checks import anomalies_of, chosen, judgement_of, longest_first, second_opinions
+from harness.judging.engines import EngineFailed, is_starting
 from harness.judging.exposed import exposed
 from harness.judging.generations import generations
 from harness.judging.promised import named_models, promises_of, seen
@@ -188,14 +189,14 @@ def _judgements(
         try:
             with at_work.on(name):
                 return _within(name, partial(judgement_of, check, known), budget.check_s, exposure), None
-        except (HistoryError, MemoryError):
-            raise  # Damaged evidence supports no finding.
+        except (HistoryError, MemoryError, EngineFailed):
+            raise  # Damaged evidence supports no finding, and without its engine no check has judged anything.
         except Exception as error:  # noqa: BLE001  A bug in one check must not hide the findings of others.
             failure = f"the check {name} failed: {in_one_line(error, outlet.log)}"
             return _undecided(name, failure), failure
 
     checks = chosen(context)
-    begun = longest_first(checks)
+    begun = longest_first(checks, is_starting=is_starting(context.engine, is_awaited=budget.check_s is not None))
     with generations(history, context) as known:
         results = of_all(judged, begun, context.engine.checks_at_once)
     by_name = dict(zip((check.name for check in begun), results, strict=True))

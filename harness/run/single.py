@@ -7,7 +7,6 @@ from pathlib import Path
 
 import msgspec
 
-from checkers.engine.datasets import Engine
 from harness.core.command import seamark
 from harness.core.errors import HistoryError, ScenarioError, SeamarkError
 from harness.core.record import Footer
@@ -161,15 +160,16 @@ def judge_run(
                 loaded = msgspec.structs.replace(loaded, notes=(*loaded.notes, footer.reason))
             if tell is not None:
                 tell("judging: starting the engine")
-            report = judge(
-                loaded,
-                _started(engine, loaded.history, seamark("check", run, "--engine", "local"), failure),
-                run_file=run_file,
-                model=model,
-                budget=budget,
-                failure=failure,
-                outlet=Outlet(log=run / RUN_LOG, tell=tell),
-            )
+            with _helped(seamark("check", run, "--engine", "local"), failure):
+                report = judge(
+                    loaded,
+                    engine(loaded.history),
+                    run_file=run_file,
+                    model=model,
+                    budget=budget,
+                    failure=failure,
+                    outlet=Outlet(log=run / RUN_LOG, tell=tell),
+                )
             sha256, unseed = history_identity(loaded.history)
             report = confirmed(report, footer)
         except HistoryError as error:
@@ -180,10 +180,11 @@ def judge_run(
     return _about(msgspec.structs.replace(report, history_sha256=sha256, unseed=unseed), run, run_file)
 
 
-def _started(engine: EngineFor, history: Path, again: str, failure: str | None = None) -> Engine:
-    """The engine for that history. Raises EngineFailed with `again`, the command that judges it without Spark."""
+@contextlib.contextmanager
+def _helped(again: str, failure: str | None = None) -> Iterator[None]:
+    """Raises EngineFailed with `again`, the command that judges without Spark, if the engine does not start."""
     try:
-        return engine(history)
+        yield
     except EngineFailed as error:
         before = f"{failure}; and " if failure else ""
         raise EngineFailed(f"{before}{error}. Nothing is lost; without Spark: {again}") from None
@@ -238,8 +239,9 @@ def judge_foreign(  # noqa: PLR0913  Each argument is an option of the command.
             loaded = load(path, folder)
         else:
             loaded, promised = load_stream(path, folder, stream)
-        started = _started(engine, loaded.history, f"{command} --engine local")
-        report = judge(loaded, started, promised=promised, model=model, budget=budget, initial=initial, outlet=outlet)
+        with _helped(f"{command} --engine local"):
+            begun = engine(loaded.history)
+            report = judge(loaded, begun, promised=promised, model=model, budget=budget, initial=initial, outlet=outlet)
         sha256, _ = history_identity(loaded.history)
         report = msgspec.structs.replace(report, history_sha256=sha256)
         if html is not None:

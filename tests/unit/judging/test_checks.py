@@ -45,6 +45,13 @@ def test_the_longest_checks_begin_first_and_the_others_in_order() -> None:
     assert begun[len(LONGEST) :] == [check.name for check in CHECKS if check.name not in LONGEST]
 
 
+def test_while_the_engine_starts_the_checks_without_kernels_come_second() -> None:
+    begun = longest_first(CHECKS, is_starting=True)
+    assert begun[0].name == LONGEST[0]
+    assert [check.has_kernels for check in begun[1:]] == sorted(check.has_kernels for check in begun[1:])
+    assert {check.name for check in begun} == {check.name for check in CHECKS}
+
+
 def test_a_history_from_elsewhere_gets_the_transactional_check_alone() -> None:
     plain = Promise(id="MODEL", text="", source="", forbids=("serializable",), check="serializability")
     assert [check.name for check in chosen(context(plain))] == ["serializability"]

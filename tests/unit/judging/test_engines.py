@@ -1,6 +1,7 @@
 """Which engine a history gets, and when Spark starts."""
 
 from pathlib import Path
+from threading import Event
 
 import pytest
 
@@ -9,7 +10,7 @@ from checkers.engine.datasets import LocalEngine
 from checkers.engine.tasks import value_count
 from harness.core.errors import HistoryError
 from harness.judging import engines
-from harness.judging.engines import EngineFailed, EngineName, EngineStart, may_be_large
+from harness.judging.engines import EngineFailed, EngineName, EngineStart, is_starting, may_be_large
 from harness.record.store import HISTORY, JOURNAL
 from tests.bench import generated
 
@@ -51,9 +52,38 @@ def test_a_large_history_waits_for_spark(run: Path, starts: list[str | None]) ->
     with EngineStart("auto") as start:
         assert starts == []
         for _ in range(2):
+            engine = start.engine_for(run / HISTORY)
+            assert engine.name == "spark"
             with pytest.raises(EngineFailed, match="not in this test"):
-                start.engine_for(run / HISTORY)
+                engine.over([])
     assert starts == [None]
+
+
+@pytest.mark.usefixtures("all_are_large")
+def test_only_who_needs_spark_waits_for_it(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    may_start, there = Event(), object()
+
+    def started(*_: object, **__: object) -> object:
+        may_start.wait()
+        return there
+
+    monkeypatch.setattr(spark, "start_session", started)
+    monkeypatch.setattr(spark, "stop", lambda _: None)
+    monkeypatch.setattr(spark, "SparkEngine", lambda _: LocalEngine(3))
+    with EngineStart("auto") as start:
+        engine = start.engine_for(run / HISTORY)
+        assert is_starting(engine, is_awaited=False)
+        may_start.set()
+        assert not is_starting(engine, is_awaited=True)
+        assert engine.parallelism == 3
+        assert engine.over([1]).collect() == [1]
+
+
+def test_a_start_that_is_over_before_it_began_lets_nobody_wait(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    start = EngineStart("spark")
+    monkeypatch.setattr(start, "_is_over", True)
+    with start, pytest.raises(EngineFailed, match="it was stopped"):
+        start.engine_for(run / HISTORY).over([])
 
 
 @pytest.mark.usefixtures("all_are_large")
@@ -68,7 +98,7 @@ def test_a_spark_that_was_named_judges_the_smallest_history(
     name: EngineName, master: str | None, run: Path, starts: list[str | None]
 ) -> None:
     with EngineStart(name, master=master) as start, pytest.raises(EngineFailed):
-        start.engine_for(run / HISTORY)
+        start.engine_for(run / HISTORY).over([])
     assert starts == [master]
 
 
