@@ -14,18 +14,19 @@ Theory of operation.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, TypeVar
 
 import numpy as np
 
 from checkers.axioms.accesses import Accesses, Lists, Ops, Reads, Writes
-from checkers.columns.index import Places
+from checkers.columns.index import Places, ascending
 from checkers.columns.runs import codes, distinct, expand, first_of_each, ordered
 from checkers.columns.table import Join, concat, distinct_by, ordered_by, take
 from harness.core.columns import NEVER, NOTHING, OK, Bools, Int64s
 
 INITIAL: Final = -1  # In place of a transaction: the writer of the initial version.
 UNRANKED: Final = -1
+K = TypeVar("K", Reads, Writes, Lists)
 _LAST: Final = np.iinfo(np.int64).max  # The rank of an append that no read shows.
 
 
@@ -87,7 +88,7 @@ class Execution:
     @property
     def sessions(self) -> Pairs:
         """The pairs of each transaction and the next one of its session."""
-        order = np.lexsort((self.turn, self.session))
+        order = ascending(self.session, self.turn)
         follows = np.flatnonzero(self.session[order][1:] == self.session[order][:-1])
         return Pairs(order[follows], order[follows + 1])
 
@@ -138,14 +139,19 @@ def execution(parts: Accesses, *, is_declared: bool = False) -> Execution:
     """The execution that those accesses describe. With `is_declared` all initial values of registers are declared."""
     parts = replace(parts, reads=_with_results(parts))
     ops = ordered_by(parts.ops, "index")
-    every = distinct(np.concatenate((parts.reads.key, parts.writes.key)))
-    unclear = np.append(_unclear_keys(parts), _keys_with_two_firsts(parts, is_declared=is_declared))
+    every = distinct(np.concatenate([codes(each.key)[0] for each in (parts.reads, parts.writes)]))
+    shown_by = Join((parts.reads.key, parts.reads.value), (parts.writes.key, parts.writes.value))
+    unclear = np.append(
+        _unclear_keys(parts, shown_by), _keys_with_two_firsts(parts.reads, shown_by.first, is_declared=is_declared)
+    )
     keys = every[~np.isin(every, unclear)]
-    lists = take(parts.lists, np.isin(parts.lists.key, keys))
-    reads = take(parts.reads, np.isin(parts.reads.key, keys))
-    writes = take(parts.writes, np.isin(parts.writes.key, keys))
+    lists, reads, writes = (
+        _without(parts.lists, unclear),
+        _without(parts.reads, unclear),
+        _without(parts.writes, unclear),
+    )
     orders = _Orders(lists, parts.elements, writes)
-    writer_row = _writer_rows(reads, writes)
+    writer_row = _writer_rows(reads, writes) if len(unclear) else shown_by.first
     shown = np.concatenate((writer_row[writer_row >= 0], orders.row[orders.row >= 0]))
     ops = take(ops, (ops.outcome == OK) | np.isin(ops.index, writes.op[shown]))
     node, key = Places(ops.index), Places(keys)
@@ -173,22 +179,29 @@ def _with_results(parts: Accesses) -> Reads:
     return take(reads, ~(is_null & np.isin(reads.key, of_lists)))
 
 
-def _unclear_keys(parts: Accesses) -> Int64s:
-    """Keys used both as a list and as a register, and keys of which a value that was read has two writers."""
+def _without(table: K, keys: Int64s) -> K:
+    """The rows of other keys than those."""
+    return take(table, ~np.isin(table.key, keys)) if len(keys) else table
+
+
+def _unclear_keys(parts: Accesses, shown_by: Join) -> Int64s:
+    """Keys used both as a list and as a register, and keys of which a value that was read has two writers.
+
+    `shown_by` joins reads and the writes of what they show.
+    """
     reads, writes = parts.reads, parts.writes
     of_lists = np.concatenate((reads.key[reads.is_list], writes.key[writes.is_list]))
     of_registers = np.concatenate((reads.key[~reads.is_list & (reads.value != NOTHING)], writes.key[~writes.is_list]))
-    is_again = Join((writes.key, writes.value), (writes.key, writes.value)).count > 1
-    is_shown = writes.is_list | (Join((writes.key, writes.value), (reads.key, reads.value)).first >= 0)
+    is_again = shown_by.right_count > 1
+    is_shown = writes.is_list | shown_by.is_found
     # A register that was reset has its initial state again: a read of that may show either version.
     is_again |= writes.value == NOTHING
     return np.concatenate((np.intersect1d(of_lists, of_registers), writes.key[is_again & is_shown]))
 
 
-def _keys_with_two_firsts(parts: Accesses, *, is_declared: bool) -> Int64s:
+def _keys_with_two_firsts(reads: Reads, writer_row: Int64s, *, is_declared: bool) -> Int64s:
     """The keys with two different initial values: those read but not written, and the declared state."""
-    reads = parts.reads
-    is_first = _writer_rows(reads, parts.writes) < 0
+    is_first = writer_row < 0
     seen = _Firsts(reads.key[is_first], reads.value[is_first])
     if is_declared:
         keys = distinct(seen.key)

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from checkers.axioms.execution import INITIAL, UNRANKED, Execution, Pairs
-from checkers.columns.index import GroupIndex, codes
+from checkers.columns.index import GroupIndex, ascending, codes
 from checkers.columns.runs import expand, first_of_each, spans
 from checkers.columns.table import concat, empty, ordered_by, take
 from harness.core.columns import Int64s
@@ -80,7 +80,7 @@ def union(parts: list[Implied]) -> Implied:
 def _by_reads(execution: Execution, *, is_ordered: bool) -> Implied:
     """The pairs implied if a transaction's reads see all that it reads from; with `is_ordered`, what it read before."""
     views = execution.views
-    order = np.lexsort((views.place, views.writer, views.reader))
+    order = ascending(views.reader, views.writer, views.place)
     order = order[views.writer[order] != INITIAL]
     order = order[first_of_each(views.reader[order]) | first_of_each(views.writer[order])]
     pairs = Pairs(views.writer[order], views.reader[order])

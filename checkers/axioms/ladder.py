@@ -93,7 +93,7 @@ def answers(history: Execution, anomalies: Iterable[str]) -> Answers:
     are left out, no anomaly is absent.
     """
     requested = frozenset(anomalies)
-    ordered = {order for order in _SUFFIX if is_ordered(history, order)}
+    ordered = _ordered(history, requested)
     wanted = [rung for rung in RUNGS if rung.anomaly in requested and rung.order in ordered]
     kept, broken, unknown = list[Rung](), dict[Rung, Evidence](), dict[Rung, Open]()
     for rung in sorted(wanted, key=lambda each: (each.order, _MODELS.index(each.model)), reverse=True):
@@ -120,6 +120,16 @@ def answers(history: Execution, anomalies: Iterable[str]) -> Answers:
         {rung.anomaly: why.reason for rung, why in unknown.items() if not any(map(rung.implies, broken))},
         max((why.pairs for why in unknown.values()), default=0),
     )
+
+
+def _ordered(history: Execution, requested: frozenset[str]) -> set[int]:
+    """The orders of time that have no cycle with reads and known versions alone, up to the strongest requested one."""
+    result = set[int]()
+    for order in sorted(_SUFFIX, reverse=True):
+        # What has no cycle with an order of time has none with a weaker one.
+        if result or (any(name.endswith(_SUFFIX[order]) for name in requested) and is_ordered(history, order)):
+            result.add(order)
+    return result
 
 
 def _decided(history: Execution, rung: Rung, *, rounds: int | None) -> Evidence | Open | None:

@@ -17,6 +17,7 @@ from checkers.axioms.execution import INITIAL, Execution, Pairs, concatenated
 from checkers.axioms.implied import Implied
 from checkers.axioms.levels import is_ordered
 from checkers.axioms.neighbours import Neighbours
+from checkers.columns.runs import distinct
 from checkers.columns.table import concat, empty, take
 from checkers.graph import edges
 from checkers.graph.edges import OPEN_END, PROCESS, REALTIME, WR, WW
@@ -148,7 +149,7 @@ class _Order:
         self._execution, self._order, self.implied = execution, order, found
         first = 2 * len(execution.op)
         target = np.where(found.target == INITIAL, first, found.target)
-        firsts = np.unique(found.source[found.target == INITIAL])
+        firsts = distinct(found.source[found.target == INITIAL])
         sessions = execution.sessions if order == PROCESS else empty(Pairs)
         time = time_steps(execution.op, np.minimum(execution.end, OPEN_END)) if order == REALTIME else empty(Steps)
         columns = (

@@ -102,6 +102,19 @@ class Join:
         return last_places(self._right, self._keys)[self._left]
 
     @cached_property
+    def right_count(self) -> Int64s:
+        """For each right row the number of right rows with its key, shape (r,)."""
+        result: Int64s = np.bincount(self._right, minlength=self._keys)[self._right]
+        return result
+
+    @cached_property
+    def is_found(self) -> Bools:
+        """True for the right rows whose key some left row has, shape (r,)."""
+        is_left = np.zeros(self._keys, np.bool_)
+        is_left[self._left] = True
+        return is_left[self._right]
+
+    @cached_property
     def only(self) -> Int64s:
         """The right row with the key, if there is exactly one."""
         return np.where(self.count == 1, self.last, -1)

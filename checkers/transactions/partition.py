@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from checkers.columns.runs import distinct
 from checkers.graph.edges import Inference, all_edges
 from checkers.graph.sightings import seen, union
 from checkers.history.registers import EMPTY, Initial, Order
@@ -58,7 +59,7 @@ def infer(parts: Sequence[Share], *, order: Order) -> Inference:
     ops = np.concatenate((rows.lists.op, rows.appends.op)).astype(np.int64)
     duplicate = seen("mixed-key", len(mixed), op=ops[is_mixed], key=keys[is_mixed])
     lists = list_anomalies.infer([key_rows.without(rows, mixed) if len(mixed) else rows])
-    registered = infer_registers(register_rows.without(written, np.unique(keys)), order)
+    registered = infer_registers(register_rows.without(written, distinct(keys)), order)
     return Inference(
         all_edges([lists.edges, registered.edges]),
         lists.implicit.beside(registered.implicit),
@@ -71,4 +72,4 @@ def _written_keys(rows: RegisterRows) -> Int64s:
     """The keys that are used as registers: a transaction wrote them so, or read a written value."""
     touches = rows.touches
     is_used: Bools = (touches.read >= 0) | (touches.write >= NOTHING)
-    return np.unique(np.concatenate((touches.key[is_used], rows.passing.key, rows.odd.key[rows.odd.value >= 0])))
+    return distinct(np.concatenate((touches.key[is_used], rows.passing.key, rows.odd.key[rows.odd.value >= 0])))

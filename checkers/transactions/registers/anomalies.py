@@ -4,7 +4,8 @@ from collections import Counter
 
 import numpy as np
 
-from checkers.columns.runs import first_of_each
+from checkers.columns.index import ascending
+from checkers.columns.runs import distinct, first_of_each
 from checkers.columns.table import Join
 from checkers.graph.sightings import Example, Report, Sighting, seen
 from checkers.transactions.registers.order import Orders, VersionCycle, spans_of
@@ -68,7 +69,7 @@ class _Reads:
 def _tally(registers: Registers, reads: _Reads, known: Orders) -> Counter[str]:
     touches, passing = registers.rows.touches, registers.rows.passing
     failed = np.concatenate((touches.key[touches.outcome == FAIL], passing.key[passing.outcome == FAIL]))
-    versions = np.unique(reads.version[reads.is_value & (reads.writer_op == NOBODY)])
+    versions = distinct(reads.version[reads.is_value & (reads.writer_op == NOBODY)])
     unwritten = np.bincount(registers.code[versions]) > 1  # Only one of them can be the initial value.
     is_ok = (touches.outcome == OK) & (registers.write_version >= 0)
     return Counter(
@@ -76,7 +77,7 @@ def _tally(registers: Registers, reads: _Reads, known: Orders) -> Counter[str]:
             "keys": len(registers.keys),
             "registers": len(registers.keys),
             "writes-ok": int(np.count_nonzero(is_ok)),
-            "writes-placed": _placed(registers, known, np.unique(registers.write_version[is_ok])),
+            "writes-placed": _placed(registers, known, distinct(registers.write_version[is_ok])),
             "pairs-given": len(known.given.earlier),
             "pairs-process": len(known.process.earlier),
             "pairs-real-time": len(known.real_time.earlier),
@@ -97,7 +98,7 @@ def _placed(registers: Registers, known: Orders, versions: Int64s) -> int:
     if some source gives the order of the two.
     """
     left, met = (column.astype(np.int64) for column in spans_of(registers))
-    order = versions[np.lexsort((left[versions] + met[versions], registers.code[versions]))]
+    order = versions[ascending(registers.code[versions], left[versions] + met[versions])]
     is_first = first_of_each(registers.code[order])
     one, other = order[:-1], order[1:]
     is_known = is_first[1:].copy()

@@ -15,6 +15,7 @@ from typing import Final
 
 import numpy as np
 
+from checkers.columns.index import ascending
 from checkers.columns.runs import expand, ordered
 from checkers.columns.table import take
 from checkers.graph.edges import (
@@ -137,7 +138,7 @@ def _implicit(registers: Registers, readers: _Readers, given: Before, is_wide: B
     writer = np.concatenate((registers.writer[wide.later], writes))
     is_pair = registers.is_vertex[writer] & (readers.count[group] > 0)
     group, writer = group[is_pair], writer[is_pair]
-    order = np.lexsort((registers.op(writer), group))
+    order = ascending(group, registers.op(writer))
     group, writer = group[order], writer[order]
     has_writer = np.zeros(registers.size, np.bool_)
     has_writer[group] = True
