@@ -41,7 +41,7 @@ from checkers.history.transactions import Source, chunks, op_count
 from checkers.transactions.options import Options
 from checkers.transactions.partition import Share, infer, shares
 from checkers.transactions.sentences import CHECKER, explainer
-from checkers.transactions.unanswered import COVERS, Cycles, unknown, unwritten
+from checkers.transactions.unanswered import COVERS, Cycles, unknown, unwritten, unwritten_reads
 from checkers.transactions.uncertified import edge_count, edges_inside, possible, processes_of, windows_of
 from checkers.words import models
 from checkers.words.anomalies import AXIOMS, CYCLES, ORDERS, TRANSACTIONAL
@@ -279,6 +279,7 @@ def _facts(report: Report, cycles: Cycles, answers: Answers, options: Options) -
         "components": cycles.search.component_count,
         "undecided_pairs": answers.undecided_pairs or None,
         "notes": list[Json](unwritten(report, options)),
+        **unwritten_reads(report, options.name),
         **(_order_of_versions(tally, options.order) if tally["registers"] else {}),
     }
 

@@ -231,6 +231,7 @@ def _reads_of(
         key=versions.keys[versions.read_code[reads]],
         element=elements,
         other=np.append(rows.appends.op, np.int32(NONE))[writers].astype(np.int64),
+        is_listed=anomaly == "garbage-read",
     )
 
 

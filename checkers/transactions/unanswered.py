@@ -11,6 +11,7 @@ from checkers.history.names import Names
 from checkers.transactions.options import Options
 from checkers.words import models
 from checkers.words.anomalies import CYCLES, ORDERS, TRANSACTIONAL
+from harness.core.record import Json
 
 # The anomalies that some models forbid and no check looks for, each with one that it is a case of.
 COVERS: Final = {
@@ -86,9 +87,24 @@ def _reason(left_out: Sighting, name: Names) -> str:
     return f"{left_out.anomaly}: {reported}; nothing follows for {keys}"
 
 
+def _garbage(report: Report) -> Sighting | None:
+    return next((one for one in report.sightings if one.anomaly == "garbage-read"), None)
+
+
+def unwritten_reads(report: Report, name: Names) -> dict[str, Json]:
+    """The number of reads of values that no transaction wrote, and the first LISTED of them; empty without any."""
+    sighting = _garbage(report)
+    if sighting is None:
+        return {}
+    reads: list[Json] = [
+        {"op": one.op, "key": name.key(one.key), "value": name(one.element)} for one in sighting.listed
+    ]
+    return {"unwritten_reads": {"count": sighting.count, "first": reads}}
+
+
 def unwritten(report: Report, options: Options) -> list[str]:
     """A list with one sentence about reads of values that no transaction wrote; empty if there are none."""
-    sighting = next((one for one in report.sightings if one.anomaly == "garbage-read"), None)
+    sighting = _garbage(report)
     if sighting is None:
         return []
     example, twice = sighting.example, report.tally["unwritten-twice"]

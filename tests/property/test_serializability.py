@@ -98,3 +98,4 @@ def test_findings_do_not_depend_on_how_the_history_is_cut(seed: int) -> None:
     assert one.findings == other.findings
     assert one.witnesses == other.witnesses
     assert one.unknown == other.unknown
+    assert one.facts.get("unwritten_reads") == other.facts.get("unwritten_reads")

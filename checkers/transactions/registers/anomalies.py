@@ -23,7 +23,7 @@ def anomalies(registers: Registers, known: Orders) -> Report:
         *reads.seen("future-read", reads.is_external & (reads.writer_op == reads.op)),
         *reads.seen("G1a", reads.outcome == FAIL),
         *reads.seen("G1b", reads.is_passing & (reads.writer_op != reads.op)),
-        *reads.seen("garbage-read", reads.is_value & (reads.writer_op == NOBODY)),
+        *reads.seen("garbage-read", reads.is_value & (reads.writer_op == NOBODY), is_listed=True),
         *_lost_updates(registers),
         *_cyclic_versions(registers, known.cycles),
     )
@@ -50,7 +50,7 @@ class _Reads:
         self.writer_op = np.where(self.is_passing, passing_ops[passer], ops[final]).astype(np.int64)
         self.outcome = np.where(self.is_passing, passing_outcomes[passer], outcomes[final])
 
-    def seen(self, anomaly: str, is_hit: Bools) -> tuple[Sighting, ...]:
+    def seen(self, anomaly: str, is_hit: Bools, *, is_listed: bool = False) -> tuple[Sighting, ...]:
         """The sighting of that anomaly: the reads for which `is_hit` is True, with an example.
 
         None if there are none.
@@ -63,6 +63,7 @@ class _Reads:
             key=self.key[rows],
             element=self.value[rows],
             other=self.writer_op[rows],
+            is_listed=is_listed,
         )
 
 

@@ -51,6 +51,21 @@ def test_of_two_values_that_nobody_wrote_one_is_garbage(tmp_path: Path) -> None:
     assert "1 key(s) had two such values" in report.reason
 
 
+def test_each_read_of_what_nobody_wrote_is_listed(tmp_path: Path) -> None:
+    shown = [(f"[[:r :y [8 {at}]] [:append :y {at}]]", 3 + at) for at in range(2)]
+    facts = judged(tmp_path, (*HIDDEN, ("[[:r :x 7]]", 2), *shown), "serializable", None).facts["serializability"]
+    assert isinstance(facts, dict)
+    assert facts["unwritten_reads"] == {
+        "count": 4,
+        "first": [
+            {"op": 2, "key": ":x", "value": "0"},
+            {"op": 3, "key": ":x", "value": "7"},
+            {"op": 4, "key": ":y", "value": "8"},
+            {"op": 5, "key": ":y", "value": "8"},
+        ],
+    }
+
+
 def test_what_was_not_declared_was_not_there(tmp_path: Path) -> None:
     report = judged(tmp_path, (*HIDDEN, ("[[:r :x 7]]", 2)), "serializable", "0")
     assert report.verdict == "unknown"
