@@ -21,7 +21,12 @@ from checkers.graph.edges import PROCESS, REALTIME
 from checkers.history.registers import Initial
 from checkers.history.transactions import Source
 
-_MODELS: Final = (Axiom.VIEW, Axiom.ATOMIC, Axiom.CAUSAL, Level.PREFIX, Level.PARALLEL, Level.SNAPSHOT, Level.SERIAL)
+_MODELS: Final = (
+    *(Axiom.VIEW, Axiom.ATOMIC, Axiom.CAUSAL),
+    *(Level.PREFIX, Level.UPDATE, Level.PARALLEL, Level.SNAPSHOT, Level.SERIAL),
+)
+# Pairs of models of which neither implies the other; for all others the later one in _MODELS is the stronger.
+_BESIDE: Final = ((Level.UPDATE, Axiom.CAUSAL), (Level.UPDATE, Level.PREFIX), (Level.PARALLEL, Level.PREFIX))
 _SUFFIX: Final = {0: "", PROCESS: "-process", REALTIME: "-realtime"}
 _UNTIMED: Final = ("G0", "G1c")  # The known order of versions decides them.
 
@@ -41,12 +46,13 @@ class Rung:
     def implies(self, other: "Rung") -> bool:
         """True if each history that satisfies this rung satisfies the other."""
         is_stronger = _MODELS.index(self.model) >= _MODELS.index(other.model)
-        # Of the two models below snapshot isolation neither implies the other.
-        is_beside = (self.model, other.model) == (Level.PARALLEL, Level.PREFIX)
-        return is_stronger and not is_beside and self.order >= other.order
+        return is_stronger and (self.model, other.model) not in _BESIDE and self.order >= other.order
 
 
-RUNGS: Final = tuple(Rung(model, order) for order in _SUFFIX for model in _MODELS)
+# Update atomic is not defined with an order of time.
+RUNGS: Final = tuple(
+    Rung(model, order) for order in _SUFFIX for model in _MODELS if model is not Level.UPDATE or not order
+)
 ANOMALIES: Final = frozenset(rung.anomaly for rung in RUNGS)
 Evidence = Breach | Contradiction
 UNWRITTEN: Final = "unwritten-values: what nobody wrote was read, and if it was there at first, no order explains that"

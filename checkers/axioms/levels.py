@@ -5,12 +5,14 @@ come ww, from each version's writer to the next one's, and rw, from a version's 
 - serializable: base, ww and rw have no cycle,
 - snapshot isolation: nor have base and ww, each followed by at most one rw,
 - prefix consistency: nor have ww, and base followed by at most one rw.
-- parallel snapshot isolation: nor has any cycle of base and ww exactly one rw more.
+- parallel snapshot isolation: nor has any cycle of base and ww exactly one rw more,
+- update atomic: nor does a transaction miss a write of one that it sees by one step of base or ww (`updates`).
 A transaction is two nodes: one that steps of base (and for snapshot isolation ww) enter, and rw may leave; and one that
 all others enter and leave. The first leads to the second. So a cycle of the model is a cycle of this graph.
 
 Source: Cerone, Gotsman and Yang, Algebraic Laws for Weak Consistency, CONCUR 2017; the two nodes as in Viper, EuroSys
-2023. Parallel snapshot isolation has no such graph of its own: `polygraph` follows the steps of the serializable one.
+2023. Parallel snapshot isolation has no graph of its own: `polygraph` follows the steps of the serializable one. In
+that of update atomic each rw leads to a writer that is seen, by a step of its own: these two are a cycle.
 """
 
 from dataclasses import dataclass
@@ -20,6 +22,7 @@ from typing import Final
 import numpy as np
 
 from checkers.axioms.execution import INITIAL, Execution, Pairs
+from checkers.axioms.updates import missed
 from checkers.columns.index import ascending
 from checkers.columns.runs import distinct, first_of_each
 from checkers.columns.table import concat, empty, take
@@ -35,12 +38,14 @@ class Level(Enum):
     """A model that needs the order of versions. The value is an anomaly that breaks it and no weaker model."""
 
     PREFIX = "prefix-violation"
+    UPDATE = "G-UA"
     PARALLEL = "G-single"
     SNAPSHOT = "G-nonadjacent"
     SERIAL = "G2-item"
 
 
 LAYERED: Final = (Level.PREFIX, Level.SNAPSHOT)  # A transaction has two nodes.
+CALM: Final = (Level.UPDATE, Level.PARALLEL)  # A cycle that breaks it has at most one rw.
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +104,10 @@ def is_ordered(history: Execution, order: int) -> bool:
 def layers(execution: Execution, known: Steps, order: Chains, level: Level) -> Layers:
     """The graph of that level, made of its base steps and of the steps that this order of versions adds."""
     size = len(execution.op)
-    writes, misses = _writes(execution, order), _misses(execution, order)
+    writes = _writes(execution, order)
+    if level is Level.UPDATE:
+        return _updates(execution, known, order, writes)
+    misses = _misses(execution, order)
     # What a step into the first node of a transaction adds: nothing if there is only one.
     enters = size if level in LAYERED else 0
     source = known.source + (known.source >= size) * size
@@ -116,6 +124,30 @@ def layers(execution: Execution, known: Steps, order: Chains, level: Level) -> L
     return Layers(concat(steps), earlier, later, size)
 
 
+def _updates(
+    execution: Execution, known: Steps, order: Chains, writes: tuple[Int64s, Int64s, Int64s, Int64s]
+) -> Layers:
+    """The graph of update atomic. It has no order of time: all its nodes are transactions."""
+    found = missed(execution, _places(order))
+    by_write = np.flatnonzero(found.seen >= 0)
+    columns = (
+        (known.source, known.target, np.full(len(known.source), -1), np.full(len(known.source), -1), WR),
+        (*writes, WW),
+        (found.writer[by_write], found.reader[by_write], found.seen[by_write], found.own[by_write], WW),
+        (found.reader, found.writer, found.read, found.left, RW),
+    )
+    steps = concat([Steps(source, target, np.full(len(source), kind)) for source, target, _, _, kind in columns])
+    earlier, later = (np.concatenate([each[at] for each in columns]) for at in (2, 3))
+    return Layers(steps, earlier, later, len(execution.op))
+
+
+def _places(order: Chains) -> Int64s:
+    """For each row of installs its place in that order."""
+    place = np.empty(len(order.row), np.int64)
+    place[order.row] = np.arange(len(order.row))
+    return place
+
+
 def _writes(execution: Execution, order: Chains) -> tuple[Int64s, Int64s, Int64s, Int64s]:
     """The ww steps: source, target, and the pair of installs."""
     later = np.flatnonzero(order.is_next)
@@ -127,8 +159,7 @@ def _writes(execution: Execution, order: Chains) -> tuple[Int64s, Int64s, Int64s
 def _misses(execution: Execution, order: Chains) -> tuple[Int64s, Int64s, Int64s, Int64s]:
     """The rw steps: source, target, and the pair of installs; -1 for the initial version, which is always earlier."""
     views, installs = execution.views, execution.installs
-    place = np.empty(len(order.row), np.int64)
-    place[order.row] = np.arange(len(order.row))
+    place = _places(order)
     keys = installs.key[order.row]
     earlier = execution.row_of(views.writer, views.key)
     following = np.where(earlier < 0, np.searchsorted(keys, views.key), np.append(place, 0)[earlier] + 1)

@@ -24,7 +24,7 @@ import numpy as np
 from checkers.axioms.choices import Variables, reordered
 from checkers.axioms.cycles import CYCLES, ChosenStep, Contradiction, Cycle, Evidence, Paths, short_cycles
 from checkers.axioms.execution import INITIAL, UNRANKED, Execution, Pairs, part
-from checkers.axioms.levels import LAYERED, Chains, Layers, Level, base, chains, guesses, is_ordered, layers
+from checkers.axioms.levels import CALM, LAYERED, Chains, Layers, Level, base, chains, guesses, is_ordered, layers
 from checkers.columns.index import Places
 from checkers.columns.table import empty, take
 from checkers.graph.edges import REALTIME, RW, WW
@@ -131,8 +131,8 @@ class _Guess:
 
 
 def _guess(execution: Execution, known: Steps, level: Level, moments: Int64s) -> _Guess:
-    # Snapshot isolation implies parallel snapshot isolation, and one search for cycles decides it.
-    is_other = level is Level.PARALLEL
+    # Snapshot isolation implies parallel snapshot isolation and update atomic, and one search for cycles decides it.
+    is_other = level in CALM
     graph = layers(execution, known, chains(execution, moments), Level.SNAPSHOT if is_other else level)
     label = strong_labels(graph.steps.source, graph.steps.target, 3 * graph.size)
     place = int(label.max(initial=0)) - label  # Strong components have descending numbers along the steps.
@@ -222,7 +222,7 @@ class _Search:
 
         `rows` are the steps that lie on any cycle of the graph.
         """
-        if self._level is not Level.PARALLEL:
+        if self._level not in CALM:
             return [rows[walk] for walk in short_cycles(take(graph.steps, rows), 3 * graph.size)], len(graph.later)
         calm = rows[graph.steps.kind[rows] != RW]
         walks = [calm[walk] for walk in short_cycles(take(graph.steps, calm), 3 * graph.size)]

@@ -44,7 +44,7 @@ from checkers.transactions.sentences import CHECKER, explainer
 from checkers.transactions.unanswered import COVERS, Cycles, unknown, unwritten, unwritten_reads
 from checkers.transactions.uncertified import edge_count, edges_inside, possible, processes_of, windows_of
 from checkers.words import models
-from checkers.words.anomalies import AXIOMS, CYCLES, ORDERS, TRANSACTIONAL
+from checkers.words.anomalies import AXIOMS, CYCLES, ORDERS, TRANSACTIONAL, UPDATE
 from harness.core.record import Json
 from harness.core.verdict import Finding, Judgement
 
@@ -205,7 +205,7 @@ def _answers(
         return NO_ANSWERS
     if is_known and (has_part or not report.tally["keys-unordered"]):
         classes = {base + order for base in CYCLES for order in ORDERS} & forbidden
-        requested = frozenset(name for name in _AXIOMS & forbidden if not models.implied([name]) & classes)
+        requested = frozenset(name for name in (_AXIOMS | {UPDATE}) & forbidden if not models.implied([name]) & classes)
     if not requested & ANOMALIES:
         return NO_ANSWERS
     return answers(whole(chunks, initial=options.initial), requested)
@@ -243,7 +243,7 @@ def _findings(
 
 def _witnesses(tally: Counter[str]) -> dict[str, int]:
     needed = {"G0": tally["ww"], "G1c": tally["wr"] + tally["rw"]}
-    counts = dict.fromkeys(_AXIOMS, needed["G1c"])
+    counts = dict.fromkeys((*_AXIOMS, UPDATE), needed["G1c"])
     timed = {"-process": tally["timed-process"], "-realtime": tally["timed-process"] + tally["timed-realtime"]}
     counts |= {base + order: needed.get(base, tally["rw"] + timed.get(order, 0)) for base in CYCLES for order in ORDERS}
     return {name: counts.get(name, tally[name]) for name in TRANSACTIONAL}

@@ -8,6 +8,7 @@ from checkers.graph import certificate
 from checkers.history.names import PLAIN, Names
 from checkers.history.registers import EMPTY, ORDER, Initial, Order
 from checkers.words import models
+from checkers.words.anomalies import UPDATE
 
 RESIDUAL_EDGES: Final = 1_000_000  # If there are more, only a part is searched, and the answer may be unknown.
 
@@ -40,6 +41,9 @@ class Options:
         return frozenset[str]().union(*(each for each in self._by_promise() if each.isdisjoint(found)))
 
     def _by_promise(self) -> list[frozenset[str]]:
+        """The anomalies that count, by promise. Where a case of one counts that a promise forbids, it is not sought."""
         if self.prohibited is None:
-            return [models.prohibited((self.model,))]
-        return [models.prohibited((), each) for each in self.prohibited]
+            sets = [models.prohibited((self.model,))]
+        else:
+            sets = [models.prohibited((), each) for each in self.prohibited]
+        return [each - {UPDATE} if "G-single" in each else each for each in sets]

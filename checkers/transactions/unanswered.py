@@ -19,7 +19,6 @@ COVERS: Final = {
     "G-monotonic": "G-single",
     "G-MSR": "G-nonadjacent",
     "G-SIb": "G-nonadjacent",
-    "G-UA": "G-single",  # Of two transactions that write a key the later one misses another write of the earlier one.
     "G-update": "G2-item",
 }
 _NOT_SOUGHT: Final = "not-sought: it is a case of {}, which occurs, and no check tells these cases apart"

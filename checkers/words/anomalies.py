@@ -27,6 +27,7 @@ AXIOMS: Final = {
     "causal-violation": "A transaction misses a write that came before what it sees.",
     "prefix-violation": "No order of commits is such that each transaction sees the first so many of them.",
 }
+UPDATE: Final = "G-UA"
 ORDERS: Final = {
     "": "",
     "-process": " Closed by the order of operations in one process.",
@@ -44,6 +45,7 @@ TRANSACTIONAL: Final[Mapping[str, str]] = MappingProxyType(
         "G1b": "A transaction reads an intermediate state of another.",
         "dirty-update": "A committed write builds on a write of a failed transaction.",
         "lost-update": "Two transactions read the same version of a key and both overwrite it.",
+        UPDATE: "A transaction writes a key after another one, and misses one of its writes.",
         **{name + order: meaning + closed for order, closed in ORDERS.items() for name, meaning in AXIOMS.items()},
         **{name + order: meaning + closed for order, closed in ORDERS.items() for name, meaning in CYCLES.items()},
     }

@@ -34,7 +34,13 @@ from tests.worlds.drawn_transactions import cut
 from tests.worlds.troubled_histories import troubled
 from tests.worlds.weak_histories import drawn
 
-NAMES: Final = {Level.PREFIX: "prefix", Level.PARALLEL: "parallel", Level.SNAPSHOT: "snapshot", Level.SERIAL: "serial"}
+NAMES: Final = {
+    Level.PREFIX: "prefix",
+    Level.UPDATE: "update",
+    Level.PARALLEL: "parallel",
+    Level.SNAPSHOT: "snapshot",
+    Level.SERIAL: "serial",
+}
 _WEAKER: Final = {
     "monotonic-atomic-view": "non-monotonic-view",
     "read-atomic": "fractured-read",

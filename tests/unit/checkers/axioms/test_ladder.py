@@ -170,13 +170,27 @@ def test_lists_of_which_no_read_shows_the_order_are_no_snapshots_in_either_order
         assert verdict([to_transactions(skew)], model) == verdict_there
 
 
-def test_update_atomic_is_open_where_only_a_part_of_its_axiom_is_decided() -> None:
+def test_update_atomic_is_broken_by_one_step_and_by_no_chain() -> None:
     # T2 appends after T0 to key 0, and misses what T0 appended to key 1: no update is lost.
     missed = history((Append(0, 1), Append(1, 1)), (Read(1, ()), Append(0, 2)), (Read(0, (1, 2)), Read(1, (1,))))
     assert verdict([to_transactions(missed)], "read-atomic") == "valid"
-    assert verdict([to_transactions(missed)], "update-atomic") == "unknown"
+    assert verdict([to_transactions(missed)], "update-atomic") == "invalid"
     assert not axioms.holds(missed, "update")
-    assert verdict([to_transactions(missed[:1])], "update-atomic") == "valid"
+    # T4 appends after T2, which appended after T0, and misses what T0 appended to key 1: no parallel snapshot does.
+    mops: list[Mops] = [(Append(0, 1), Append(1, 1)), (Append(0, 2), Append(2, 1)), (Append(2, 2), Read(1, ()))]
+    chain = history(*mops, (Read(0, (1, 2)), Read(1, (1,)), Read(2, (1, 2))))
+    expected = {"update-atomic": "valid", "parallel-snapshot-isolation": "invalid", "causal-cerone": "valid"}
+    assert {model: verdict([to_transactions(chain)], model) for model in expected} == expected
+
+
+def test_the_finding_of_a_write_that_an_update_missed_says_how_it_was_seen() -> None:
+    missed = history((Append(0, 1), Append(1, 1)), (Read(1, ()), Append(0, 2)), (Read(0, (1, 2)), Read(1, (1,))))
+    (finding,) = check_sources([to_transactions(missed)], LocalEngine(1), Options(model="update-atomic")).findings
+    assert finding.anomaly == "G-UA"
+    assert [step.sentence for step in finding.cycle] == [
+        "T2 read 1 as [], without 1, which T0 appended next (as T4 saw)",
+        "T2 appended 2 to 0 right after T0 appended 1 (as T4 saw)",
+    ]
 
 
 def test_of_stretches_without_a_forbidden_cycle_the_axioms_are_decided_still() -> None:

@@ -18,6 +18,7 @@ RULED_OUT = {
     "G1b": ({"read-committed"}, 32),
     "dirty-update": ({"read-committed"}, 32),
     "lost-update": ({"cursor-stability", "update-atomic"}, 15),
+    "G-UA": ({"consistent-view", "repeatable-read", "update-atomic"}, 14),
     "non-monotonic-view": ({"consistent-view", "monotonic-atomic-view"}, 26),
     "fractured-read": ({"consistent-view", "read-atomic", "repeatable-read"}, 23),
     "causal-violation": ({"causal-cerone", "consistent-view", "repeatable-read"}, 19),
