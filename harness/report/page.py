@@ -193,6 +193,7 @@ def environment(*rooms: str) -> Environment:
         lstrip_blocks=True,
     )
     found.filters["lines"] = _lines
+    found.filters["counted"] = counted
     return found
 
 
