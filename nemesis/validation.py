@@ -13,6 +13,7 @@ from typing import Final
 import msgspec
 
 from harness.core.errors import ScenarioError
+from harness.core.wording import mistake
 from nemesis.fault import Allowed, Fault, Range, Targets
 from nemesis.overlap import conflict
 from nemesis.plan import Plan, Step
@@ -38,11 +39,11 @@ def plan_from_json(text: str | bytes) -> Plan:
         try:
             steps.append(msgspec.convert(each, Step))
         except msgspec.ValidationError as error:
-            problems += unknown or [f"{where}: {_plainly(error)}"]
+            problems += unknown or [f"{where}: {mistake(error)}"]
     try:
         drawn = msgspec.convert(raw.get("drawn", {}), dict[str, int | str])
     except msgspec.ValidationError as error:
-        problems.append(f"plan: field drawn: {_plainly(error)}")
+        problems.append(f"plan: drawn: {mistake(error)}")
     _refuse(problems)
     return Plan(steps=tuple(steps), drawn=drawn)
 
@@ -164,12 +165,6 @@ def _unknown_fields(where: str, raw: Mapping[str, object], form: type[Plan] | ty
     for name in raw:
         if name not in form.__struct_fields__:
             yield f"{where}: field {name!r} is unknown{_hint(name, form.__struct_fields__)}"
-
-
-def _plainly(error: msgspec.ValidationError) -> str:
-    """The message of msgspec, with the path to the value as a field name."""
-    message, _, path = str(error).partition(" - at `$.")
-    return f"field {path.rstrip('`')}: {message}" if path else message
 
 
 def _hint(name: str, choices: Iterable[str]) -> str:

@@ -13,10 +13,11 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from harness.core.errors import ScenarioError, known
+from harness.core.errors import ScenarioError, known_at
 from harness.core.seams import Cluster
+from harness.core.wording import mistake
 from harness.record.store import Runtime
-from harness.scenario.consent import Code, consented, on_command_line, place_of
+from harness.scenario.consent import Code, cluster_names, consented, on_command_line, place_of
 from harness.scenario.registry import code_sha256_of, load_cluster, of_machines
 from harness.scenario.scenario import RUNTIMES, Scenario, decide, scenario_file
 
@@ -29,7 +30,7 @@ KEEP: Final = ("red", "all")
 class Matrix(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A product of four lists, and the common options of its runs. The names are those of `seamark run`."""
 
-    clusters: tuple[str, ...] = ("ndb",)
+    clusters: tuple[str, ...] = ()  # None: an empty file, such as one cut short, must not pass as a sweep.
     workloads: tuple[str, ...] = ()  # Empty: the cluster's first. "all": each of the cluster's.
     faults: tuple[str, ...] = (USUAL,)  # Each is a list of packages separated by commas, "usual" or "none".
     runtimes: tuple[Runtime, ...] = ("sim",)
@@ -43,9 +44,9 @@ class Matrix(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     option: dict[str, str] = {}
 
     def __post_init__(self) -> None:
-        for name in ("clusters", "faults", "runtimes"):
+        for name, instance in (("clusters", "ndb"), ("faults", USUAL), ("runtimes", "sim")):
             if not getattr(self, name):
-                raise ScenarioError(f"{name} is empty: a matrix needs at least one of them")
+                raise ScenarioError(f'{name} are not named, or none: write, for instance, {name} = ["{instance}"]')
         if not 1 <= self.count <= RUNS_MAX:
             raise ScenarioError(f"count is {self.count}: it must be from 1 to {RUNS_MAX:,}")
 
@@ -141,23 +142,23 @@ def _parts(given: Mapping[str, Any], path: Path) -> tuple[Top, list[Matrix]]:
     """The options of the sweep, and its matrices."""
     own, cell = Top.__struct_fields__, Matrix.__struct_fields__
     for name in given:
-        known(name, (*own, *cell, "matrix"), f"option (in {path})")
+        known_at(path, name, (*own, *cell, "matrix"), "option")
     tables = given.get("matrix", [{}])
     if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
         raise ScenarioError(f"{path}: matrix must be tables, each under a line [[matrix]]")
     for table in tables:
         for name in table:
-            known(name, cell, f"option of a matrix (in {path})")
+            known_at(path, name, cell, "option of a matrix")
     defaults = {name: value for name, value in given.items() if name in cell}
     for name, allowed in (("runtimes", RUNTIMES), ("keep", KEEP)):
         for each in (given, *tables):
             for value in _texts(each.get(name)):
-                known(value, allowed, f"{name} (in {path})")
+                known_at(path, value, allowed, name)
     try:
         top = msgspec.convert({"name": path.stem} | {n: v for n, v in given.items() if n in own}, Top)
         return top, [msgspec.convert(defaults | table, Matrix) for table in tables]
     except (msgspec.ValidationError, ScenarioError) as error:
-        raise ScenarioError(f"{path}: {error}") from None
+        raise ScenarioError(f"{path}: {mistake(error)}") from None
 
 
 def _texts(value: object) -> list[str]:
@@ -237,4 +238,6 @@ def _code(name: str, path: Path, codes: Mapping[str, str]) -> Code:
     """The code of a cluster that the file names. Code in a file needs consent on the command line."""
     if place_of(name) is not None and on_command_line(name).name in codes:
         return on_command_line(name)
+    if place_of(name) is None:
+        known_at(path, name, tuple(cluster_names()), "cluster")
     return consented(name, path, None)

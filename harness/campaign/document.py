@@ -9,7 +9,9 @@ from typing import Final
 
 import msgspec
 
-from harness.core.errors import HistoryError
+from harness.campaign.rows import ROWS_FILE
+from harness.core.command import seamark
+from harness.core.errors import HistoryError, ScenarioError
 from harness.core.verdict import Verdict
 from harness.record.store import read_document
 
@@ -170,6 +172,20 @@ class Sweep(msgspec.Struct, frozen=True, kw_only=True):
 def sweep_to_json(sweep: Sweep) -> bytes:
     """sweep.json as indented text."""
     return msgspec.json.format(msgspec.json.encode(sweep, order="sorted"), indent=1) + b"\n"
+
+
+def sweep_at(path: Path) -> Sweep:
+    """The sweep that a command line names by its folder or its sweep.json.
+
+    Raises ScenarioError that says how to name one, or to bring it to its end; HistoryError if it is damaged.
+    """
+    if not path.exists():
+        raise ScenarioError(f"{path}: there is no such sweep; its folder is STORE/sweeps/NAME/UTC-SEED")
+    if path.is_dir() and not (path / SWEEP_FILE).exists():
+        if (path / ROWS_FILE).exists():
+            raise ScenarioError(f"{path}: this sweep has not ended: {seamark('sweep', '--resume', path)}")
+        raise ScenarioError(f"{path}: is no sweep's folder (no {SWEEP_FILE} in it)")
+    return read_sweep(path)
 
 
 def read_sweep(path: Path) -> Sweep:

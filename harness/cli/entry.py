@@ -16,6 +16,14 @@ def main() -> None:
     The interpreter's own end would take half a second after a large history, to free memory that the kernel frees at
     once; and a check that took too long may still be computing, which would abort it.
     """
+    try:
+        _run()
+    except KeyboardInterrupt:  # While modules load, which takes a second, or while the last line is printed.
+        print("seamark: interrupted", file=sys.stderr)  # noqa: T201  Its only word.
+        os._exit(130)
+
+
+def _run() -> None:
     use_lasting_streams()
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)
     if limit != resource.RLIM_INFINITY and limit < ADDRESS_SPACE_MIN:

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from harness.cli.output import print_json
 from harness.core.command import seamark
-from harness.core.errors import HistoryError
+from harness.core.errors import HistoryError, ScenarioError
 from harness.core.verdict import Verdict
 from harness.record.store import RUN_FILE, STORE, began_utc, read_run_file
 from harness.record.store import list_runs as stored_runs
@@ -28,6 +28,8 @@ def list_runs(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")] = False,
 ) -> int:
     """List the runs in the store, the latest first. Exits with 4 if a report among them cannot be read."""
+    if store.exists() and not store.is_dir():
+        raise ScenarioError(f"{store}: is a file, and a store is a folder: name one with --store")
     runs = stored_runs(store)[:limit]
     if as_json:
         rows = [{"run": os.fsencode(run).decode("utf-8", "backslashreplace")} | _essence(run) for run in runs]

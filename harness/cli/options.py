@@ -12,8 +12,9 @@ from typing import Any, get_args
 import msgspec
 
 from checkers.words import models
-from harness.core.errors import ScenarioError, known
+from harness.core.errors import ScenarioError, known, known_at
 from harness.core.generators.scripted import Script
+from harness.core.wording import mistake
 from harness.judging.engines import EngineName
 from harness.record.store import RUN_FILE, Runtime, is_run, or_latest, read_run_file
 from harness.scenario.consent import Code, consented
@@ -111,7 +112,7 @@ def run_options(path: Path | None, given: dict[str, Any]) -> tuple[RunOptions, C
             plan = run.plan
             options = _as_written(scenario_of(run, path))
     for name in options:
-        known(name, RunOptions.__struct_fields__, f"option (in {path})")
+        known_at(path, name, RunOptions.__struct_fields__, "option")
     chosen = options.pop("option", {}) | _chosen(given)
     options |= {name: value for name, value in given.items() if value is not None and value != []}
     options |= {"option": chosen} if chosen else {}
@@ -124,7 +125,7 @@ def run_options(path: Path | None, given: dict[str, Any]) -> tuple[RunOptions, C
     try:
         merged = msgspec.convert(options, RunOptions)
     except msgspec.ValidationError as error:
-        raise ScenarioError(f"{path or 'the command line'}: {error}") from None
+        raise ScenarioError(f"{path or 'the command line'}: {mistake(error)}") from None
     if merged.plan is not None:
         plan = plan_file(Path(merged.plan))
     by = path or Path()

@@ -39,6 +39,16 @@ def standard_error() -> Console:
 
 
 @contextmanager
+def resumable(how: str) -> Iterator[None]:
+    """Say how to go on if Ctrl-C or SIGTERM ends what is in this context."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        standard_error().print(plain(f"  go on with: {how}"), soft_wrap=True)
+        raise
+
+
+@contextmanager
 def watched(*, is_shown: bool) -> Iterator[Watcher | None]:
     """A display for the progress of a run on standard error; None if it is not shown.
 

@@ -39,6 +39,14 @@ def require(condition: bool, problem: str, subject: object) -> None:
         raise ScenarioError(f"{type(subject).__name__}: {problem}")
 
 
+def known_at(place: object, name: str, allowed: tuple[str, ...], what: str) -> None:
+    """Raise ScenarioError with the place and the nearest allowed name, unless the name is one of `allowed`."""
+    try:
+        known(name, allowed, what)
+    except ScenarioError as error:
+        raise ScenarioError(f"{place}: {error}") from None
+
+
 def known(name: str, allowed: tuple[str, ...], what: str, *, besides: str = "") -> str:
     """`name`, if it is one of `allowed`.
 

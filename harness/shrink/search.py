@@ -13,6 +13,7 @@ from typing import Self, TypeVar
 
 import msgspec
 
+from harness.core.errors import ScenarioError
 from harness.run.pool import LocalPool
 from harness.shrink.case import Case, Size
 
@@ -48,11 +49,15 @@ class Search:
     ) -> None:
         self.case, self.tries = case, 0
         self.seeds = 1  # The number of seeds tried for each candidate; the first is the case's own.
-        self._pool = LocalPool(examine, jobs)
         self._most, self._tell = tries, tell
         self._known = {tried.key: tried.is_shown for tried in _read(file)}
         self._running: dict[str, Future[bool]] = {}
-        self._file = file.open("ab")
+        try:
+            self._file = file.open("ab")
+        except OSError as error:
+            advice = f"({error.strerror}), and each try is noted there: copy the run, and shrink that"
+            raise ScenarioError(f"{file.parent}: takes no files {advice}") from None
+        self._pool = LocalPool(examine, jobs)
         self._file.write(b"\n")  # Complete a line that a killed process left unfinished.
 
     def __enter__(self) -> Self:

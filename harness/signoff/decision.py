@@ -16,9 +16,9 @@ from typing import Final
 import msgspec
 
 from checkers.words.titles import title
-from harness.campaign.calibration.document import CALIBRATION_FILE, Calibration, read_calibration
-from harness.campaign.document import SWEEP_FILE, Sweep, read_sweep
-from harness.core.command import seamark
+from harness.campaign.calibration.document import calibration_at
+from harness.campaign.document import SWEEP_FILE, Sweep, sweep_at
+from harness.campaign.rows import ROWS_FILE
 from harness.core.errors import HistoryError, ScenarioError
 from harness.scenario.registry import version
 from harness.signoff.behaviour import behaviour_rows, promise_rows
@@ -28,7 +28,6 @@ from harness.signoff.findings import finding_rows, waiver_rows
 from harness.signoff.power import power_rows
 from harness.signoff.waivers import read_waivers
 
-ROWS_FILE: Final = "rows.jsonl"
 RULES: Final = {
     Decision.NO_GO: (
         "A finding that breaks a promise, that the baseline does not have or has less often than chance explains, and "
@@ -60,12 +59,12 @@ def sign_off(inputs: Inputs, today: date) -> Signoff:
 
     Raises ScenarioError for inputs that are missing or cannot be signed off, HistoryError for damaged ones.
     """
-    baseline, candidate = _sweep(inputs.baseline), _sweep(inputs.candidate)
+    baseline, candidate = sweep_at(inputs.baseline), sweep_at(inputs.candidate)
     if inputs.baseline.resolve() == inputs.candidate.resolve():
         raise ScenarioError(f"{inputs.candidate}: is the baseline as well; name the sweeps of two releases")
     fingerprints = [each.fingerprint for sweep in (baseline, candidate) for each in sweep.findings]
     waivers = read_waivers(inputs.waivers, fingerprints) if inputs.waivers is not None else ()
-    calibration = _calibration(inputs.calibration) if inputs.calibration is not None else None
+    calibration = calibration_at(inputs.calibration) if inputs.calibration is not None else None
     findings = finding_rows(baseline, candidate, waivers, today)
     exposure = exposure_rows(baseline, candidate)
     decision, reasons = decided(findings, list(shortfalls(baseline, candidate, exposure)))
@@ -110,22 +109,6 @@ def _cleared(findings: Sequence[FindingRow]) -> str:
     waived = sum(row.waiver is not None for row in findings)
     known = [f"{count} {state}" for state, count in (*counts.items(), ("waived", waived)) if count]
     return f"nothing new that breaks a promise; {', '.join(known) or 'no finding in either sweep'}"
-
-
-def _sweep(path: Path) -> Sweep:
-    if not path.exists():
-        raise ScenarioError(f"{path}: there is no such sweep; its folder is STORE/sweeps/NAME/UTC-SEED")
-    if path.is_dir() and not (path / SWEEP_FILE).exists():
-        if (path / ROWS_FILE).exists():
-            raise ScenarioError(f"{path}: this sweep has not ended: {seamark('sweep', '--resume', path)}")
-        raise ScenarioError(f"{path}: is no sweep's folder (no {SWEEP_FILE} in it)")
-    return read_sweep(path)
-
-
-def _calibration(path: Path) -> Calibration:
-    if not path.is_file():
-        raise ScenarioError(f"{path}: there is no such file; seamark calibrate writes {CALIBRATION_FILE}")
-    return read_calibration(path)
 
 
 def _side(path: Path, sweep: Sweep) -> Side:

@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from harness.core.errors import ScenarioError, known
+from harness.core.errors import ScenarioError, known_at
 from harness.record.store import DOCUMENT_MAX
 
 _TABLE: Final = "waiver"
@@ -42,7 +42,7 @@ def read_waivers(path: Path, fingerprints: Sequence[str]) -> tuple[Waiver, ...]:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ScenarioError(f"{path}: is no TOML ({error})") from None
     for name in content:
-        known(name, (_TABLE,), f"table (in {path})")
+        known_at(path, name, (_TABLE,), "table")
     tables = content.get(_TABLE, [])
     if not isinstance(tables, list):
         raise ScenarioError(f"{path}: write each waiver as a table of its own, under [[{_TABLE}]]")
@@ -50,7 +50,7 @@ def read_waivers(path: Path, fingerprints: Sequence[str]) -> tuple[Waiver, ...]:
     for number, each in enumerate(found, 1):
         if each.fingerprint in (other.fingerprint for other in found[: number - 1]):
             raise ScenarioError(f"{path}, waiver {number}: {each.fingerprint} has one above: leave one of the two")
-        known(each.fingerprint, tuple(fingerprints), f"fingerprint (in {path}, waiver {number})")
+        known_at(f"{path}, waiver {number}", each.fingerprint, tuple(fingerprints), "fingerprint")
     return tuple(found)
 
 
@@ -58,7 +58,7 @@ def _waiver(table: object, place: str) -> Waiver:
     if not isinstance(table, dict):
         raise ScenarioError(f"{place}: is no table; write it under [[{_TABLE}]]")
     for name in table:
-        known(name, Waiver.__struct_fields__, f"field (in {place})")
+        known_at(place, name, Waiver.__struct_fields__, "field")
     for name in Waiver.__struct_fields__:
         if name not in table:
             raise ScenarioError(f"{place}: has no {name}; a waiver has {', '.join(Waiver.__struct_fields__)}")

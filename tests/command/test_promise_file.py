@@ -108,7 +108,7 @@ def test_what_the_stream_shows_is_read_as_the_contract_says(seamark: Seamark, tm
         ('"revision"', '"revisions"', "[stream]: unknown position 'revisions'; did you mean revision?"),
         ('identity = "position+key+ordinal"', "identity = 3", "[stream]: "),
         ('["late-event", "late-event-boundary"]', '["late-evnt"]', "number 1: unknown anomaly"),
-        ('["late-event", "late-event-boundary"]', '"late-event"', "number 1: Expected `array`"),
+        ('["late-event", "late-event-boundary"]', '"late-event"', "number 1: forbids must be a list, and is a text"),
         ('["late-event", "late-event-boundary"]', "[]", "number 1: it forbids nothing"),
         ('forbids = ["late-event", "late-event-boundary"]', "", "number 1: it has no forbids: write forbids = [...]"),
         ('["late-event", "late-event-boundary"]', '["G1c"]', "there is a [stream], and no promise about it"),

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+import harness.cli.campaigns.calibrate
+import harness.cli.failures.shrink
 import seamark as api
 from harness.core.generators.scripted import Script
 from harness.record.store import RUN_FILE, read_run_file
@@ -107,3 +109,28 @@ def test_a_run_without_a_finding_has_nothing_to_shrink(seamark: Seamark, run_cop
     outcome = seamark("shrink", run_copy)
     assert outcome.code == 64
     assert "has no finding" in outcome.line
+
+
+def test_an_interrupt_says_how_to_go_on(
+    seamark: Seamark, red: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(harness.cli.failures.shrink, "shrunk", interrupt)
+    monkeypatch.setattr(harness.cli.campaigns.calibrate, "calibrated", interrupt)
+    for command in (("shrink", copied(red, tmp_path)), ("calibrate", "tutorial")):
+        outcome = seamark(*command)
+        assert outcome.code == 130
+        assert "  go on with: the same command" in outcome.err
+
+
+def test_the_page_shows_what_is_printed(seamark: Seamark) -> None:
+    """The commands in the order of the page, each with the lines below it; "..." stands for those left out."""
+    page = Path(__file__).resolve().parents[2] / "docs" / "shrink.md"
+    typed = re.findall(r"^\$ (.+?)(?=^\$|^```)", page.read_text("utf-8"), re.DOTALL | re.MULTILINE)
+    assert [words.split()[1] for words in typed] == ["run", "shrink", "run", "replay"]
+    for words, *shown in (each.splitlines() for each in typed):
+        printed = iter(seamark(*words.split()[1:]).out.splitlines())
+        for line in shown:
+            assert line == "  ..." or line in printed, f"{words}: not printed, or not there: {line}"

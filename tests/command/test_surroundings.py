@@ -17,6 +17,13 @@ START = "from harness.cli.entry import main; main()"
 RUN = ("run", "--seed", "7", *SMALL, "--quiet")
 
 
+def test_an_interrupt_while_modules_load_is_one_line(tmp_path: Path) -> None:
+    """They take a second to load, in which a person sees that a command was the wrong one."""
+    command = [sys.executable, "-P", "-c", INTERRUPTED + START, *RUN]
+    loading = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert line_of(loading) == (130, "seamark: interrupted")
+
+
 def started(*arguments: str | bytes, cwd: Path, **environment: str) -> subprocess.Popen[bytes]:
     """`seamark ARGUMENTS` in a process of its own."""
     return subprocess.Popen(
@@ -27,6 +34,19 @@ def started(*arguments: str | bytes, cwd: Path, **environment: str) -> subproces
         stderr=subprocess.PIPE,
     )
 
+
+INTERRUPTED = """
+import sys
+
+
+class Interrupt:
+    def find_spec(self, name, *_):
+        if name == "harness.cli.main":
+            raise KeyboardInterrupt
+
+
+sys.meta_path.insert(0, Interrupt())
+"""
 
 ON_SIGTERM = "seamark: SIGTERM: stopping, and removing what was started"
 

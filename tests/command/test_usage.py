@@ -44,6 +44,10 @@ from tests.command.conftest import Seamark
         ("run --cluster postgres-failover --runtime docker --bug lost-ack", "postgres-failover has no planted bugs"),
         ("check latest", "holds no run yet"),
         ("replay nightly/latest", "nightly holds no run yet"),
+        ("hunt --cluster tutorial --baseline nowhere", "nowhere: there is no such sweep"),
+        ("calibrate tutorial --compare nowhere.json", "nowhere.json: there is no such file"),
+        ("calibrate tutorial --plans nowhere", "--plans nowhere: there is no such folder"),
+        (f"list --store {__file__}", "a store is a folder"),
     ],
 )
 def test_what_a_person_mistyped_is_64_and_named(seamark: Seamark, tmp_path: Path, arguments: str, message: str) -> None:
@@ -57,7 +61,7 @@ def test_what_a_person_mistyped_is_64_and_named(seamark: Seamark, tmp_path: Path
     ("text", "message"),
     [
         ("sede = 7", "seed?"),
-        ('seed = "seven"', "seed"),
+        ('seed = "seven"', "nightly.toml: seed must be a whole number, and is a text"),
         ("bug = [7]", "bug"),
         ("seed = ", "TOML"),
         ("[seed]\n", "seed"),
@@ -119,9 +123,10 @@ def test_a_run_json_repeats_one_run_only(seamark: Seamark, run_copy: Path) -> No
 
 def test_a_store_that_takes_nothing_is_64(seamark: Seamark, tmp_path: Path) -> None:
     (tmp_path / "store").write_text("a file")
-    outcome = seamark("run", "--time", "6", "--engine", "local")
-    assert (outcome.code, outcome.out) == (64, "")
-    assert "--store" in outcome.line
+    for command in (("run", "--time", "6", "--engine", "local"), ("calibrate", "tutorial"), ("hunt", "--time", "6")):
+        outcome = seamark(*command, "--quiet")
+        assert (outcome.code, outcome.out) == (64, "")
+        assert "--store" in outcome.line
 
 
 def test_an_error_points_to_the_help_of_its_own_command(seamark: Seamark) -> None:

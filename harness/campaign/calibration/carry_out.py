@@ -36,7 +36,10 @@ def calibrated(
     in_containers = [cell for cell in cells if cell not in simulated]
     if in_containers:
         connect().close()  # Without an engine it would be hundreds of failed runs, after hours of simulated ones.
-    store.mkdir(parents=True, exist_ok=True)
+    try:
+        store.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ScenarioError(f"{store}: cannot be made ({error.strerror}); choose another with --store") from None
     with temporary_folder("calibrate", beside=store) as folder:
         _drain(simulated, folder, store, tell, pool or (lambda: LocalPool(done, jobs)))
         _drain(in_containers, folder, store, tell, lambda: LocalPool(done, 1))

@@ -10,6 +10,7 @@ from typing import Final, Literal
 
 import msgspec
 
+from harness.core.errors import ScenarioError
 from harness.record.store import read_document
 
 CALIBRATION_SCHEMA: Final = 1
@@ -128,6 +129,13 @@ def worse(now: Calibration, before: Calibration) -> list[str]:
             share = f"{each.false_alarms} of {each.runs} runs without a bug are red"
             found.append(f"{each.cluster}: {share}: seeds {seeds}")
     return found
+
+
+def calibration_at(path: Path) -> Calibration:
+    """The calibration that a command line names. Raises ScenarioError if there is none, HistoryError as below."""
+    if not path.is_file():
+        raise ScenarioError(f"{path}: there is no such file; seamark calibrate writes {CALIBRATION_FILE}")
+    return read_calibration(path)
 
 
 def read_calibration(path: Path) -> Calibration:

@@ -15,13 +15,13 @@ from harness.campaign.calibration.document import (
     CALIBRATION,
     CALIBRATION_FILE,
     Calibration,
-    read_calibration,
+    calibration_at,
     worse,
 )
 from harness.campaign.calibration.rows import SCRIPTED
 from harness.campaign.calibration.shown import PAGE_FILE, calibration_markdown, calibration_page, lines
 from harness.campaign.spark_pool import require_cluster, spark_pool
-from harness.cli.output import print_json, standard_error, watched
+from harness.cli.output import print_json, resumable, standard_error, watched
 from harness.core.errors import ScenarioError
 from harness.core.verdict import Verdict
 from harness.core.wording import counted
@@ -35,7 +35,7 @@ PLANS = Path("tests/planted")
 
 def calibrate(  # noqa: PLR0913, PLR0917  Each argument is an option of the command.
     clusters: Annotated[list[str], typer.Argument(help="Clusters with planted bugs: see seamark clusters.")],
-    bug: Annotated[list[str] | None, typer.Option(help="Only this bug; may be repeated.")] = None,
+    bug: Annotated[list[str] | None, typer.Option(metavar="NAME", help="Only this bug; may be repeated.")] = None,
     store: Annotated[Path, typer.Option(help="The folder in which its rows are kept.")] = STORE,
     time: Annotated[float, typer.Option(min=1, help="Seconds of load in each run.")] = 20.0,
     hits: Annotated[int, typer.Option(min=2, help="Runs that show a bug, of which no more are drawn.")] = 5,
@@ -60,11 +60,13 @@ def calibrate(  # noqa: PLR0913, PLR0917  Each argument is an option of the comm
     if as_json and markdown:
         raise ScenarioError("--json and --markdown both print one document: choose one")
     pool = None if on is None else partial(spark_pool, require_cluster(on))
-    before = None if compare is None else read_calibration(compare)
+    before = None if compare is None else calibration_at(compare)
+    if plans != PLANS and not plans.is_dir():
+        raise ScenarioError(f"--plans {plans}: there is no such folder; schedules are in it as CLUSTER/BUG.json")
     limits = Limits(hits=hits, runs=runs, correct=correct, correct_in_containers=correct_in_containers, time_s=time)
     folder = store / CALIBRATION
     cells = cells_of(clusters, bug or (), limits, folder / "rows", plans)
-    with watched(is_shown=not quiet) as watcher:
+    with resumable("the same command, which makes only the runs that are left"), watched(is_shown=not quiet) as watcher:
         outcome = calibrated(cells, limits, folder, partial(_tell, watcher), pool, jobs)
     write_atomically(folder / PAGE_FILE, encoded(calibration_page(outcome)))
     _write_json(folder / CALIBRATION_FILE, outcome)

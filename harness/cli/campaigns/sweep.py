@@ -17,9 +17,10 @@ from harness.campaign.page import PAGE_FILE, sweep_summary
 from harness.campaign.rows import Row, final_rows
 from harness.campaign.spark_pool import require_cluster, spark_pool
 from harness.campaign.sweep import Begun, begin, carry_out, resumed
-from harness.cli.output import print_json, standard_error, tell_github, watched
+from harness.cli.output import print_json, resumable, standard_error, tell_github, watched
 from harness.core.errors import ScenarioError
 from harness.core.verdict import Verdict
+from harness.core.wording import counted
 from harness.record.store import STORE
 from harness.report.model import Report
 from harness.report.screen import STYLES, plain
@@ -35,7 +36,8 @@ def sweep(  # noqa: PLR0913, PLR0917  Each argument is an option of the command.
     ] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="The first seed, instead of the file's.")] = None,
     cluster: Annotated[
-        list[str] | None, typer.Option(metavar="FILE.py:NAME", help="Code in a file that the config may name.")
+        list[str] | None,
+        typer.Option(metavar="FILE.py:NAME", help="Code in a file that the config may name; may be repeated."),
     ] = None,
     store: Annotated[Path, typer.Option(help="The folder in which runs and sweeps are kept.")] = STORE,
     jobs: Annotated[int | None, typer.Option(min=1, help="Runs at once. Default: all cores.")] = None,
@@ -55,17 +57,13 @@ def sweep(  # noqa: PLR0913, PLR0917  Each argument is an option of the command.
     if not quiet:
         left = f"  resumed {begun.folder}" if resume is not None else f"  {begun.folder}"
         last = begun.config.seed + max(cell.count for cell in begun.config.cells) - 1
-        count = f"{begun.config.planned:,} runs in {len(begun.config.cells)} cells"
+        count = f"{counted(begun.config.planned, 'run')} in {counted(len(begun.config.cells), 'cell')}"
         screen.print(
             plain(f"seamark  sweep {begun.config.name}  {count}  seeds {begun.config.seed} to {last}{left}"),
             soft_wrap=True,
         )
-    try:
-        with watched(is_shown=not quiet) as watcher:
-            outcome, rows = carry_out(begun, _Audience(watcher), pool, jobs)
-    except KeyboardInterrupt:
-        standard_error().print(plain(f"  go on with: {begun.resumption}"), soft_wrap=True)
-        raise
+    with resumable(begun.resumption), watched(is_shown=not quiet) as watcher:
+        outcome, rows = carry_out(begun, _Audience(watcher), pool, jobs)
     store_sweep(begun, outcome, rows)
     return _print(begun, outcome, rows, as_json=as_json)
 
@@ -112,10 +110,12 @@ def _print(begun: Begun, sweep: Sweep, rows: Sequence[Row], *, as_json: bool) ->
         print_json(sweep)
         return sweep.exit_code
     console = Console(highlight=False)
-    for each in sweep.findings[:SHOWN]:
-        mark = "NEW" if each.is_new else "ONGOING"
-        name = f"{title(each.anomaly):<26}"
-        console.print(plain(f"  {mark:<8}{name}  in {each.runs} of {each.judged} runs  {each.promise or ''}"))
+    shown = sweep.findings[:SHOWN]
+    width = max((len(title(each.anomaly)) for each in shown), default=0)
+    for each in shown:
+        mark, seen = "NEW" if each.is_new else "ONGOING", f"in {each.runs:,} of {counted(each.judged, 'run')}"
+        line = f"  {mark:<8}{title(each.anomaly):<{width}}  {seen}  {each.promise or ''}"
+        console.print(plain(line), soft_wrap=True)
     word = plain(Verdict(sweep.verdict).word, STYLES[sweep.verdict])
     console.print(word + plain(f"  {sweep.reason} (exit {sweep.exit_code})"), soft_wrap=True)
     console.print(plain(f"  open    {begun.folder / PAGE_FILE}"), soft_wrap=True)

@@ -2,8 +2,7 @@
 
 import os
 import secrets
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,9 +10,9 @@ import msgspec
 import typer
 from rich.console import Console
 
-from harness.campaign.document import SWEEP_FILE, read_sweep
+from harness.campaign.document import sweep_at
 from harness.cli.options import run_options
-from harness.cli.output import print_json, standard_error, watched
+from harness.cli.output import print_json, resumable, standard_error, watched
 from harness.cli.run import FAULTS_HELP, SEED_MAX
 from harness.core.errors import ScenarioError
 from harness.core.verdict import Verdict
@@ -45,10 +44,12 @@ def hunt(  # noqa: PLR0913, PLR0917  Each argument is an option of the command.
     time: Annotated[float | None, typer.Option(help="Seconds of load in each run. Default: 8.")] = None,
     rate: Annotated[float | None, typer.Option(help="Operations a second, at least. Default: 100.")] = None,
     nemesis: Annotated[str | None, typer.Option(help=FAULTS_HELP)] = None,
-    bug: Annotated[list[str] | None, typer.Option(help="Plant this bug; may be repeated.")] = None,
+    bug: Annotated[list[str] | None, typer.Option(metavar="NAME", help="Plant this bug; may be repeated.")] = None,
     option: Annotated[list[str] | None, typer.Option(metavar="NAME=VALUE", help="An option of the cluster.")] = None,
     is_at_points: Annotated[bool, typer.Option("--points", help="Begin with each fault at each failpoint.")] = False,
-    known: Annotated[list[str] | None, typer.Option(help="A known anomaly, symptom or fingerprint.")] = None,
+    known: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="A known anomaly, symptom or fingerprint.")
+    ] = None,
     baseline: Annotated[Path | None, typer.Option(metavar="SWEEP", help="Its findings are known.")] = None,
     count: Annotated[int, typer.Option(min=1, help="Give up after this many runs.")] = 1000,
     time_budget: Annotated[float | None, typer.Option(min=1, help="Begin no run after this many seconds.")] = None,
@@ -79,7 +80,7 @@ def hunt(  # noqa: PLR0913, PLR0917  Each argument is an option of the command.
     limits = Limits(runs=count, seconds=time_budget)
     if not quiet:
         _announce(begun, limits, standard_error() if as_json else Console(highlight=False))
-    with _resumable(begun), watched(is_shown=not quiet) as watcher:
+    with resumable(begun.resumption), watched(is_shown=not quiet) as watcher:
         outcome = _carried_out(begun, limits, jobs, watcher, is_shrinking=is_shrinking, bank=bank)
     return _print(begun, outcome, as_json=as_json, is_quiet=quiet)
 
@@ -99,16 +100,6 @@ def _carried_out(
         outcome = hunt_of(begun, limits, result, found)
         _store(begun, outcome, result)
         return outcome
-
-
-@contextmanager
-def _resumable(begun: Begun) -> Iterator[None]:
-    """Name the command that continues the hunt if Ctrl-C ends it."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        standard_error().print(plain(f"  go on with: {begun.resumption}"), soft_wrap=True)
-        raise
 
 
 def _begun(path: Path | None, given: dict[str, Any], store: Path, of_hunt: dict[str, Any]) -> Begun:
@@ -140,10 +131,7 @@ def _announce(begun: Begun, limits: Limits, screen: Console) -> None:
 
 def _fingerprints(baseline: Path | None) -> tuple[str, ...]:
     """The fingerprints of a sweep's findings."""
-    if baseline is None:
-        return ()
-    path = baseline / SWEEP_FILE if baseline.is_dir() else baseline
-    return tuple(each.fingerprint for each in read_sweep(path).findings)
+    return () if baseline is None else tuple(each.fingerprint for each in sweep_at(baseline).findings)
 
 
 def _tell(watcher: Watcher | None, limits: Limits, so_far: Result) -> None:

@@ -43,7 +43,7 @@ def replay(  # noqa: PLR0913, PLR0917  Each argument is an option of the command
     run: Annotated[Path, typer.Argument(help="A run's directory in the store, its run.json, or latest.")],
     trace: Annotated[str | None, typer.Option(metavar="FROM..TO", help=TRACE_HELP)] = None,
     cluster: Annotated[str | None, typer.Option(help=CLUSTER_HELP)] = None,
-    bug: Annotated[list[str] | None, typer.Option(help=BUG_HELP)] = None,
+    bug: Annotated[list[str] | None, typer.Option(metavar="NAME", help=BUG_HELP)] = None,
     option: Annotated[list[str] | None, typer.Option(metavar="NAME=VALUE", help=OPTION_HELP)] = None,
     times: Annotated[int, typer.Option(min=1, max=1000, help=TIMES_HELP)] = 1,
     plan: Annotated[Path | None, typer.Option(help=PLAN_HELP)] = None,

@@ -9,7 +9,7 @@ import msgspec
 import typer
 from rich.console import Console
 
-from harness.cli.output import print_json, watched
+from harness.cli.output import print_json, resumable, watched
 from harness.core.command import seamark
 from harness.core.wording import counted
 from harness.judging.engines import EngineStart
@@ -60,7 +60,7 @@ def shrink(  # noqa: PLR0913, PLR0917  Each argument is an option of the command
         times=1 if is_sim else times,
         rate=1.0 if is_sim else rate,
     )
-    with EngineStart("local") as start, watched(is_shown=not quiet) as watcher:
+    with resumable("the same command"), EngineStart("local") as start, watched(is_shown=not quiet) as watcher:
         done = shrunk(orders, start.engine_for, partial(_tell, watcher))
     done = done if bank is None else msgspec.structs.replace(done, test=str(into_bank(Path(done.test), bank)))
     if as_json:

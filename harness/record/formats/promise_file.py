@@ -21,9 +21,10 @@ from checkers.linearizability import check as linearizability
 from checkers.transactions.sentences import CHECKER as TRANSACTIONS
 from checkers.words import models
 from checkers.words.meanings import meaning
-from harness.core.errors import ScenarioError, known
+from harness.core.errors import ScenarioError, known, known_at
 from harness.core.promises import Bounds, Naming, Promise, StreamContract
 from harness.core.record import Json
+from harness.core.wording import mistake
 
 SIZE_MAX: Final = 1 << 20
 PROBLEM_MAX: Final = 500  # The most characters of a message.
@@ -138,9 +139,9 @@ def require_breakable(place: str, promise: Promise, checks: Sequence[Check]) -> 
         raise ScenarioError(f"{place}: it forbids nothing: write the names of anomalies or of a consistency model")
     forbidden = _forbidden(checks)
     for name in promise.forbids:
-        _known_at(place, name, forbidden, "anomaly or consistency model")
+        known_at(place, name, forbidden, "anomaly or consistency model")
     if promise.check is not None:
-        _known_at(place, promise.check, tuple(each.name for each in checks), "check")
+        known_at(place, promise.check, tuple(each.name for each in checks), "check")
 
 
 def _forbidden(checks: Sequence[Check]) -> tuple[str, ...]:
@@ -170,25 +171,17 @@ def struct_of(place: str, given: object, kind: type[T]) -> T:
         raise ScenarioError(f"{place}: it is no table of fields")
     fields, hints = msgspec.structs.fields(kind), get_type_hints(kind)
     for name, value in given.items():
-        _known_at(place, name, tuple(field.name for field in fields), "field")
+        known_at(place, name, tuple(field.name for field in fields), "field")
         choices = get_args(hints[name]) if get_origin(hints[name]) is Literal else ()
         if choices and isinstance(value, str):
-            _known_at(place, value, choices, name)
+            known_at(place, value, choices, name)
     for field in fields:
         if field.required and field.name not in given:
             raise ScenarioError(f"{place}: it has no {field.name}: write {_wanted(field.name, hints[field.name])}")
     try:
         return msgspec.convert(given, kind)
     except msgspec.ValidationError as error:
-        raise ScenarioError(f"{place}: {str(error).replace('$.', '')}") from None
-
-
-def _known_at(place: str, name: str, allowed: tuple[str, ...], what: str) -> None:
-    """Raise ScenarioError with the place and the nearest allowed name, unless the name is allowed."""
-    try:
-        known(name, allowed, what)
-    except ScenarioError as error:
-        raise ScenarioError(f"{place}: {error}") from None
+        raise ScenarioError(f"{place}: {mistake(error)}") from None
 
 
 def _wanted(name: str, hint: Any) -> str:

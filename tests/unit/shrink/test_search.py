@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.core.errors import ScenarioError
 from harness.core.generators.scripted import Due, Script
 from harness.core.record import MicroOp
 from harness.scenario.scenario import Scenario
@@ -108,3 +109,8 @@ def test_a_try_ahead_whose_turn_never_came_is_kept(tmp_path: Path) -> None:
 def test_a_case_keeps_its_key_and_another_has_another() -> None:
     assert made().key() == made().key()
     assert made().key() != made().with_steps(()).key()
+
+
+def test_a_run_that_takes_no_files_is_not_shrunk_and_says_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(ScenarioError, match=r"takes no files .*: copy the run, and shrink that"):
+        searched(tmp_path / "nowhere" / "tries.jsonl", 1)
