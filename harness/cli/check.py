@@ -13,10 +13,7 @@ from harness.report.screen import plain
 from harness.run.checking import Question, answer, answerable
 from harness.run.live import activity
 
-MODEL_HELP = (
-    f"The consistency model to judge by. Default: as promised, else {models.DEFAULT}. One of "
-    f"{', '.join(models.MODELS)}. Short names, such as SER, SI, RR, RC, are in docs/history-format.md."
-)
+MODEL_HELP = f"The consistency model to judge by, of those below. Default: as promised, else {models.DEFAULT}."
 INITIAL_HELP = "The value of all registers before the history, as JSON; or first: the first transaction wrote it."
 
 

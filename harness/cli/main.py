@@ -20,6 +20,7 @@ from harness.cli import check, clean, clusters, doctor, export, images, listing,
 from harness.cli.campaigns import calibrate, sweep
 from harness.cli.failures import hunt, replay, shrink
 from harness.cli.pages import serve, signoff
+from harness.cli.texts.examples import epilog
 from harness.core.errors import ScenarioError, SeamarkError
 from harness.core.verdict import EXIT_INTERRUPTED, EXIT_TERMINATED, EXIT_USAGE, Verdict
 from harness.report.screen import visible
@@ -32,6 +33,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
+    epilog=epilog(),
 )
 
 
@@ -50,22 +52,22 @@ def seamark(
     return 0
 
 
-app.command("run")(run.run)
-app.command("sweep")(sweep.sweep)
-app.command("calibrate")(calibrate.calibrate)
-app.command("check")(check.check)
-app.command("export")(export.export)
-app.command("replay")(replay.replay)
-app.command("shrink", short_help="Make a failing run as small as it gets.")(shrink.shrink)
-app.command("hunt", short_help="Search for a finding that no run had before.")(hunt.hunt)
-app.command("list")(listing.list_runs)
-app.command("signoff", short_help="Decide on a release by two sweeps.")(signoff.signoff)
-app.command("serve", short_help="Show the store in a browser, until Ctrl-C.")(serve.serve)
-app.command("clusters")(clusters.clusters)
-app.command("new", short_help="Write a file that puts a server under test.")(new.new)
-app.command("doctor", short_help="Check what is present on this machine.")(doctor.doctor)
-app.command("images", short_help="Build the images for containers.")(images.images)
-app.command("clean", short_help="Remove what runs that died left behind.")(clean.clean)
+app.command("run", epilog=epilog("run"))(run.run)
+app.command("sweep", epilog=epilog("sweep"))(sweep.sweep)
+app.command("calibrate", epilog=epilog("calibrate"))(calibrate.calibrate)
+app.command("check", epilog=epilog("check"))(check.check)
+app.command("export", epilog=epilog("export"))(export.export)
+app.command("replay", epilog=epilog("replay"))(replay.replay)
+app.command("shrink", short_help="Make a failing run as small as it gets.", epilog=epilog("shrink"))(shrink.shrink)
+app.command("hunt", short_help="Search for a finding that no run had before.", epilog=epilog("hunt"))(hunt.hunt)
+app.command("list", epilog=epilog("list"))(listing.list_runs)
+app.command("signoff", short_help="Decide on a release by two sweeps.", epilog=epilog("signoff"))(signoff.signoff)
+app.command("serve", short_help="Show the store in a browser, until Ctrl-C.", epilog=epilog("serve"))(serve.serve)
+app.command("clusters", epilog=epilog("clusters"))(clusters.clusters)
+app.command("new", short_help="Write a file that puts a server under test.", epilog=epilog("new"))(new.new)
+app.command("doctor", short_help="Check what is present on this machine.", epilog=epilog("doctor"))(doctor.doctor)
+app.command("images", short_help="Build the images for containers.", epilog=epilog("images"))(images.images)
+app.command("clean", short_help="Remove what runs that died left behind.", epilog=epilog("clean"))(clean.clean)
 
 
 def main() -> None:

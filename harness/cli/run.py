@@ -42,7 +42,7 @@ def run(  # noqa: PLR0913, PLR0917  Each argument is an option of the command.
     keys: Annotated[int | None, typer.Option(help="Keys in use at a time. Default: 6 to 12, by the seed.")] = None,
     nemesis: Annotated[str | None, typer.Option(help=FAULTS_HELP)] = None,
     plan: Annotated[str | None, typer.Option(help="A file with a fault plan, instead of a drawn one.")] = None,
-    bug: Annotated[list[str] | None, typer.Option(help="Plant this bug; may be repeated.")] = None,
+    bug: Annotated[list[str] | None, typer.Option(metavar="NAME", help="Plant this bug; may be repeated.")] = None,
     isolation: Annotated[str | None, typer.Option(help="The isolation level, where the cluster has several.")] = None,
     option: Annotated[list[str] | None, typer.Option(metavar="NAME=VALUE", help="An option of the cluster.")] = None,
     attach: Annotated[str | None, typer.Option(metavar="PROJECT", help="A docker compose project to strike.")] = None,

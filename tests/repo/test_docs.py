@@ -18,6 +18,7 @@ from checkers.catalogue import CHECKS, NAMES
 from checkers.words.models import ALIASES, MODELS
 from harness.cli.main import app
 from harness.cli.texts.contract_fields import BOUNDS, CONTRACT
+from harness.cli.texts.examples import BEGIN, EXAMPLES
 from harness.cli.texts.promises_page import promises_page
 from harness.core.draw import Draw
 from harness.core.promises import Bounds, Promise, StreamContract
@@ -142,6 +143,59 @@ def test_every_command_on_a_page_has_the_options_it_is_given(page: Path) -> None
         command = group.get_command(None, words[0])  # type: ignore[attr-defined, unused-ignore]  # The group of a typer app.
         assert command is not None, words
         command.make_context(words[0], words[1:], resilient_parsing=False)
+
+
+OTHERS = {
+    "--seamark-seed",
+    "--seamark-count",
+    "--seamark-store",
+    "--drawn",
+    "--initial-cluster",
+    "--hypothesis-seed",
+    "--help",
+}
+PRIVATE = {"--help", "--version", "--shrink"}  # Known from every tool, or what happens without --no-shrink.
+
+
+def options() -> dict[str, set[str]]:
+    """Every long option of ours, with the commands that have it."""
+    found: dict[str, set[str]] = {}
+    for name, command in typer.main.get_command(app).commands.items():  # type: ignore[attr-defined, unused-ignore]
+        for parameter in command.params:
+            for option in (*parameter.opts, *parameter.secondary_opts):
+                found.setdefault(option, set()).add(name)
+    return {option: names for option, names in found.items() if option.startswith("--")}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=relative)
+def test_every_option_that_a_sentence_names_exists(page: Path) -> None:
+    every, named_commands = options(), typer.main.get_command(app).commands  # type: ignore[attr-defined, unused-ignore]
+    for words in re.findall(r"`([^`]+)`", prose(page).replace("\n", " ")):
+        named = re.findall(r"(?<![\w-])--[a-z][\w-]*", words)
+        command = re.match(r"seamark ([a-z]+)", words)
+        assert not command or command[1] in named_commands, words
+        if words.startswith(("seamark", "--")):
+            assert set(named) <= every.keys() | OTHERS, words
+        assert not command or all(command[1] in every[option] for option in named), words
+
+
+def test_every_option_is_on_some_page() -> None:
+    text = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
+    missing = [option for option in options() if not re.search(rf"(?<![\w-]){option}(?![\w-])", text)]
+    assert set(missing) <= PRIVATE
+
+
+@pytest.mark.parametrize("command", ["", *sorted(EXAMPLES)])
+def test_every_example_of_a_help_can_be_typed(command: str) -> None:
+    group = typer.main.get_command(app)
+    for words, _ in EXAMPLES[command] if command else BEGIN:
+        name, *arguments = shlex.split(words)
+        chosen = group.get_command(None, name)  # type: ignore[attr-defined, unused-ignore]
+        assert chosen is not None
+        chosen.make_context(name, arguments, resilient_parsing=False)
+        shown = group if not command else chosen
+        assert f"seamark {words}  " in str(shown.epilog)
+        assert command in {"", name}
 
 
 # Promises
