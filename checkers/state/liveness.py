@@ -5,7 +5,9 @@ else: commits, and the streams of others, must not wait for a slow, dead or unre
 excused while its user naps, and while it discards events for want of memory.
 
 If watermarks rest without writes (`wm_idle`), a pause begins when the source has answered an operation with a position
-that the last watermark does not cover: until then there was nothing to announce.
+that the last watermark does not cover: until then there was nothing to announce. It ends with a watermark of another
+position: one that says the same again, as a keep-alive does, is no progress; nor is one of a partition, if there are
+some of the whole stream.
 
 The excused time is cut out of every pause between two watermarks of a session, and of every wait of a commit for an
 epoch; the longest remaining piece counts. It is a `lag` if a fault of other subscribers was in force in it, else a
@@ -23,7 +25,7 @@ Witnesses:
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -130,6 +132,7 @@ class _Record:
         last = {session.subscriber: session for session in self._sessions}
         for session in self._sessions:
             points = [mark for mark in session.marks if mark.kind in ("open", "watermark")]
+            points = points if self._issued is None else _progress(points)
             ends = [mark.ns for mark in points[1:]]
             if session.marks[-1].kind == "close":
                 ends.append(session.marks[-1].ns)
@@ -284,6 +287,17 @@ class _Record:
             if session.subscriber == who:
                 spans += _discarding(session)
         return merged(spans)
+
+
+def _progress(points: Sequence[Mark]) -> list[Mark]:
+    """The openings and watermarks of a session that show progress: of the whole stream, if any watermark is."""
+    has_whole = any(mark.kind == "watermark" and mark.is_whole for mark in points)
+    result: list[Mark] = []
+    for mark in points:
+        is_again = mark.kind == "watermark" and bool(result) and mark.position == result[-1].position
+        if (mark.is_whole or not has_whole) and not (is_again and mark.is_whole):
+            result.append(mark)
+    return result
 
 
 def _discarding(session: Session) -> Iterator[Interval]:

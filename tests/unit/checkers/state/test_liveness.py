@@ -95,6 +95,25 @@ def test_a_watermark_is_due_from_the_first_answer_above_it_whatever_the_order_of
     assert anomalies(judgement) == expected
 
 
+@pytest.mark.parametrize(
+    ("again", "span", "expected"), [(100, None, ["stall"]), (101, None, []), (101, "p1", ["stall"])]
+)
+def test_a_watermark_that_says_the_same_again_is_no_progress(
+    tmp_path: Path, again: int, span: str | None, expected: list[str]
+) -> None:
+    """The source answered with 105 at 0.5 s, and keep-alives come every 0.2 s."""
+    run = Run()
+    run.event(0, "s1", "open", 0)
+    run.event(100, "s1", "watermark", 100)
+    run.append(499, {1: 1}, at=105)
+    for number, ms in enumerate(range(600, 2000, 200)):
+        run.event(ms, "s1", "watermark", again + number * (again > 100), span=span)
+    run.mark(2000, "end")
+    rests = StreamContract(closed="<=", cut="position", position="offset", wm_idle="rests")
+    judgement = liveness.check(run.write(tmp_path), Context(engine=ENGINE, bounds=BOUNDS, contract=rests))
+    assert anomalies(judgement) == expected
+
+
 def test_a_source_without_writes_leaves_a_watermark_at_rest(tmp_path: Path) -> None:
     run = Run()
     run.event(0, "s1", "open", 0)
