@@ -17,7 +17,7 @@ import numpy as np
 
 from checkers.columns.arrow import integers
 from checkers.columns.files import read_columns
-from checkers.columns.index import first_rows
+from checkers.columns.index import codes, first_rows
 from checkers.columns.table import Join
 from checkers.history.generations import Restart, kept_until, restarts
 from checkers.history.names import epoch_name
@@ -56,8 +56,9 @@ class Claims:
 
     `earliest` is the first generation in which a transaction may have happened, `home` the one in which it did; NOWHERE
     if that is not known. restarts[left_out] was the first restart that did not restore it; len(restarts) if all did. At
-    `end_seq` it had certainly ended: its answer, or the event of an unclear one; NEVER if there is neither. Raises
-    HistoryError on a damaged history.
+    `end_seq` it had certainly ended: its answer, or the event of an unclear one; NEVER if there is neither. `is_sole`
+    (m,): no other operation can have written that element; failed ones do not count, unless all of its writers failed.
+    Raises HistoryError on a damaged history.
     """
 
     def __init__(self, history: Path, bounds: Bounds) -> None:
@@ -69,7 +70,8 @@ class Claims:
         self.is_failed: Bools = written.outcome == FAIL
         self.size = np.diff(written.start)
         is_info = written.outcome == INFO
-        delivered_at, delivered_seq = _delivered(history, written, is_info)
+        self.is_sole = _are_sole(written, self.is_failed)
+        delivered_at, delivered_seq = _delivered(history, written, is_info[written.owner] & self.is_sole)
         self.epoch = np.where(is_info, delivered_at, written.epoch)
         self.end_seq = np.where(is_info, delivered_seq, written.complete_seq)
         begun = np.array([restart.seq for restart in self.restarts], np.int64)
@@ -104,10 +106,22 @@ class Claims:
         return Claim(transaction=self.written.transaction(row), epoch=None if epoch == NEVER else epoch)
 
 
-def _delivered(history: Path, written: Written, is_info: Bools) -> tuple[Int64s, Int64s]:
-    """For each of those operations the epoch and the `seq` of the first event that delivered an element of it; (n,)."""
+def _are_sole(written: Written, is_failed: Bools) -> Bools:
+    """True for elements, (m,), that one operation alone can have written."""
+    has_failed = is_failed[written.owner]
+    element = codes(written.key, written.value)
+    every, others = (np.bincount(element[kept], minlength=len(element)) for kept in (slice(None), ~has_failed))
+    result: Bools = np.where(has_failed, every[element], others[element]) == 1
+    return result
+
+
+def _delivered(history: Path, written: Written, is_meant: Bools) -> tuple[Int64s, Int64s]:
+    """For each operation the epoch and the `seq` of the first event that delivered one of its elements `is_meant` (m,).
+
+    NEVER without one; (n,).
+    """
     position, seq = np.full(len(written.index), NEVER, np.int64), np.full(len(written.index), NEVER, np.int64)
-    wanted = np.flatnonzero(is_info[written.owner])
+    wanted = np.flatnonzero(is_meant)
     if not len(wanted) or not (history / "events.parquet").is_file():
         return position, seq
     events = read_columns(history / "events.parquet", ["seq", "key", "value", "position"], kind=["row"])

@@ -155,8 +155,8 @@ class Contents:
     A state is the lists of some rows, merged over the nodes. It knows a key if a node of the key's group showed any
     list. A key that no dump of the run shows has no known group: it is known only if every group showed something. If
     nodes did not show all that they hold (`is_partial`), only the keys that appear are known; likewise if no groups are
-    declared, as a node that showed nothing may be the only one with a key. An element that several operations appended
-    says nothing about any of them.
+    declared, as a node that showed nothing may be the only one with a key. An element that is there shows an operation
+    only if this is its sole writer (`Claims.is_sole`); one that is not there is missing for all its writers.
     """
 
     def __init__(self, dumps: Dumps, groups: Groups, claims: Claims, *, is_partial: bool = False) -> None:
@@ -177,9 +177,7 @@ class Contents:
         both = codes(np.append(self._key, written.key), np.append(self._element, written.value))
         self._shown, self._written = both[: len(self._key)], both[len(self._key) :]
         self._count = int(both.max(initial=-1)) + 1
-        writers = np.bincount(self._written, minlength=self._count)
-        self._is_strange = writers[self._shown] == 0
-        self._is_sole: Bools = writers[self._written] == 1
+        self._is_strange = np.bincount(self._written, minlength=self._count)[self._shown] == 0
         self._doubled = self._doubled_elements()
 
     def state(self, rows: Int64s, number: int) -> "Sights":
@@ -188,7 +186,7 @@ class Contents:
         at = self._places(distinct(np.sort(self.list_of_row[rows])))
         is_there = np.zeros(self._count, np.bool_)
         is_there[self._shown[at]] = True
-        is_present = is_there[self._written] & self._is_sole
+        is_present = is_there[self._written]
         if self.is_partial:
             is_known = np.isin(claims.written.key, dumps.key[rows])
         else:
@@ -196,7 +194,7 @@ class Contents:
             is_shown[self._group[rows]] = True
             is_shown[NO_GROUP] = is_shown[:-1].all()
             is_known = is_shown[self.key_group]
-        return Sights(claims, number, is_present, ~is_present & is_known & self._is_sole)
+        return Sights(claims, number, is_present & claims.is_sole, ~is_present & is_known)
 
     def rows_after(self, number: int) -> Int64s:
         """The rows that nodes showed after restart `number`, in order."""
