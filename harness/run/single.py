@@ -209,8 +209,12 @@ def difference(repetition: Repetition) -> str | None:
     if repetition.difference is None:
         return "not repeatable: the same history, another unseed (disks or random streams differ)"
     found = repetition.difference
-    others = ", ".join((*found.nodes, *found.streams)) or "nothing else"
-    return f"not repeatable: record {found.record} differs; by the next second so do {others}"
+    if found.first is None:
+        return f"not repeatable: the recorded journal ends before record {found.record}, the repetition goes on"
+    if found.second is None:
+        return f"not repeatable: the repetition ends before record {found.record} of the recorded journal"
+    others = ", ".join((*found.nodes, *found.streams))
+    return f"not repeatable: record {found.record} differs{f'; by the next second also {others}' if others else ''}"
 
 
 def judge_foreign(  # noqa: PLR0913  Each argument is an option of the command.

@@ -67,7 +67,7 @@ def test_a_stream_and_a_node_that_moved_are_named(seamark: Seamark, run_copy: Pa
     assert outcome.json["verdict"] == "error"
     assert "nodes that differ by the next second: n2\n" in outcome.err
     assert "random streams that differ: disk/n2\n" in outcome.err
-    assert str(outcome.json["reason"]).endswith("so do n2, disk/n2")
+    assert str(outcome.json["reason"]).endswith("by the next second also n2, disk/n2")
 
 
 def test_a_journal_that_goes_on_differs_where_the_other_ends(seamark: Seamark, run_copy: Path) -> None:
@@ -75,7 +75,8 @@ def test_a_journal_that_goes_on_differs_where_the_other_ends(seamark: Seamark, r
     outcome = seamark("replay", run_copy, "--engine", "local")
     assert outcome.code == 4
     assert "record 399, the first that differs" in outcome.out
-    assert "was     None" in outcome.out
+    assert "was     nothing: the journal ends" in outcome.out
+    assert "not repeatable: the recorded journal ends before record 399, the repetition goes on" in outcome.out
 
 
 def test_another_unseed_is_a_difference_though_the_history_is_the_same(seamark: Seamark, run_copy: Path) -> None:

@@ -35,8 +35,8 @@ DOCS = ROOT / "docs"
 PAGES = (
     ROOT / "README.md",
     ROOT / "CONTRIBUTING.md",
-    *sorted(DOCS.glob("*.md")),
-    *sorted(DOCS.glob("findings/*.md")),
+    ROOT / "SECURITY.md",
+    *sorted(DOCS.rglob("*.md")),
     *sorted(ROOT.glob("clusters/*/*.md")),
 )
 PROMISES, FAULTS = DOCS / "promises.md", DOCS / "faults.md"

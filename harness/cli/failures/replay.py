@@ -161,8 +161,8 @@ def _show_difference(console: Console, difference: Difference) -> None:
     for record in difference.before:
         console.print(plain(f"            {record}", "dim"), soft_wrap=True)
     console.print(plain(f"  record {difference.record}, the first that differs"), soft_wrap=True)
-    console.print(plain(f"    was     {difference.first}"), soft_wrap=True)
-    console.print(plain(f"    is now  {difference.second}"), soft_wrap=True)
+    console.print(plain(f"    was     {difference.first or 'nothing: the journal ends'}"), soft_wrap=True)
+    console.print(plain(f"    is now  {difference.second or 'nothing: the repetition ends'}"), soft_wrap=True)
     console.print(
         plain(f"  nodes that differ by the next second: {', '.join(difference.nodes) or 'none'}"), soft_wrap=True
     )
