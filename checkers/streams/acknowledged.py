@@ -6,8 +6,9 @@ subscriber's durable state. A position includes what is at it with `resume: afte
 
 A violation is a committed write that the acknowledging session covered, and that the acknowledged position includes and
 the later opening does not. Each is reported once per subscriber. Not judged: sessions that begin with a snapshot, which
-gives them everything anew; reopenings inside a session; positions of different partitions. A witness is an opening with
-a position, before which the subscriber crashed after it had acknowledged a write that it had been sent.
+gives them everything anew; reopenings inside a session; positions of different partitions, or on two sides of a log's
+end. A witness is an opening with a position, before which the subscriber crashed after it had acknowledged a write that
+it had been sent.
 """
 
 from collections.abc import Sequence
@@ -116,14 +117,15 @@ def _below(view: StreamView, opens: Int64s, acks: Int64s) -> tuple[Int64s, Int64
 
 
 def _is_meant(view: StreamView, opens: Int64s, acks: Int64s, candidate: Int64s) -> Bools:
-    """True for writes that the acknowledging session covered, and that the opening requests."""
-    d, w = view.deliveries, view.writes
+    """True for writes that the acknowledging session covered, and that the opening requests, of the same log."""
+    d, w, counts = view.deliveries, view.writes, view.counts()
     write = view.expected[candidate]
     key, span, position = w.key[write], w.span[write], w.position[write]
     result = view.coverage.at(view.session[acks], key, span, acks).reaches(position)
     result &= (d.span[acks] < 0) | (d.span[acks] == span)
     result &= (d.key[opens] == NEVER) | (d.key[opens] == key)
     result &= (d.span[opens] < 0) | (d.span[opens] == span)
+    result &= counts[opens] == counts[acks]
     if not view.contract.is_position_global:
         result &= d.span[opens] == d.span[acks]
     return result

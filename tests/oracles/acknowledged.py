@@ -1,6 +1,7 @@
 """The slow, obvious twin of S21: what was acknowledged, and is not held when a later session begins."""
 
 from harness.core.columns import BACKFILL, CHECKPOINT, NEVER, OPEN, ROW
+from tests.oracles.stream_logs import count_of
 from tests.oracles.streams import Oracle
 from tests.worlds.streams.language import Event, Write
 
@@ -63,6 +64,8 @@ def _is_acknowledged(oracle: Oracle, ack: int, opened: int, w: Write) -> bool:
     """Was the write covered and acknowledged, and is it of what the opening is about?"""
     one, other = oracle.log[ack], oracle.log[opened]
     if not oracle.contract.is_position_global and one.span != other.span:
+        return False
+    if count_of(oracle, ack) != count_of(oracle, opened):
         return False
     is_meant = other.key in (NEVER, w.key) and other.span in (-1, w.span) and one.span in (-1, w.span)
     return is_meant and _holds(oracle, one, w) and oracle.covers(one, w.key, w.span, ack, w.position)

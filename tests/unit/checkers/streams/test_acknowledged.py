@@ -90,6 +90,13 @@ def test_partitions_are_compared_each_by_itself() -> None:
     assert values(log.replace("s1/2 open[1]@1 open[2]@0", "s1/2 open[1]@1"), source, **how) == []
 
 
+def test_what_was_acknowledged_of_a_log_that_ended_is_not_held_of_the_next_one_with_its_name() -> None:
+    source, changes = "ok@1 x[1]=1; ok@2 x[1]=2", {"is_position_global": False}
+    log = "open[1]@0 x[1]=1@1 x[1]=2@2 checkpoint[1]@2 {}[1] s1/2 open[1]@0"
+    assert values(log.format("close"), source, **changes) == [1, 2]
+    assert values(log.format("end"), source, **changes) == []
+
+
 def test_what_a_session_holds_of_one_partition_says_nothing_of_others() -> None:
     log = "open@0 x[0]=1@1 y[1]=2@2 checkpoint@2 s1/2 open[0]@0"
     assert values(log, "ok@1 x[0]=1; ok@2 y[1]=2") == [1]
