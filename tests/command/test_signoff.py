@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.command.browser import Browser, browser
+from tests.command.chromium import chromium
 from tests.command.conftest import Seamark
 from tests.unit.signoff.sweeps import fault, finding, stored, sweep
 
@@ -77,3 +78,16 @@ def test_bad_input_is_told_in_a_line(
     outcome = seamark("signoff", *arguments)
     assert outcome.code == code
     assert message in outcome.line
+
+
+def test_on_a_phone_a_number_is_beside_its_name_and_no_word_is_broken(seamark: Seamark, tmp_path: Path) -> None:
+    before, idle = stored(tmp_path / "before", sweep()), sweep(faults=(fault(effective=1), fault("crash")))
+    assert seamark("signoff", before, stored(tmp_path / "idle", idle), "--out", "out").code == 3
+    with chromium() as tab:
+        tab.size(390)
+        tab.open((tmp_path / "out" / "signoff.html").as_uri())
+        assert tab.value("document.documentElement.scrollWidth") <= 390
+        heights = tab.value("[...document.querySelectorAll('td.n')].map(cell => cell.getBoundingClientRect().height)")
+        assert 0 < max(heights) < 50, "a label beside a number takes two lines at most, not one for each letter"
+        first = "document.querySelector('table.stack tr:nth-child(2) td.full')"
+        assert tab.value(f"{first}.offsetTop <= {first}.parentElement.querySelector('td.n').offsetTop")
