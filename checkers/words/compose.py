@@ -90,7 +90,10 @@ class RunFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromiseVerdict:
-    """A promise and its state. `witnesses` are those of its best exercised anomaly."""
+    """A promise and its state. `witnesses` are those of its best exercised anomaly.
+
+    If it holds, `reason` names those anomalies of its own that nothing could have shown; None if there are none.
+    """
 
     promise: Promise
     state: PromiseState
@@ -198,20 +201,22 @@ def _promise_verdict(
     forbidden = prohibited((), named)
     heard = [one for one in judgements if promise.check in {None, one.checker}]
     findings = tuple(f for judgement in heard for f in judgement.findings if f.anomaly in forbidden)
-    counts = [n for judgement in heard for name, n in judgement.witnesses.items() if name in named]
+    seen = [(name, n) for judgement in heard for name, n in judgement.witnesses.items() if name in named]
     doubts = [f"{name}: {why}" for j in heard for name, why in sorted(j.unknown.items()) if name in forbidden]
-    witnesses = max(counts, default=0)
+    witnesses = max((count for _, count in seen), default=0)
     reason = None
     if findings:
         state = PromiseState.VIOLATED
     elif doubts:
         state, reason = PromiseState.UNKNOWN, doubts[0]
-    elif not counts:
+    elif not seen:
         state, reason = PromiseState.NOT_EXERCISED, "no check of this run looks for it"
     elif witnesses < limits.witnesses:
         state, reason = PromiseState.NOT_EXERCISED, f"{witnesses} of at least {counted(limits.witnesses, 'witness')}"
     else:
-        state = PromiseState.HOLDS
+        state, exercised = PromiseState.HOLDS, {name for name, count in seen if count}
+        idle = [name for name in promise.forbids if name not in models and name not in exercised]
+        reason = f"nothing could have shown {', '.join(idle)}" if idle else None
     return PromiseVerdict(promise=promise, state=state, witnesses=witnesses, findings=findings, reason=reason)
 
 

@@ -55,6 +55,7 @@ def _introduction() -> list[str]:
         "",
         f"A promise *holds* if nothing broke it and at least {least} events could have; else it was *not exercised*.",
         "Where that happens to a **purpose** of the test, the run is vacuous; other promises spoil nothing.",
+        "Beside a promise that holds the report names those of its anomalies that nothing could have shown.",
         "",
         f"One promise belongs to every run, {code(SETTLED.id)}: {_prose(SETTLED.text)} It is broken by",
         f"{', '.join(map(code, SETTLED.forbids))}.",

@@ -284,6 +284,14 @@ def test_thresholds_can_be_set_but_not_to_nothing() -> None:
     assert FOREIGN.witnesses == 1
 
 
+def test_a_promise_that_holds_says_of_what_it_was_not_put_to_the_test() -> None:
+    both = Promise(id="P-5", text="Whole.", source="page", forbids=("torn-unit", "split-view", "serializable"))
+    [held] = run(GOOD, judgement(torn_unit=10, split_view=0, G0=3), promises=(both,)).promises
+    assert (held.state, held.reason) == (PromiseState.HOLDS, "nothing could have shown split-view")
+    [whole] = run(GOOD, judgement(torn_unit=10, split_view=1, G0=3), promises=(both,)).promises
+    assert (whole.state, whole.reason) == (PromiseState.HOLDS, None)
+
+
 def test_a_wider_class_of_watermarks_is_broken_by_a_narrower_one() -> None:
     wider = Promise(id="P-4", text="Closed.", source="page", forbids=("G1c-watermark-process",))
     narrower = Finding(fingerprint="f3", anomaly="G0-watermark", checker="watermark-graph", sentence="A cycle.")
