@@ -2,12 +2,17 @@
 
 By default malloc returns a large block to the kernel at once, and every page of the next block is zeroed anew. glibc
 would raise its limits by itself, but for each thread's heap alone, and only after it has lost that time.
+
+For arrays of 4 MB and more NumPy asks the kernel for huge pages. A virtual machine that gives free memory back to its
+host must get each of them anew, while small pages are those that were freed last. That took a third of the time of
+large histories (docs/scale.md), and their sorts and joins are no faster with huge pages.
 """
 
 import ctypes
 from typing import Final
 
 import pyarrow as pa
+from numpy._core import multiarray
 
 _LIBC: Final = ctypes.CDLL(None)
 # From glibc's malloc.h; other C libraries keep their defaults.
@@ -16,7 +21,9 @@ _MB: Final = 1 << 20
 
 
 def one_heap() -> None:
-    """Use one heap for Arrow and for all threads that start from now on. It keeps up to 64 MB of freed memory.
+    """Use one heap of small pages for Arrow and for all threads that start from now on.
+
+    It keeps up to 64 MB of freed memory.
 
     Heaps per thread would keep freed memory where no other thread can use it. Blocks above 32 MB, glibc's highest
     limit, are returned to the kernel.
@@ -25,6 +32,8 @@ def one_heap() -> None:
     _set(_MMAP_THRESHOLD, 32 * _MB)
     _set(_TRIM_THRESHOLD, 64 * _MB)
     pa.set_memory_pool(pa.system_memory_pool())
+    # NumPy's public way is an environment variable that is read before any code of ours runs.
+    getattr(multiarray, "_set_madvise_hugepage", bool)(False)
 
 
 def _set(option: int, value: int) -> None:

@@ -69,6 +69,8 @@ def test_a_join_finds_the_rows_of_each_key(left: list[tuple[int, int]], right: l
     assert join.first.tolist() == [places[0] if places else -1 for places in found]
     assert join.last.tolist() == [places[-1] if places else -1 for places in found]
     assert join.only.tolist() == [places[0] if len(places) == 1 else -1 for places in found]
+    assert join.right_count.tolist() == [right.count(key) for key in right]
+    assert join.is_found.tolist() == [key in left for key in right]
 
 
 def test_an_empty_table_has_the_types_of_its_fields() -> None:

@@ -1,9 +1,10 @@
-"""What is freed stays with the process, and larger pieces go back to the system."""
+"""What is freed stays with the process, larger pieces go back to the system, and no page is huge."""
 
 from pathlib import Path
 from resource import RUSAGE_SELF, getrusage
 
 import numpy as np
+from numpy._core import multiarray
 
 from checkers.engine.memory import one_heap
 
@@ -37,3 +38,10 @@ def test_a_large_piece_goes_back_to_the_system() -> None:
     assert resident_mb() > before + 90
     del held
     assert resident_mb() < before + 20
+
+
+def test_numpy_asks_for_no_huge_pages() -> None:
+    set_advice = getattr(multiarray, "_set_madvise_hugepage")  # noqa: B009  It is not public, so that no stub has it.
+    set_advice(True)
+    one_heap()
+    assert not set_advice(False)  # What was set before.
