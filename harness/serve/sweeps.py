@@ -96,7 +96,11 @@ class Campaigns:
                 page=page,
             )
             if not os.path.lexists(f"{folder}/{document}"):
-                resume = "" if kind == "batch" else f"; if none is at it, {seamark(kind, '--resume', folder)} goes on"
+                resume = (
+                    ""
+                    if kind == "batch"
+                    else f"; if it was stopped, {seamark(kind, '--resume', folder)} goes on with it"
+                )
                 yield msgspec.structs.replace(row, state=UNJUDGED, reason=f"has not ended{resume}")
                 continue
             try:
