@@ -79,13 +79,17 @@ def chains(execution: Execution, guess: Int64s) -> Chains:
     return Chains(row, ~first_of_each(installs.key[row]))
 
 
-def base(execution: Execution, order: int) -> Steps:
+def base(execution: Execution, order: int, level: Level | None = None) -> Steps:
     """The steps of reads, and of sessions (`order` PROCESS) or real time (REALTIME).
 
-    With real time the nodes from n on are moments.
+    With real time the nodes from n on are moments. For update atomic the known ww belong to it: the versions that
+    transactions leave do not show where an inner one stands, which a read may. Of other models the search decides that.
     """
     views = take(execution.views, execution.views.writer != INITIAL)
     reads = Steps(views.writer, views.reader, np.full(len(views.writer), WR))
+    if level is Level.UPDATE:
+        versions = execution.versions
+        return concat([reads, Steps(versions.source, versions.target, np.full(len(versions.source), WW))])
     if order == REALTIME:
         end = np.minimum(execution.end, OPEN_END)
         return concat([reads, time_steps(execution.op, end)])
@@ -136,7 +140,8 @@ def _updates(
         (found.writer[by_write], found.reader[by_write], found.seen[by_write], found.own[by_write], WW),
         (found.reader, found.writer, found.read, found.left, RW),
     )
-    steps = concat([Steps(source, target, np.full(len(source), kind)) for source, target, _, _, kind in columns])
+    steps = concat([Steps(source, target, np.full(len(source), kind)) for source, target, _, _, kind in columns[1:]])
+    steps = concat([known, steps])
     earlier, later = (np.concatenate([each[at] for each in columns]) for at in (2, 3))
     return Layers(steps, earlier, later, len(execution.op))
 

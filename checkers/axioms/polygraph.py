@@ -62,7 +62,8 @@ def decided(
         return None
     most = ROUNDS if rounds is None else rounds
     # An order that explains more is found faster, as more of it is known.
-    if (level, order) != (Level.SERIAL, REALTIME) and most and is_ordered(execution, REALTIME):
+    is_last = (level, order) == (Level.SERIAL, REALTIME) or level is Level.UPDATE  # The latter knows more ww.
+    if not is_last and most and is_ordered(execution, REALTIME):
         strong = _best_guess(execution, Level.SERIAL, REALTIME)
         if strong is None or _Search(execution, Level.SERIAL, REALTIME, strong).is_explained(_PROBED):
             return None
@@ -71,7 +72,7 @@ def decided(
 
 def _best_guess(execution: Execution, level: Level, order: int) -> "_Guess | None":
     """The guess with the fewest transactions on cycles; None if some guess has no cycle, which decides the level."""
-    known = base(execution, order)
+    known = base(execution, order, level)
     tried: list[_Guess] = []
     for moments in guesses(execution):
         tried.append(_guess(execution, known, level, moments))
@@ -193,7 +194,9 @@ class _Search:
         with Solver(name="glucose4") as solver:
             for _ in range(rounds):
                 self._execution, self._rows = part(self._whole, nodes)
-                graph = layers(self._execution, base(self._execution, self._order), self._ordered(), self._level)
+                graph = layers(
+                    self._execution, base(self._execution, self._order, self._level), self._ordered(), self._level
+                )
                 steps = np.flatnonzero(_cyclic(graph))
                 cycles, cost = self._cycles(graph, steps)
                 work += cost

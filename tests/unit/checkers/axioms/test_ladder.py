@@ -183,6 +183,12 @@ def test_update_atomic_is_broken_by_one_step_and_by_no_chain() -> None:
     assert {model: verdict([to_transactions(chain)], model) for model in expected} == expected
 
 
+def test_update_atomic_knows_where_an_inner_append_stands() -> None:
+    # T2 saw its first append alone, so it came before T0, which did not see it.
+    inner = history((Read(0, ()), Append(0, 1)), (Append(0, 2), Read(0, (2,)), Append(0, 3)))
+    assert verdict([to_transactions(inner)], "update-atomic") == "invalid"
+
+
 def test_the_finding_of_a_write_that_an_update_missed_says_how_it_was_seen() -> None:
     missed = history((Append(0, 1), Append(1, 1)), (Read(1, ()), Append(0, 2)), (Read(0, (1, 2)), Read(1, (1,))))
     (finding,) = check_sources([to_transactions(missed)], LocalEngine(1), Options(model="update-atomic")).findings
