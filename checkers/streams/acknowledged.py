@@ -145,8 +145,8 @@ def _witnesses(view: StreamView, opens: Int64s, acks: Int64s, crashes: dict[int,
         by_time.place(view.session[ack], np.zeros(len(ack), np.int64)),
         by_time.place(view.session[ack], crashed),
     )
-    # Several crashes after one acknowledgement look at the same rows.
-    case = codes(ack, end, d.span[opens] + 1, d.key[opens])
+    # Several openings of one log after one acknowledgement look at the same rows.
+    case = codes(ack, end, view.counts()[opens], d.span[opens] + 1, d.key[opens])
     chosen = first_rows(case)
     pair, place = expand(begin[chosen], end[chosen])
     at, candidate = chosen[pair], view.match[by_time.rows[place]]

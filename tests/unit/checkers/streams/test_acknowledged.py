@@ -113,6 +113,8 @@ def test_what_a_session_holds_of_one_partition_says_nothing_of_others() -> None:
         ("open@0 w@1 w@2 checkpoint@3 w@3 s1/2 open@3", 0),  # Nothing had been sent that it could lose.
         ("open@0 x=2@2 y=3@3 checkpoint@1 w@1 s1/2 open@1", 0),  # Nothing of what it had been sent.
         (f"{HEARD} checkpoint@3 s2 open@3", 0),
+        (f"{HEARD} checkpoint@3 s1/2 open@3 s1/3 open@3", 2),
+        (f"{HEARD} checkpoint@3 s1/2 open@3 end s1/3 open@3", 1),  # Of a log that ended nothing is held in the next.
     ],
 )
 def test_a_witness_is_an_opening_behind_a_crash_behind_an_acknowledgement(log: str, witnesses: int) -> None:
