@@ -1,5 +1,6 @@
 """Short cycles in a graph whose steps assume an order of versions, and the form in which findings show them."""
 
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -87,9 +88,13 @@ def short_cycles(steps: Steps, size: int) -> list[Int64s]:
 
 
 class Paths:
-    """A breadth-first search for shortest paths, as rows of steps. It is plain Python, as most graphs are tiny."""
+    """A breadth-first search for shortest paths, as rows of steps. It is plain Python, as most graphs are tiny.
 
-    def __init__(self, source: Int64s, target: Int64s) -> None:
+    In a graph without cycles, `place` may give each node a number that ascends along the steps: no path to a node leads
+    over one that is placed behind it.
+    """
+
+    def __init__(self, source: Int64s, target: Int64s, place: Sequence[int] | None = None) -> None:
         order = np.argsort(source, kind="stable")
         ordered = source[order]
         starts = np.flatnonzero(first_of_each(ordered))
@@ -97,17 +102,18 @@ class Paths:
         self._run = dict(zip(ordered[starts].tolist(), runs, strict=True))
         self._target: list[int] = target[order].tolist()
         self._row: list[int] = order.tolist()
+        self._place = place
 
     def path(self, start: int, goal: int) -> tuple[list[int], int]:
         """The rows of a shortest path of at least one step, none without a path; and the number of steps looked at."""
         came: dict[int, tuple[int, int]] = {}
-        waiting, looked = [start], 0
+        waiting, looked, place = [start], 0, self._place
         for node in waiting:
             low, high = self._run.get(node, (0, 0))
             looked += high - low
             for row in range(low, high):
                 reached = self._target[row]
-                if reached not in came:
+                if reached not in came and (place is None or place[reached] <= place[goal]):
                     came[reached] = (node, row)
                     waiting.append(reached)
             if goal in came:

@@ -231,9 +231,13 @@ class _Search:
         walks = [calm[walk] for walk in short_cycles(take(graph.steps, calm), 3 * graph.size)]
         if walks:
             return walks, len(graph.later)
-        paths, cost = Paths(graph.steps.source[calm], graph.steps.target[calm]), len(graph.later)
-        for row in rows[graph.steps.kind[rows] == RW].tolist():
-            path, looked = paths.path(int(graph.steps.target[row]), int(graph.steps.source[row]))
+        source, target = graph.steps.source, graph.steps.target
+        label = strong_labels(source[calm], target[calm], 3 * graph.size)
+        place = int(label.max(initial=0)) - label  # Ascends along the calm steps, which have no cycle.
+        paths, cost = Paths(source[calm], target[calm], place.tolist()), len(graph.later)
+        misses = rows[graph.steps.kind[rows] == RW]
+        for row in misses[place[target[misses]] < place[source[misses]]].tolist():
+            path, looked = paths.path(int(target[row]), int(source[row]))
             cost += looked
             if len(path):
                 walks.append(np.append(row, calm[path]))
