@@ -74,17 +74,11 @@ def judged(operations: Sequence[Op]) -> Judgement:
     ]
     unseen = sum((each.key, each.value) not in logs.polled for each in logs.committed)
     unclear = sum(act.outcome == INFO and act.is_unanswered for act in logs.acts)
-    missed = sum(trouble.anomaly == LOST for trouble in troubles) if unclear else 0
-    if not missed:
-        return judgement(CHECKER, ANOMALIES, troubles, witnesses, facts={"unseen": unseen})
-    return judgement(
-        CHECKER,
-        ANOMALIES,
-        [trouble for trouble in troubles if trouble.anomaly != LOST],
-        witnesses,
-        unknown={LOST: f"{counted(missed, 'message')} nobody polled, unless a poll without an answer did ({unclear})"},
-        facts={"unseen": unseen},
-    )
+    sure = [trouble for trouble in troubles if not unclear or trouble.anomaly != LOST]
+    unknown = {}
+    if missed := len(troubles) - len(sure):
+        unknown[LOST] = f"{counted(missed, 'message')} nobody polled, unless a poll without an answer did ({unclear})"
+    return judgement(CHECKER, ANOMALIES, sure, witnesses, unknown=unknown, facts={"unseen": unseen})
 
 
 def _offsets(logs: Logs, witnesses: Counter[str]) -> Iterator[Trouble]:

@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 from typer.exceptions import Abort, TyperException
@@ -52,22 +52,27 @@ def seamark(
     return 0
 
 
-app.command("run", epilog=epilog("run"))(run.run)
-app.command("sweep", epilog=epilog("sweep"))(sweep.sweep)
-app.command("calibrate", epilog=epilog("calibrate"))(calibrate.calibrate)
-app.command("check", epilog=epilog("check"))(check.check)
-app.command("export", epilog=epilog("export"))(export.export)
-app.command("replay", epilog=epilog("replay"))(replay.replay)
-app.command("shrink", short_help="Make a failing run as small as it gets.", epilog=epilog("shrink"))(shrink.shrink)
-app.command("hunt", short_help="Search for a finding that no run had before.", epilog=epilog("hunt"))(hunt.hunt)
-app.command("list", epilog=epilog("list"))(listing.list_runs)
-app.command("signoff", short_help="Decide on a release by two sweeps.", epilog=epilog("signoff"))(signoff.signoff)
-app.command("serve", short_help="Show the store in a browser, until Ctrl-C.", epilog=epilog("serve"))(serve.serve)
-app.command("clusters", epilog=epilog("clusters"))(clusters.clusters)
-app.command("new", short_help="Write a file that puts a server under test.", epilog=epilog("new"))(new.new)
-app.command("doctor", short_help="Check what is present on this machine.", epilog=epilog("doctor"))(doctor.doctor)
-app.command("images", short_help="Build the images for containers.", epilog=epilog("images"))(images.images)
-app.command("clean", short_help="Remove what runs that died left behind.", epilog=epilog("clean"))(clean.clean)
+# In the order of --help; a command without a short text is shown there by the first sentence of its docstring.
+COMMANDS: Final[tuple[tuple[str, Callable[..., int], str | None], ...]] = (
+    ("run", run.run, None),
+    ("sweep", sweep.sweep, None),
+    ("calibrate", calibrate.calibrate, None),
+    ("check", check.check, None),
+    ("export", export.export, None),
+    ("replay", replay.replay, None),
+    ("shrink", shrink.shrink, "Make a failing run as small as it gets."),
+    ("hunt", hunt.hunt, "Search for a finding that no run had before."),
+    ("list", listing.list_runs, None),
+    ("signoff", signoff.signoff, "Decide on a release by two sweeps."),
+    ("serve", serve.serve, "Show the store in a browser, until Ctrl-C."),
+    ("clusters", clusters.clusters, None),
+    ("new", new.new, "Write a file that puts a server under test."),
+    ("doctor", doctor.doctor, "Check what is present on this machine."),
+    ("images", images.images, "Build the images for containers."),
+    ("clean", clean.clean, "Remove what runs that died left behind."),
+)
+for name, command, short_help in COMMANDS:
+    app.command(name, short_help=short_help, epilog=epilog(name))(command)
 
 
 def main() -> None:

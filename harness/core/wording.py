@@ -22,7 +22,7 @@ def counted(number: int, noun: str) -> str:
 
 
 def mistake(error: Exception) -> str:
-    """What is wrong with a value that a person wrote, from the message of msgspec: "seed must be a whole number"."""
+    """The mistake in a value that a person wrote, by the message of msgspec: "seed must be a whole number"."""
     message, _, path = str(error).partition(" - at `$")
     field = path.rstrip("`").lstrip(".")
     found = _EXPECTED.fullmatch(message)

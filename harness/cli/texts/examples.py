@@ -1,4 +1,4 @@
-"""What `--help` shows below the options: commands to begin with, and the exit codes."""
+"""The text below the options in `--help`: commands to begin with, and the exit codes."""
 
 from collections.abc import Mapping
 from types import MappingProxyType

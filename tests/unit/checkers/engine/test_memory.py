@@ -1,4 +1,4 @@
-"""What is freed stays with the process, larger pieces go back to the system, and no page is huge."""
+"""The process keeps freed memory, returns larger pieces to the system, and has no huge pages."""
 
 from pathlib import Path
 from resource import RUSAGE_SELF, getrusage

@@ -1,4 +1,4 @@
-"""What tests of registers share."""
+"""Fixtures that tests of registers share."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What the check says of registers, for tests."""
+"""The judgement of registers, for tests."""
 
 from pathlib import Path
 
