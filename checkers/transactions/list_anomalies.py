@@ -87,9 +87,12 @@ def _tally(versions: Versions) -> Counter[str]:
 
 
 def _has_two_unseen(versions: Versions) -> Bools:
-    """True for keys with appends of two ok transactions that no read shows: the order of these is unknown."""
+    """True for keys with appends of two transactions that no read shows: the order of these is unknown.
+
+    An unclear transaction counts: a read of another key may show that it took effect.
+    """
     rows = versions.rows
-    is_unseen = rows.appends.outcome == OK
+    is_unseen = rows.appends.outcome != FAIL
     is_unseen[versions.writer[versions.writer >= 0]] = False
     unseen = np.flatnonzero(is_unseen)
     code, op = versions.append_code[unseen], rows.appends.op[unseen].astype(np.int64)
