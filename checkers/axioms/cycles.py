@@ -64,8 +64,8 @@ class Cycle(NamedTuple):
         return tuple(ChosenStep(op, target, kind, key) for (op, kind, key), target in zip(shown, targets, strict=True))
 
 
-def short_cycles(steps: Steps, size: int) -> list[Int64s]:
-    """For each short cycle the rows of its steps: some cycles of each strong component, at most CYCLES in all."""
+def short_cycles(steps: Steps, size: int, *, most: int = CYCLES) -> list[Int64s]:
+    """For each short cycle the rows of its steps: some cycles of each strong component, at most `most` in all."""
     label = strong_labels(steps.source, steps.target, size)
     inside = np.flatnonzero(label[steps.source] == label[steps.target])
     if not len(inside):
@@ -75,8 +75,8 @@ def short_cycles(steps: Steps, size: int) -> list[Int64s]:
     inside_of = label[source]
     order = np.argsort(inside_of, kind="stable")
     groups = np.split(order, np.flatnonzero(np.diff(inside_of[order])) + 1)
-    most = max(_TRIES, CYCLES // len(groups))
-    first = np.concatenate([group[:: -(-len(group) // most)] for group in groups[: CYCLES // _TRIES]])
+    each = max(_TRIES, most // len(groups))
+    first = np.concatenate([group[:: -(-len(group) // each)] for group in groups[: most // _TRIES]])
     ends = zip(first.tolist(), target[first].tolist(), source[first].tolist(), strict=True)
     # All in one list of rows: most cycles have two or three steps, and an array for each would cost more than its path.
     rows, lengths = list[int](), list[int]()

@@ -3,11 +3,13 @@
 Theory of operation.
 1. A guess comes first: versions in the order in which their writers began, or ended. If the graph of the level has no
    cycle with it, the model holds: these versions prove it. That takes linear time.
-2. Else the pairs of versions are variables. A cycle rests on the pairs that its ww and rw steps assume, and not all of
+2. Else a proof without a guess is tried on a part of the history (`forced`): a store that keeps only a weaker model
+   breaks this one everywhere.
+3. Else the pairs of versions are variables. A cycle rests on the pairs that its ww and rw steps assume, and not all of
    these can be true. The solver finds an order of pairs that obeys all such clauses so far. The versions are sorted by
    it, and by the guess where it says nothing, and the new graph shows new cycles. Only pairs that occur in a cycle are
    variables, so what a guess has right costs nothing.
-3. It ends with an order without a cycle, or with clauses that no order obeys: then no order explains the history. The
+4. It ends with an order without a cycle, or with clauses that no order obeys: then no order explains the history. The
    evidence is a minimal set of such cycles.
 Pairs whose order is known, those of a list, are never assumed.
 
@@ -21,6 +23,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from checkers.axioms import forced
 from checkers.axioms.choices import Variables, reordered
 from checkers.axioms.cycles import CYCLES, ChosenStep, Contradiction, Cycle, Evidence, Paths, short_cycles
 from checkers.axioms.execution import INITIAL, UNRANKED, Execution, Pairs, part
@@ -60,6 +63,9 @@ def decided(
     best = _best_guess(execution, level, order)
     if best is None:
         return None
+    proof = forced.contradiction(execution, level, order, best.nodes) if level is not Level.UPDATE else None
+    if proof is not None:
+        return proof
     most = ROUNDS if rounds is None else rounds
     # An order that explains more is found faster, as more of it is known.
     is_last = (level, order) == (Level.SERIAL, REALTIME) or level is Level.UPDATE  # The latter knows more ww.

@@ -141,9 +141,8 @@ def test_without_its_budget_the_solver_says_how_many_pairs_are_open(monkeypatch:
 
 
 def test_without_a_solver_the_reason_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    skew = history((Store(0, 1), Store(1, 1)), (Load(0, 1), Store(1, 2)), (Load(1, 1), Store(0, 2)))
     monkeypatch.setitem(sys.modules, "pysat.solvers", None)
-    result = answers(of(to_transactions(skew)), ["G2-item"])
+    result = answers(of(to_transactions(history(*unguessed(2)))), ["G2-item"])
     assert result.unknown["G2-item"].endswith("pysat.solvers is missing: install python-sat")
 
 

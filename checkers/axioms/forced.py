@@ -1,0 +1,247 @@
+"""Orders of versions that hold whatever is guessed, and the proof that no order is left, for a part of a history.
+
+Theory of operation. The graph is that of `levels`, but with those ww and rw steps only that each order of versions has.
+1. If a path leads from b to a read of what a wrote, and b wrote that key too, then b's version comes before a's: else
+   an rw step to b would close a cycle. So a ww step leads from b to a.
+2. If a path leads from a to b, and both wrote a key, then a's version comes before b's. So rw steps lead to b from
+   those who read a's version. Parallel snapshot isolation has no such steps, as none of its paths takes an rw step.
+3. New steps make new paths: both rules are repeated until nothing new follows. If the graph has a cycle, no order of
+   versions explains the part, nor the whole. The evidence is that cycle, and for each order of two versions that it
+   assumes the cycle which the other order would close; and so on for what these assume.
+Each round numbers the transactions along the steps, and the ones before each node are the bits of one integer. Of the
+bits that a rule finds only the highest are needed: what comes before them follows.
+
+The rules are incomplete: a part that they leave open may still have no order. Time: n squared / 64 for each round.
+
+Source: the saturation of Biswas and Enea, OOPSLA 2019, for each level's own paths.
+"""
+
+from collections.abc import Iterable, Sequence
+from functools import reduce
+from operator import or_
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from checkers.axioms.cycles import Contradiction, Cycle, Evidence, Paths, short_cycles
+from checkers.axioms.execution import INITIAL, UNRANKED, Execution, part
+from checkers.axioms.levels import LAYERED, Layers, Level, base, chains, layers
+from checkers.graph.edges import RW, WW
+from checkers.graph.paths import Steps, strong_labels
+from harness.core.columns import Int64s
+
+FIRST: Final = 500  # The number of transactions that are looked at first. It doubles
+MOST: Final = 16_000  # up to this one.
+_SHOWN: Final = 16  # The number of cycles of which the shortest becomes the evidence.
+
+
+def contradiction(execution: Execution, level: Level, order: int, nodes: Int64s) -> Contradiction | None:
+    """The proof that no order of versions satisfies the level (not update atomic); None if the rules find none.
+
+    They look at growing parts of `nodes`, which ascend: a store that keeps only a weaker model breaks this one early.
+    """
+    size = FIRST
+    while True:
+        inside, _ = part(execution, nodes[:size])
+        found = _Forced(inside, level, order).contradiction()
+        if found is not None or size >= min(len(nodes), MOST):
+            return found
+        size = min(2 * size, MOST)
+
+
+class _Step(NamedTuple):
+    """A row of `Layers`: `earlier` and `later` are the rows of installs whose order it assumes, or -1."""
+
+    source: int
+    target: int
+    kind: int
+    earlier: int
+    later: int
+
+
+class _Reason(NamedTuple):
+    """The reason for an order of two versions: the other order adds `step`, which closes a cycle.
+
+    The other steps of that cycle are among the first `stop` steps of the graph.
+    """
+
+    step: _Step
+    stop: int
+
+
+class _Forced:
+    """The steps that hold in every order of versions."""
+
+    def __init__(self, execution: Execution, level: Level, order: int) -> None:
+        self._execution, self._level = execution, level
+        self._size = len(execution.op)
+        self._begin = self._size if level in LAYERED else 0  # From a transaction to the node where it reads,
+        self._entry = self._size if level is Level.SNAPSHOT else 0  # and to the one that ww steps enter.
+        views, installs = execution.views, execution.installs
+        read = execution.row_of(views.writer, views.key)
+        columns = (views.reader, views.key, views.writer, read)
+        self._reads = list(zip(*(column.tolist() for column in columns), strict=True))
+        self._readers: dict[int, list[int]] = {}  # Of each row of installs.
+        for reader, _, _, row in self._reads:
+            self._readers.setdefault(row, []).append(reader)
+        self._writers: list[list[int]] = [[] for _ in execution.keys]
+        self._row: dict[tuple[int, int], int] = {}
+        for row, (writer, key) in enumerate(zip(installs.writer.tolist(), installs.key.tolist(), strict=True)):
+            self._writers[key].append(writer)
+            self._row[writer, key] = row
+        self._rank: list[int] = installs.rank.tolist()
+        self._steps = self._known(order)
+        self._ends = {step[:2] for step in self._steps}
+        self._reasons: dict[tuple[int, ...], _Reason] = {}  # By rows of installs, the earlier version first.
+
+    def contradiction(self) -> Contradiction | None:
+        """The proof that no order of versions is left; None if the rules find none."""
+        while True:
+            stop = len(self._steps)
+            steps = _layers(self._steps, self._size).steps
+            label = strong_labels(steps.source, steps.target, 3 * self._size)
+            if int(label.max(initial=-1)) + 1 < 3 * self._size:
+                return self._proof(self._shortest(short_cycles(steps, 3 * self._size, most=_SHOWN)))
+            past = _Past(steps, int(label.max(initial=0)) - label, self._size)
+            closing = self._add_seen(past, stop)
+            if closing is not None:
+                return self._proof(self._closed(_Reason(closing, stop)))
+            if self._level is not Level.PARALLEL:
+                self._add_missed(past, stop)
+            if len(self._steps) == stop:
+                return None
+
+    def _known(self, order: int) -> list[_Step]:
+        """The steps of reads, of that order of time, and of versions whose order is known."""
+        history, installs = self._execution, self._execution.installs
+        graph = layers(history, base(history, order), chains(history, history.op[installs.writer]), self._level)
+        rank = np.append(installs.rank, UNRANKED)
+        is_known = (graph.earlier < 0) | (rank[graph.earlier] != rank[graph.later])
+        if self._level is Level.PARALLEL:
+            is_known &= graph.steps.kind != RW
+        columns = (graph.steps.source, graph.steps.target, graph.steps.kind, graph.earlier, graph.later)
+        steps = [_Step(*row) for row in zip(*(column[is_known].tolist() for column in columns), strict=True)]
+        # The chains lead from the initial version to the first of a guess, but all others are later, too.
+        firsts = self._reads if self._level is not Level.PARALLEL else ()
+        return steps + [
+            _Step(reader + self._begin, writer, RW, -1, self._row[writer, key])
+            for reader, key, source, _ in firsts
+            if source == INITIAL
+            for writer in self._writers[key]
+            if writer != reader
+        ]
+
+    def _add_seen(self, past: "_Past", stop: int) -> _Step | None:
+        """Add the steps of rule 1. If the order that follows is known to be wrong, the rw step that closes a cycle."""
+        masks = [past.mask(writers) for writers in self._writers]
+        for reader, key, source, read in self._reads:
+            seen = past.of(reader + self._begin) & masks[key] & ~past.bit(reader)
+            if source != INITIAL:
+                seen &= ~past.of(source)
+            while seen:
+                writer = past.last(seen)
+                seen &= ~past.of(writer)
+                row = self._row[writer, key]
+                closing = _Step(reader + self._begin, writer, RW, read, row)
+                if source == INITIAL or self._rank[read] != self._rank[row]:
+                    return closing
+                self._reasons.setdefault((row, read), _Reason(closing, stop))
+                self._add(_Step(writer, source + self._entry, WW, row, read))
+        return None
+
+    def _add_missed(self, past: "_Past", stop: int) -> None:
+        """Add the steps of rule 2."""
+        for key, writers in enumerate(self._writers):
+            mask = past.mask(writers)
+            for writer in writers:
+                before = past.of(writer) & mask & ~past.bit(writer)
+                while before:
+                    source = past.last(before)
+                    before &= ~past.of(source)
+                    one, other = self._row[source, key], self._row[writer, key]
+                    closing = _Step(writer, source + self._entry, WW, other, one)
+                    if self._rank[one] == self._rank[other]:
+                        self._reasons.setdefault((one, other), _Reason(closing, stop))
+                    if self._level is Level.SNAPSHOT:
+                        self._add(_Step(source, writer + self._entry, WW, one, other))
+                    for reader in self._readers.get(one, ()):
+                        if reader != writer:
+                            self._add(_Step(reader + self._begin, writer, RW, one, other))
+
+    def _add(self, step: _Step) -> None:
+        if step[:2] not in self._ends:
+            self._ends.add(step[:2])
+            self._steps.append(step)
+
+    def _proof(self, cycle: list[_Step]) -> Contradiction:
+        """That cycle, and for each order of versions that it assumes the cycle which the other order would close."""
+        wanted = self._assumed(cycle)
+        both = next((pair for pair in wanted if pair[::-1] in wanted), None)
+        # If both orders of two versions are forced, then their reasons are the proof.
+        cycles, wanted = ([], [both, both[::-1]]) if both else ([cycle], wanted)
+        for pair in wanted:
+            cycles.append(self._closed(self._reasons[pair]))
+            wanted += [each for each in self._assumed(cycles[-1][1:]) if each not in wanted]
+        graph = _layers([step for each in cycles for step in each], self._size)
+        stops = np.cumsum([len(each) for each in cycles]).tolist()
+        evidence = Evidence(self._execution, graph, np.arange(stops[-1]))
+        spans = zip([0, *stops], stops, strict=False)
+        return Contradiction(tuple(Cycle(evidence, start, stop).steps() for start, stop in spans))
+
+    def _assumed(self, steps: Sequence[_Step]) -> list[tuple[int, ...]]:
+        """The forced orders of two versions that those steps assume, each once."""
+        return [pair for pair in dict.fromkeys(step[3:] for step in steps) if pair in self._reasons]
+
+    def _closed(self, reason: _Reason) -> list[_Step]:
+        """The steps of a shortest cycle that the reason's step closes."""
+        steps = _layers(self._steps[: reason.stop], self._size).steps
+        path, _ = Paths(steps.source, steps.target).path(reason.step.target, reason.step.source)
+        return [reason.step, *(self._steps[row] for row in path)]
+
+    def _shortest(self, cycles: list[Int64s]) -> list[_Step]:
+        """The steps of the shortest of the cycles that assume the fewest orders."""
+        every = [[self._steps[row] for row in cycle.tolist()] for cycle in cycles]
+        return min(every, key=lambda cycle: (len(self._assumed(cycle)), len(cycle)))
+
+
+class _Past:
+    """For each node of a graph without cycles the transactions from which paths lead to it, as the bits of an integer.
+
+    The bits ascend along the steps. A transaction is among its own. `place` ascends along the steps, too.
+    """
+
+    def __init__(self, steps: Steps, place: Int64s, size: int) -> None:
+        order = np.argsort(place[:size])
+        bit = np.empty(size, np.int64)
+        bit[order] = np.arange(size)
+        self._place: list[int] = place.tolist()
+        self._bit: list[int] = bit.tolist()
+        self._by_bit: list[int] = order.tolist()
+        self._past = [0] * len(place)
+        for node in range(size):
+            self._past[self._place[node]] = self.bit(node)
+        source, target = place[steps.source], place[steps.target]
+        rows = np.argsort(target, kind="stable")
+        for one, other in zip(source[rows].tolist(), target[rows].tolist(), strict=True):
+            self._past[other] |= self._past[one]
+
+    def of(self, node: int) -> int:
+        """The bits of all from which paths lead to that node."""
+        return self._past[self._place[node]]
+
+    def bit(self, node: int) -> int:
+        """The bit of that transaction."""
+        return 1 << self._bit[node]
+
+    def mask(self, nodes: Iterable[int]) -> int:
+        """The bits of those transactions."""
+        return reduce(or_, map(self.bit, nodes), 0)
+
+    def last(self, bits: int) -> int:
+        """The last of those transactions along the steps."""
+        return self._by_bit[bits.bit_length() - 1]
+
+
+def _layers(steps: Sequence[_Step], size: int) -> Layers:
+    columns = np.array(steps, np.int64).reshape(-1, 5).T
+    return Layers(Steps(columns[0], columns[1], columns[2]), columns[3], columns[4], size)
