@@ -53,6 +53,8 @@ _ASIDE: Final = 5_000  # In a history of up to so many operations, cycles that n
 _OPS_PER_PARTITION: Final = 500_000
 _OPS_WORTH_A_TASK: Final = 20_000
 _AXIOMS: Final = frozenset(name + order for name in AXIOMS for order in ORDERS)
+_DECIDED: Final = _AXIOMS | {UPDATE, *COVERS} | {base + order for base in CYCLES for order in ORDERS}
+_WITHOUT_RW: Final = ("G0", "G1c")
 _SIZES: Final = (
     *("ok", "fail", "info", "micro-operations", "elements-read", "elements-without-writer", "keys"),
     *("registers", "register-writes", "registers-read", "values-without-writer"),
@@ -115,12 +117,15 @@ def check_sources(sources: Sequence[Source], engine: Engine, options: Options | 
     answers = early or _answers(parts, report, cycles, unsettled, options)
     findings = _findings(parts, report, cycles.search, answers, options)
     reported = _reported([one for one in findings if one.anomaly in forbidden], cycles.search, options)
-    absent = answers.absent if options.is_of_stretches else _absent(report, cycles, answers, found)
+    left_out = _left_out(summaries)
+    absent = frozenset[str]()
+    if not left_out:
+        absent = answers.absent if options.is_of_stretches else _absent(report, cycles, answers, found)
     return Judgement(
         checker=CHECKER,
         findings=tuple(reported),
         witnesses=_witnesses(report.tally),
-        unknown=unknown(report, _left_out(summaries), cycles, answers, options),
+        unknown=unknown(report, left_out, cycles, answers, options),
         facts=_facts(report, cycles, answers, options) | _consequences(findings, reported, forbidden, absent),
     )
 
@@ -291,23 +296,32 @@ def _order_of_versions(tally: Counter[str], order: Order) -> dict[str, Json]:
 
 
 def _absent(report: Report, cycles: Cycles, answers: Answers, found: set[str]) -> frozenset[str]:
-    """The broken axioms that are certainly absent: by the axioms' answers, or by a whole search of lists.
+    """The cycles and broken axioms that are certainly absent: by the axioms' answers, or by a whole search.
 
-    A search says so only if the order of all versions is known.
+    If the order of some versions is unknown, a search says so only of classes without rw. It decides each class that
+    what it found does not imply.
     """
-    is_open = report.tally["registers"] or (report.tally["keys-unordered"] and cycles.search.named)
-    if is_open or not _is_searched(cycles):
+    if not _is_searched(cycles):
         return answers.absent
-    return answers.absent | {name for name in _AXIOMS if models.implied([name]).isdisjoint(found)}
+    is_open = report.tally["registers"] or (report.tally["keys-unordered"] and cycles.search.named)
+    searched = {base + order for base in (_WITHOUT_RW if is_open else CYCLES) for order in ORDERS}
+    return answers.absent | (searched - models.implied(found))
 
 
 def _consequences(
     findings: Sequence[Finding], reported: Sequence[Finding], forbidden: frozenset[str], absent: frozenset[str]
 ) -> dict[str, Json]:
-    """The models that are ruled out or certainly hold, and the findings that are not reported, by anomaly."""
+    """The models that are ruled out or certainly hold, and the findings that are not reported, by anomaly.
+
+    A model holds if each cycle and broken axiom that it forbids is absent, or implies or is a case of one that is.
+    """
     found = models.ruled_out(finding.anomaly for finding in findings)
-    named = ((model, models.prohibited((model,))) for model in models.MODELS if model not in found)
-    kept = [model for model, rules in named if rules and rules & _AXIOMS <= absent]
+    named = ((model, models.prohibited((model,)) & _DECIDED) for model in models.MODELS if model not in found)
+    kept = [
+        model
+        for model, rules in named
+        if rules and all(models.implied([COVERS.get(rule, rule)]) & absent for rule in rules)
+    ]
     names = {finding.anomaly for finding in reported}
     allowed: dict[str, Json] = {one.anomaly: one.count for one in findings if one.anomaly not in forbidden}
     restated: dict[str, Json] = {one.anomaly: one.count for one in findings if one.anomaly in forbidden - names}

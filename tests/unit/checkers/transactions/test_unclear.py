@@ -3,7 +3,9 @@
 import pytest
 
 from checkers.history.transactions import Operation, to_transactions
-from tests.bench.axioms import MODELS, verdict
+from checkers.transactions.check import check_sources
+from checkers.transactions.options import Options
+from tests.bench.axioms import ENGINE, MODELS, verdict
 from tests.oracles.explained import explained
 from tests.worlds.small_language import concurrent
 
@@ -22,3 +24,18 @@ def test_an_unclear_append_that_no_read_shows_has_an_order_if_its_transaction_is
     operations = concurrent("rz aw1 ax1", outcome + "az1 ax2", "rz1 rw")
     expected = {"snapshot-isolation": "invalid", "parallel-snapshot-isolation": "invalid", "update-atomic": "valid"}
     assert verdicts(operations, *expected) == expected
+
+
+@pytest.mark.parametrize("texts", [("rz aw1 ax1", "az1 ax2", "rz1 rw"), ("rz= ww1 wx1", "wz1 wx2", "rz=1 rw=")])
+def test_a_model_is_said_to_hold_only_if_all_that_it_forbids_was_looked_for(texts: tuple[str, ...]) -> None:
+    # The search names only a G2-item, as the order of x is unknown. Either order breaks snapshot isolation.
+    operations = concurrent(*texts)
+    assert verdicts(operations, "snapshot-isolation", "prefix") == {"snapshot-isolation": "invalid", "prefix": "valid"}
+    judgement = check_sources([to_transactions(operations)], ENGINE, Options(model="prefix"))
+    assert judgement.facts["not_ruled_out_strongest"] == ["prefix", "strong-read-committed"]
+
+
+def test_nothing_is_said_to_hold_if_a_key_is_left_out() -> None:
+    twice = [to_transactions(concurrent("ax1 ay1", "ax1", "ry1"))]
+    for model in ("prefix", "read-committed", "serializable"):
+        assert check_sources(twice, ENGINE, Options(model=model)).facts["not_ruled_out_strongest"] == []
