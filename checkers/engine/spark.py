@@ -9,6 +9,7 @@ import os
 import pickle
 import signal
 import sys
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
@@ -53,6 +54,8 @@ _JAVA_OPTIONS: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfDat
 _SESSION_SETTINGS: Final = {
     "spark.sql.execution.arrow.maxRecordsPerBatch": "1",  # A record may hold tens of megabytes.
     "spark.sql.adaptive.enabled": "false",
+    # Spark forks the workers of two jobs from one process only if their environments are equal, and this adds to it.
+    "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "false",
 }
 
 
@@ -101,6 +104,8 @@ def start_session(
     context = SparkContext(conf=conf, gateway=gateway)
     context.setLogLevel("ERROR")
     context.addPyFile(str(package))
+    if master is None:
+        threading.Thread(target=_begin_forking, args=(context,), name="workers", daemon=True).start()
     session = SparkSession(context)
     if master is not None:
         session.conf.set(_SPREAD, str(_task_count(session)))
@@ -129,6 +134,12 @@ def _launched(*arguments: Any, **named: Any) -> Any:
     java = _POPEN(*arguments, **named, process_group=0)
     _JAVAS.append(java)
     return java
+
+
+def _begin_forking(context: SparkContext) -> None:
+    """Start the process that forks workers: it imports for a second, while Java loads what queries need."""
+    with suppress(Exception):  # The first check's job meets the same trouble, and reports it.
+        context.parallelize([0], 1).map(abs).collect()
 
 
 def _connected(remote: str, package: Path) -> SparkSession:

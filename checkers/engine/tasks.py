@@ -1,7 +1,7 @@
 """Small histories as one task each: their kernels run in the task's threads, so that Spark jobs stay few.
 
-Cut into tasks of its own, a history of some thousand operations takes Spark a dozen jobs for a check, and each of them
-takes longer than all its kernels. All small parts of a history are one job.
+Cut into tasks of its own, a history takes Spark a dozen jobs for a check. Of a small one each of them takes longer than
+all its kernels, and what a task has read and sorted must be moved. All small parts of a history are one job.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,7 +14,7 @@ from checkers.engine.datasets import LocalEngine
 from checkers.engine.protocol import Context
 from harness.core.verdict import Judgement
 
-VALUES_OF_A_TASK: Final = 500_000  # This many take some seconds of one core, and some hundred megabytes.
+VALUES_OF_A_TASK: Final = 5_000_000  # This many take some seconds of one core, and some hundred megabytes.
 _OPERATIONS: Final = ("ops.parquet", "mops.parquet")
 _EVENTS: Final = "events.parquet"
 
@@ -22,12 +22,15 @@ _EVENTS: Final = "events.parquet"
 Judge = Callable[[Path, Context], Judgement]  # An importable function, or `functools.partial` of one.
 
 
-def judged(judge: Judge, parts: Sequence[Path], context: Context) -> list[Judgement]:
+def judged(judge: Judge, parts: Sequence[tuple[Path, Context]]) -> list[Judgement]:
     """The judgement of each part of a history, in order. Raises HistoryError if it is damaged."""
-    small = [place for place, part in enumerate(parts) if is_small(part, context)]
-    tasks = [(place, judge, parts[place], replace(context, engine=LocalEngine(1))) for place in small]
-    found = dict(context.engine.over(tasks).map(_alone).collect()) if tasks else {}
-    return [found[place] if place in found else judge(part, context) for place, part in enumerate(parts)]
+    small = [place for place, (part, context) in enumerate(parts) if is_small(part, context)]
+    found = dict[int, Judgement]()
+    if small:
+        one = LocalEngine(1)
+        tasks = [(place, judge, parts[place][0], replace(parts[place][1], engine=one)) for place in small]
+        found = dict(parts[0][1].engine.over(tasks).map(_alone).collect())
+    return [found[place] if place in found else judge(*each) for place, each in enumerate(parts)]
 
 
 def is_small(part: Path, context: Context) -> bool:

@@ -62,15 +62,15 @@ def anomalies_of(name: str) -> tuple[str, ...]:
 def judgement_of(check: Check, known: Generations) -> Judgement:
     """The judgement of that check. If it judges generations separately, their judgements are merged into one."""
     if not check.by_generation:
-        return merged(_of_parts(check, [known.history], known.context))
+        return merged(_of_parts(check, [(known.history, known.context)]))
     judgement = known.judgement(check, _of_parts)
     return _of_locked(judgement, check.name) if check.is_locked else judgement
 
 
-def _of_parts(check: Check, history_parts: Sequence[Path], context: Context) -> list[Judgement]:
+def _of_parts(check: Check, parts: Sequence[tuple[Path, Context]]) -> list[Judgement]:
     if check.has_kernels:
-        return tasks.judged(check.judge, history_parts, context)
-    return [check.judge(part, context) for part in history_parts]
+        return tasks.judged(check.judge, parts)
+    return [check.judge(part, context) for part, context in parts]
 
 
 def _of_locked(judgement: Judgement, check: str) -> Judgement:

@@ -22,7 +22,7 @@ from harness.record.ownership import temporary_folder
 
 MANY: Final = 2  # More generations than this are judged at once; fewer cost less one by one.
 
-JudgeParts = Callable[[Check, Sequence[Path], Context], list[Judgement]]
+JudgeParts = Callable[[Check, Sequence[tuple[Path, Context]]], list[Judgement]]
 
 
 @dataclass(frozen=True)
@@ -41,14 +41,22 @@ class Generations:
         with self._lock:
             selected = self._selected
         if all(map(is_whole, selected)):
-            return merged(judged(check, [self.history], context))
-        earlier = self._before_last(check, context, judged) if len(selected) > MANY else None
-        left = selected if earlier is None else selected[-1:]
-        if len(left) > 1:  # What is known of all generations together may be more than the memory holds.
+            return merged(judged(check, [(self.history, context)]))
+        stretches = self._stretches_for(check)
+        found: list[Judgement] = []
+        if stretches is not None:
+            together, *counted, last = judged(
+                check, [*_of_stretches(check, stretches, context), (self._place(selected[-1]), context)]
+            )
+            # Findings and open questions may mix generations: without them no generation has any.
+            if not together.findings and not together.unknown:
+                earlier = _counted(check, stretches, together, counted)
+                return merged([earlier, last], generations=len(selected))
+            selected, found = selected[:-1], [last]
+        if len(selected) > 1:  # What is known of all generations together may be more than the memory holds.
             context = replace(context, facts=Facts())
-        found = [] if earlier is None else [earlier]
-        found += judged(check, [self._place(part) for part in left], context)
-        return merged(found, generations=len(selected))
+        found = [*judged(check, [(self._place(part), context) for part in selected]), *found]
+        return merged(found, generations=len(found))
 
     @cached_property
     def _selected(self) -> tuple[Part, ...]:
@@ -80,29 +88,32 @@ class Generations:
         place.mkdir()
         return write_stretches(self.history, place, last.restarts, saved_bits=last.saved_bits, reported=last.reported)
 
-    def _before_last(self, check: Check, context: Context, judged: JudgeParts) -> Judgement | None:
-        """The judgement of all generations but the last, at once; None if each must be judged by itself.
-
-        That is so if there are findings or open questions, as these may mix generations. Without them no generation has
-        any.
-        """
-        if check.at_once is AtOnce.NO:
+    def _stretches_for(self, check: Check) -> Stretches | None:
+        """The stretches, if that check can judge them, and they are fewer parts than the generations."""
+        if len(self._selected) <= MANY or check.at_once is AtOnce.NO:
             return None
         with self._lock:
-            stretches = self._stretches
-        if stretches is None:
-            return None
-        context = replace(context, stretches=stretches)
-        [judgement] = judged(check, [stretches.folder], replace(context, whole=stretches.folder))
-        if judgement.findings or judgement.unknown:
-            return None
-        if check.at_once is AtOnce.BY_ITSELF:
-            return judgement
-        witnesses: Counter[str] = Counter()
-        counted = judged(check, [place for _, place in stretches.parts], replace(context, counts_only=True))
-        for (length, _), part in zip(stretches.parts, counted, strict=True):
-            witnesses.update({name: length * count for name, count in part.witnesses.items()})
-        return msgspec.structs.replace(judgement, witnesses=dict(witnesses))
+            return self._stretches
+
+
+def _of_stretches(check: Check, stretches: Stretches, context: Context) -> list[tuple[Path, Context]]:
+    """The parts to judge in place of all generations but the last: all stretches, then those of each length."""
+    context = replace(context, stretches=stretches)
+    together = (stretches.folder, replace(context, whole=stretches.folder))
+    if check.at_once is AtOnce.BY_ITSELF:
+        return [together]
+    context = replace(context, counts_only=True)
+    return [together, *((place, context) for _, place in stretches.parts)]
+
+
+def _counted(check: Check, stretches: Stretches, together: Judgement, counted: Sequence[Judgement]) -> Judgement:
+    """The judgement of the stretches, with the witnesses of all their generations."""
+    if check.at_once is AtOnce.BY_ITSELF:
+        return together
+    witnesses: Counter[str] = Counter()
+    for (length, _), part in zip(stretches.parts, counted, strict=True):
+        witnesses.update({name: length * count for name, count in part.witnesses.items()})
+    return msgspec.structs.replace(together, witnesses=dict(witnesses))
 
 
 @contextmanager

@@ -1,15 +1,32 @@
 """The parts of a history are written once, however many checks need them."""
 
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from random import Random
+from typing import TypeVar
 
 import pytest
 
+from checkers.engine.datasets import Dataset, LocalEngine
 from harness.judging import generations
 from harness.record.formats.parquet.parquet import write_history
 from tests.worlds.contexts import EPOCHS, by_check, context
 from tests.worlds.epoch_histories import records
+
+T = TypeVar("T")
+
+
+class Counted(LocalEngine):
+    """Threads, with the number of items of each of their jobs."""
+
+    def __init__(self) -> None:
+        super().__init__(2)
+        self.jobs: list[int] = []
+
+    def over(self, items: Sequence[T]) -> Dataset[T]:
+        self.jobs.append(len(items))
+        return super().over(items)
 
 
 @pytest.fixture
@@ -39,6 +56,16 @@ def test_all_checks_share_the_stretches_and_the_last_generation(
     found = by_check(tmp_path / "history", context(*EPOCHS))
     assert calls == {"write_part": 1, "write_stretches": 1}
     assert {judgement.facts.get("generations") for judgement in found.values()} >= {restarts + 1}
+
+
+def test_the_stretches_their_counts_and_the_last_generation_are_one_job_of_a_check(tmp_path: Path) -> None:
+    write_history(records(Random(1), restarts=4), tmp_path / "history")
+    engine = Counted()
+    assert not any(
+        judgement.findings for judgement in by_check(tmp_path / "history", context(*EPOCHS, engine=engine)).values()
+    )
+    assert len(engine.jobs) == 2  # Of serializability, and of that under lock.
+    assert all(parts > 2 for parts in engine.jobs)
 
 
 def test_a_finding_leaves_each_generation_to_itself(tmp_path: Path, calls: Counter[str]) -> None:

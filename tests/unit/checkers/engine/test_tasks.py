@@ -35,7 +35,7 @@ def judge(part: Path, context: Context) -> Judgement:
 
 
 def judged(parts: Sequence[Path], context: Context) -> list[tuple[int, int]]:
-    found = tasks.judged(judge, parts, context)
+    found = tasks.judged(judge, [(part, context) for part in parts])
     return [(each.witnesses["part"], each.witnesses["threads"]) for each in found]
 
 
