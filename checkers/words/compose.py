@@ -11,13 +11,14 @@ e) The final reads or a subscriber's end position are missing, or the run never 
 A foreign history has no plan: only c counts, with thresholds of one, and e for a recording that was cut short.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from types import MappingProxyType
 from typing import Final, Literal
 
-from checkers.words.groups import rank
+from checkers.words.groups import is_ranked, rank
 from checkers.words.models import prohibited
 from checkers.words.titles import title
 from harness.core.errors import require
@@ -202,15 +203,17 @@ def _promise_verdict(
     heard = [one for one in judgements if promise.check in {None, one.checker}]
     findings = tuple(f for judgement in heard for f in judgement.findings if f.anomaly in forbidden)
     seen = [(name, n) for judgement in heard for name, n in judgement.witnesses.items() if name in named]
-    doubts = [f"{name}: {why}" for j in heard for name, why in sorted(j.unknown.items()) if name in forbidden]
+    doubts = [(name, why) for j in heard for name, why in j.unknown.items() if name in forbidden]
     witnesses = max((count for _, count in seen), default=0)
     reason = None
     if findings:
         state = PromiseState.VIOLATED
     elif doubts:
-        state, reason = PromiseState.UNKNOWN, doubts[0]
+        state, reason = PromiseState.UNKNOWN, _doubt(doubts)
     elif not seen:
-        state, reason = PromiseState.NOT_EXERCISED, "no check of this run looks for it"
+        state, reason = PromiseState.NOT_EXERCISED, "no check of this run decides it"
+    elif not witnesses:
+        state, reason = PromiseState.NOT_EXERCISED, "nothing that was recorded could have broken it"
     elif witnesses < limits.witnesses:
         state, reason = PromiseState.NOT_EXERCISED, f"{witnesses} of at least {counted(limits.witnesses, 'witness')}"
     else:
@@ -218,6 +221,16 @@ def _promise_verdict(
         idle = [name for name in promise.forbids if name not in models and name not in exercised]
         reason = f"nothing could have shown {', '.join(idle)}" if idle else None
     return PromiseVerdict(promise=promise, state=state, witnesses=witnesses, findings=findings, reason=reason)
+
+
+def _doubt(doubts: Sequence[tuple[str, str]]) -> str:
+    """The reason why the first anomaly by rank is open; names without a rank come last.
+
+    It names that anomaly, unless it is the reason for others as well.
+    """
+    reasons = Counter(why for _, why in doubts)
+    name, why = min(doubts, key=lambda doubt: (not is_ranked(doubt[0]), rank(doubt[0]), doubt[0]))
+    return why if reasons[why] > 1 else f"{name}: {why}"
 
 
 def _vacuities(
@@ -300,7 +313,7 @@ def _verdict(states: Sequence[PromiseVerdict], facts: RunFacts, vacuities: Seque
     idle = f", {left} not exercised" if left else ""
     return (
         Verdict.VALID,
-        f"{counted(len(held), 'promise')} held, witnessed {sum(each.witnesses for each in held):,} times{idle}",
+        f"{counted(len(held), 'promise')} held, witnessed {_times(sum(each.witnesses for each in held))}{idle}",
     )
 
 

@@ -59,6 +59,11 @@ def rank(anomaly: str) -> int:
     return _RANKS.get(anomaly, _OTHERS)
 
 
+def is_ranked(anomaly: str) -> bool:
+    """True if a list of this module has that anomaly."""
+    return anomaly in _RANKS
+
+
 def groups(findings: Sequence[F]) -> list[list[F]]:
     """The findings, grouped by the operations and events they name. Root causes come first, in and among groups."""
     leaders = list(range(len(findings)))

@@ -15,7 +15,7 @@ other. Reports use the short name; G2-item keeps its own.
 """
 
 from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
+from difflib import SequenceMatcher
 from functools import cache
 from types import MappingProxyType
 from typing import Final
@@ -23,6 +23,9 @@ from typing import Final
 from harness.core.errors import ScenarioError
 
 DEFAULT: Final = "strict-serializable"
+_LIKE_MIN: Final = 0.6  # From here on a name is like what was written: 1 if they are the same.
+_STEM_LIKE_MIN: Final = 0.75  # The same for the beginning of a name,
+_STEM_LETTERS_MIN: Final = 3  # if as many letters were written.
 
 # An anomaly -> those that are present whenever it is. G-SIb and GSIb are two names, as in the source.
 _IMPLIES: Final = {
@@ -219,12 +222,27 @@ def canonical(model: str) -> str:
     written = _spellings()
     name = written.get(_spelling(model))
     if name is None:
-        near = [written[each] for each in get_close_matches(_spelling(model), written, n=3)]
+        near = [written[each] for each in _nearest(_spelling(model), written)]
         raise ScenarioError(
             f"no consistency model {model!r}"
             + (f": did you mean {' or '.join(near)}?" if near else "; seamark check --help lists them")
         )
     return ALIASES.get(name, name)
+
+
+def _nearest(spelling: str, names: Iterable[str]) -> list[str]:
+    """Up to three of `names`: those that begin like `spelling`, or else those that are written like it."""
+    match = SequenceMatcher(b=spelling)
+
+    def likeness(name: str) -> float:
+        match.set_seq1(name)
+        whole = match.ratio()
+        match.set_seq1(name[: len(spelling)])
+        beginning = match.ratio() if len(spelling) >= _STEM_LETTERS_MIN else 0.0
+        return max(whole if whole >= _LIKE_MIN else 0.0, beginning if beginning >= _STEM_LIKE_MIN else 0.0)
+
+    near = sorted((-likeness(name), len(name), name) for name in names)
+    return [name for unlike, _, name in near[:3] if unlike]
 
 
 @cache

@@ -14,6 +14,8 @@ _NAMES: Final = MappingProxyType(
         "G-single": "Read skew",
         "G-nonadjacent": "Long read skew",
         "G2-item": "Write skew",
+        "G-UA": "Fractured update",
+        "non-monotonic-view": "Non-monotonic view",
         "internal": "Contradiction within a transaction",
         "incompatible-order": "Contradictory orders",
         "stale-acknowledged": "Stale read",
@@ -39,4 +41,4 @@ def title(anomaly: str) -> str:
     base = name.removesuffix(_WATERMARK) if name.removesuffix(_WATERMARK) in CYCLES else name
     words = _NAMES.get(base) or base[:1].upper() + base[1:].replace("-", " ")
     words += " through watermarks" * (base != name) + _ORDERS.get(order, "")
-    return f"{words} ({anomaly})" if base in _NAMES or order else words
+    return words if words.replace(" ", "-").casefold() == anomaly.casefold() else f"{words} ({anomaly})"

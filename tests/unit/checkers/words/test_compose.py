@@ -118,7 +118,7 @@ def test_another_promise_below_its_witnesses_is_only_not_exercised() -> None:
 
 def test_a_promise_that_no_check_looks_for_is_not_exercised() -> None:
     result = run(GOOD, judgement(G0=100))
-    assert result.promises[0].reason == "no check of this run looks for it"
+    assert result.promises[0].reason == "no check of this run decides it"
     assert result.verdict is Verdict.VACUOUS
 
 
@@ -201,6 +201,28 @@ def test_vacuous_outranks_unknown() -> None:
     result = run(GOOD, doubt)
     assert (result.verdict, result.promises[0].state) == (Verdict.UNKNOWN, PromiseState.UNKNOWN)
     assert result.reason == "P-1 could not be decided: torn-unit: too large"
+
+
+def test_the_doubt_that_a_reason_names_is_one_that_a_check_looks_for() -> None:
+    reasons = {"G-MSR": "not-sought: no check", "G1c": "too large", "G1b": "too many"}
+    weak = Promise(id="P-4", text="Weak.", source="page", forbids=tuple(reasons))
+    result = run(GOOD, judgement(unknown=reasons), promises=(weak,))
+    assert result.promises[0].reason == "G1b: too many"
+
+
+def test_a_reason_for_many_doubts_names_none_of_them() -> None:
+    result = run(GOOD, judgement(unknown={"G0": "too large", "G1c": "too large"}), promises=(SERIAL,))
+    assert result.reason == f"{SERIAL.called} could not be decided: too large"
+
+
+def test_what_nothing_could_have_broken_is_said_without_a_number() -> None:
+    result = run(GOOD, judgement(torn_unit=0))
+    assert result.reason == "P-1 was not exercised: nothing that was recorded could have broken it"
+
+
+def test_one_witness_is_once() -> None:
+    result = run(replace(GOOD, is_foreign=True), judgement(torn_unit=1))
+    assert result.reason == "1 promise held, witnessed once"
 
 
 def test_an_unknown_promise_counts_as_exercised() -> None:

@@ -89,6 +89,27 @@ def test_an_unknown_model_is_answered_with_the_nearest_names() -> None:
         models.canonical("Serialisable")
 
 
+@pytest.mark.parametrize(
+    ("written", "nearest"),
+    [
+        ("snapshoot", "snapshot-isolation"),
+        ("seri", "serializable"),
+        ("lin", "linearizable"),
+        ("repeatable", "repeatable-read"),
+        ("PL2", "PL-2"),
+    ],
+)
+def test_the_beginning_of_a_name_is_answered_with_that_name(written: str, nearest: str) -> None:
+    with pytest.raises(ScenarioError, match=f"did you mean {nearest}"):
+        models.canonical(written)
+
+
+@pytest.mark.parametrize("written", ["", "nonsense", "ACID"])
+def test_what_is_like_no_model_is_answered_with_where_they_are_listed(written: str) -> None:
+    with pytest.raises(ScenarioError, match="; seamark check --help lists them"):
+        models.canonical(written)
+
+
 def test_the_stronger_model_prohibits_what_the_weaker_does() -> None:
     strict, serializable = models.prohibited(), models.prohibited(("serializable",))
     assert serializable < strict
