@@ -10,7 +10,7 @@ from harness.cli.output import print_report, standard_error, watched
 from harness.core.errors import ScenarioError
 from harness.judging.engines import HELP, EngineName, EngineStart
 from harness.report.screen import plain
-from harness.run.checking import Question, answer, answerable
+from harness.run.checking import CHECK_S_MAX, Question, answer, answerable
 from harness.run.live import activity
 
 MODEL_HELP = f"The consistency model to judge by, of those below. Default: as promised, else {models.DEFAULT}."
@@ -32,7 +32,8 @@ def check(  # noqa: PLR0913, PLR0917  Each argument is an option of the command.
         typer.Option(help="The file is a change stream alone: crdb, debezium, or a mapping file, in TOML."),
     ] = None,
     check_timeout: Annotated[
-        float | None, typer.Option(min=0.001, help="Seconds for each check; one that takes longer is unknown.")
+        float | None,
+        typer.Option(min=0.001, max=CHECK_S_MAX, help="Seconds for each check; one that takes longer is unknown."),
     ] = None,
     engine: Annotated[EngineName, typer.Option(help=HELP)] = "auto",
     master: Annotated[str | None, typer.Option(help="A Spark cluster to judge on, spark://HOST:PORT.")] = None,

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Final
 
 import msgspec
 
@@ -12,12 +13,23 @@ from harness.core.command import seamark
 from harness.core.errors import ScenarioError
 from harness.judging.engines import EngineFor
 from harness.judging.judge import Budget
+from harness.record.formats.load import require_present
 from harness.record.formats.promise_file import Promised, read_promise_file
 from harness.record.formats.streams.line import StreamFormat
 from harness.record.formats.streams.mapping import stream_format
 from harness.record.store import or_latest, run_at
 from harness.report.model import Report
-from harness.run.single import PAGE_FILE, NotStored, judge_foreign, judge_run, store_report, write_page
+from harness.run.single import (
+    PAGE_FILE,
+    NotStored,
+    judge_foreign,
+    judge_run,
+    require_page,
+    store_report,
+    write_page,
+)
+
+CHECK_S_MAX: Final = 1_000_000_000  # Some 30 years: threads wait no longer than 292.
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,10 +63,13 @@ def answerable(question: Question) -> Answerable:
     """
     path = or_latest(question.path)
     question = msgspec.structs.replace(question, path=path)
-    if not path.exists():
-        raise ScenarioError(f"{path}: there is no such file or folder; seamark list shows the runs in the store")
+    require_present(path)
     if question.model is not None:
         models.canonical(question.model)
+    if question.check_s is not None and not 0 < question.check_s <= CHECK_S_MAX:
+        raise ScenarioError(f"the limit of a check is {question.check_s} s: it must be above 0, at most {CHECK_S_MAX}")
+    if question.html is not None:
+        require_page(question.html)
     run = run_at(path)
     _require_foreign(question, run)
     return Answerable(

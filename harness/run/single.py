@@ -32,6 +32,7 @@ from harness.run.stopping import FirstViolation, is_stopped
 from harness.scenario.consent import Code, code_in_file
 
 PAGE_FILE = "report.html"
+PAGE_HEAD = b"<!doctype html>"
 JUNIT_FILE = "junit.xml"
 UNCONFIRMED = (Verdict.VALID.value, Verdict.VACUOUS.value)
 COLUMN = 44  # Width of the left column of a run's header, if the terminal is wide enough for two.
@@ -253,6 +254,22 @@ def judge_foreign(  # noqa: PLR0913  Each argument is an option of the command.
                 html, page(report, loaded.history, source=str(path), command=command, forms=forms_declared(promised))
             )
     return report
+
+
+def require_page(path: Path) -> None:
+    """Raise ScenarioError unless a page may be written there: a new file in an existing folder, or an earlier page."""
+    try:
+        if not path.exists():
+            path.parent.stat()
+            return
+        if path.is_file():
+            with path.open("rb") as file:
+                head = file.read(len(PAGE_HEAD))
+            if head.lower() in {b"", PAGE_HEAD}:
+                return
+    except OSError as error:
+        raise ScenarioError(f"{path}: cannot be written ({error.strerror}); choose another place") from None
+    raise ScenarioError(f"{path}: is there, and no page, so it is not overwritten; choose another place")
 
 
 def write_page(path: Path, html: str) -> None:

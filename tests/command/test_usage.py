@@ -35,6 +35,12 @@ from tests.command.conftest import Seamark
         ("check . --engine local --master spark://a:1", "--engine local"),
         ("check . --master spark://a:1 --remote sc://a:1", "exclude each other"),
         ("check . --check-timeout 0", "--check-timeout"),
+        ("check . --check-timeout inf", "--check-timeout"),
+        (f"check {'a' * 300}", "cannot be read"),
+        ("check . --html nowhere/page.html", "nowhere/page.html: cannot be written"),
+        ("check . --html .", ".: is there, and no page"),
+        ("check . --html /dev/null", "/dev/null: is there, and no page"),
+        ("check . --model snapshoot", "did you mean snapshot-isolation?"),
         ("replay nowhere", "nowhere"),
         ("replay .", "run.json"),
         ("list --limit 0", "--limit"),
@@ -127,6 +133,20 @@ def test_a_store_that_takes_nothing_is_64(seamark: Seamark, tmp_path: Path) -> N
         outcome = seamark(*command, "--quiet")
         assert (outcome.code, outcome.out) == (64, "")
         assert "--store" in outcome.line
+
+
+def test_a_page_replaces_a_page_and_nothing_else(seamark: Seamark, tmp_path: Path) -> None:
+    history, page = tmp_path / "history.edn", tmp_path / "page.html"
+    history.write_text("{:type :ok, :f :txn, :value [[:append 1 1]]}")
+    before = history.read_bytes()
+    outcome = seamark("check", history, "--html", history)
+    assert (outcome.code, outcome.out) == (64, "")
+    assert "history.edn: is there, and no page" in outcome.line
+    assert history.read_bytes() == before
+    page.touch()
+    for _ in range(2):
+        assert seamark("check", history, "--html", page, "--quiet").code == 3
+        assert page.read_bytes().startswith(b"<!doctype html>")
 
 
 def test_an_error_points_to_the_help_of_its_own_command(seamark: Seamark) -> None:

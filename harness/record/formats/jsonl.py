@@ -24,6 +24,7 @@ NESTING_MAX: Final = 64
 VALUES_MAX: Final = 4_000_000  # The most values in a line: an empty list takes 3 bytes in it, and 70 in memory.
 PROBLEM_MAX: Final = 200  # The most characters of a message: a misplaced value may be long.
 _BLOCK: Final = 1 << 20
+_MARK: Final = b"\xef\xbb\xbf"  # Some editors put it before UTF-8.
 _LONG_NUMBER: Final = re.compile(rb"[0-9]{19}")
 _KINDS: Final = {str(cast("type[Record]", kind).__struct_config__.tag): kind for kind in RECORD_TYPES}
 _FIELDS: Final = {tag: msgspec.structs.fields(kind) for tag, kind in _KINDS.items()}
@@ -131,7 +132,8 @@ def _mop(mop: MicroOp) -> list[Json]:
 def _values(path: Path) -> Iterator[tuple[str, Json]]:
     """The values of the file (those inside, if it is one array), each with its place."""
     with path.open("rb") as file:
-        is_array = _first_sign(file) == b"["
+        begin = len(_MARK) if file.read(len(_MARK)) == _MARK else 0
+        is_array = _first_sign(file, begin) == b"["
         texts = array_elements(iter(lambda: file.read(_BLOCK), b"")) if is_array else _lines(file)
         for number, text in enumerate(texts, start=1):
             if not text.isspace():
@@ -170,11 +172,12 @@ def _storable(value: Json, depth: int) -> Json:
             return value
 
 
-def _first_sign(file: IO[bytes]) -> bytes:
-    """The first byte that is not white space; afterwards the file is at its beginning again."""
+def _first_sign(file: IO[bytes], begin: int) -> bytes:
+    """The first byte from `begin` on that is not white space; afterwards the file is at `begin` again."""
+    file.seek(begin)
     while (byte := file.read(1)).isspace():
         pass
-    file.seek(0)
+    file.seek(begin)
     return byte
 
 

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterator
 from itertools import chain
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 import msgspec
@@ -27,9 +28,13 @@ from harness.record.store import HISTORY, JOURNAL, RUN_FILE, is_run, one_writer,
 IN_PARTS_BYTES: Final = 64 << 20  # Smaller files are read sooner than further processes start.
 _HEAD_BYTES: Final = 4096
 _EDN: Final = re.compile(rb"(?:\xef\xbb\xbf)?[\s,]*+(?:;|[\[(]?[\s,]*+(?:;|\{\s*+[:}]|#[A-Za-z_{:]))")
-_JSON: Final = re.compile(rb'\s*+\[?\s*+\{\s*+["}]')
+_JSON: Final = re.compile(rb'(?:\xef\xbb\xbf)?\s*+\[?\s*+\{\s*+["}]')
 _JEPSEN_LOG: Final = re.compile(rb"(?s).*?jepsen\.util[ -]+\S+\s+:")
-_OUR_JSON: Final = re.compile(rb'\s*+\{[^\n]*"(?:time_ns|schema)"\s*+:')  # Field names that only our records have.
+# Field names that only our records have.
+_OUR_JSON: Final = re.compile(rb'(?:\xef\xbb\xbf)?\s*+\{[^\n]*"(?:time_ns|schema)"\s*+:')
+_PACKED: Final = MappingProxyType(
+    {b"\x1f\x8b": "gzip", b"PK\x03\x04": "zip", b"\x28\xb5\x2f\xfd": "zstd", b"\xfd7zXZ\x00": "xz", b"BZh": "bzip2"}
+)  # How packed files begin.
 
 
 class Loaded(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,8 +80,7 @@ def load(path: Path, into: Path) -> Loaded:
     `into`. A large EDN file is read by several processes, with the same result.
     Raises ScenarioError if `path` does not exist; HistoryError, with file and record, if the content is malformed.
     """
-    if not path.exists():
-        raise ScenarioError(f"{path}: there is no such file or folder; seamark list shows the runs in the store")
+    require_present(path)
     if path.is_dir():
         return _folder(path, into)
     require_file(path)
@@ -92,6 +96,16 @@ def load(path: Path, into: Path) -> Loaded:
     return _imported(path, into / HISTORY, found)
 
 
+def require_present(path: Path) -> None:
+    """Raise ScenarioError if nothing is there, or it cannot be found out."""
+    try:
+        is_present = path.exists()
+    except OSError as error:
+        raise ScenarioError(f"{path}: cannot be read ({error.strerror})") from None
+    if not is_present:
+        raise ScenarioError(f"{path}: there is no such file or folder; seamark list shows the runs in the store")
+
+
 def require_file(path: Path) -> None:
     """Raise HistoryError unless that is a plain file: a pipe can be read only once, and a history is read twice."""
     if not path.is_file():
@@ -105,6 +119,9 @@ def format_of(path: Path) -> Format:
             head = file.read(_HEAD_BYTES)
     except OSError as error:
         raise HistoryError(f"{path}: cannot be read ({error.strerror})") from None
+    packed = next((name for begin, name in _PACKED.items() if head.startswith(begin)), None)
+    if packed is not None:
+        raise HistoryError(f"{path}: is packed with {packed}: unpack it, and give what was inside")
     found = [each for each in FORMATS if each.begins.match(head)]
     found += [each for each in FORMATS if path.suffix in each.suffixes]
     if not found:

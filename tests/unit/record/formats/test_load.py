@@ -1,7 +1,11 @@
+import bz2
 import errno
+import gzip
 import json
+import lzma
 import os
 import shutil
+from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -9,7 +13,7 @@ from typing import Any
 import pytest
 
 from harness.core.errors import HistoryError, ScenarioError
-from harness.core.record import SCHEMA, Complete, Evidence, Footer, Header, Invoke, MicroOp
+from harness.core.record import SCHEMA, Complete, Evidence, Footer, Header, Invoke, MicroOp, Record
 from harness.record.formats.edn.exchange import write_edn_history
 from harness.record.formats.edn.whole import write_in_parts
 from harness.record.formats.jsonl import write_jsonl
@@ -55,6 +59,26 @@ def test_a_file_is_known_by_how_it_begins_whatever_it_is_called(kind: str, name:
     assert list(records_of(loaded.history)) == RECORDS
     assert loaded.is_foreign == (kind in {"edn", "json"})
     assert loaded.is_complete
+
+
+@pytest.mark.parametrize("write", [write_edn_history, write_jsonl, lambda _, path: write_json(path)])
+def test_the_mark_that_some_editors_put_first_does_not_matter(
+    write: Callable[[Iterable[Record], Path], None], tmp_path: Path
+) -> None:
+    path = tmp_path / "history"
+    write(RECORDS, path)
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
+    assert list(records_of(load(path, tmp_path / "work").history)) == RECORDS
+
+
+@pytest.mark.parametrize(("packed", "name"), [(gzip.compress, "gzip"), (lzma.compress, "xz"), (bz2.compress, "bzip2")])
+def test_a_packed_file_is_refused_with_what_packed_it(
+    packed: Callable[[bytes], bytes], name: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "history.edn"
+    path.write_bytes(packed(b"{:type :invoke}"))
+    with pytest.raises(HistoryError, match=f"history.edn: is packed with {name}: unpack it"):
+        load(path, tmp_path / "work")
 
 
 def test_a_folder_of_parquet_files_and_each_file_in_it_name_the_history(tmp_path: Path) -> None:
