@@ -14,7 +14,9 @@ from checkers.engine.datasets import LocalEngine
 from checkers.engine.protocol import Context
 from harness.core.verdict import Judgement
 
-VALUES_OF_A_TASK: Final = 5_000_000  # This many take some seconds of one core, and some hundred megabytes.
+# By the name of the engine. Five million take some seconds of one core, and some hundred megabytes; threads share the
+# work inside a part without a cost, so that a small part is a task only beside others.
+VALUES_OF_A_TASK: Final = {"local": 500_000, "spark": 5_000_000}
 _OPERATIONS: Final = ("ops.parquet", "mops.parquet")
 _EVENTS: Final = "events.parquet"
 
@@ -36,7 +38,7 @@ def judged(judge: Judge, parts: Sequence[tuple[Path, Context]]) -> list[Judgemen
 def is_small(part: Path, context: Context) -> bool:
     """True if that part of a history is small enough for one task. Raises HistoryError if a file cannot be read."""
     streams = 0 if context.counts_only else _values(context.home(part) / _EVENTS)  # Counts need no stream.
-    return streams + sum(_values(part / name) for name in _OPERATIONS) <= VALUES_OF_A_TASK
+    return streams + sum(_values(part / name) for name in _OPERATIONS) <= VALUES_OF_A_TASK[context.engine.name]
 
 
 def value_count(history: Path) -> int:

@@ -38,23 +38,23 @@ def judged(history: Path, engine: Engine) -> list[Judgement]:
     return list(by_check(history, context(*EPOCHS, engine=engine)).values())
 
 
-@pytest.mark.parametrize("values", [tasks.VALUES_OF_A_TASK, 0], ids=["a task for each", "many tasks for each"])
+@pytest.mark.parametrize("values", [tasks.VALUES_OF_A_TASK["spark"], 0], ids=["a task for each", "many tasks for each"])
 def test_spark_and_threads_judge_generations_alike(
     spark: SparkEngine, tmp_path: Path, values: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_history(without_one_append(records(Random(1), restarts=1)), tmp_path / "history")
-    monkeypatch.setattr(tasks, "VALUES_OF_A_TASK", values)
+    monkeypatch.setitem(tasks.VALUES_OF_A_TASK, "spark", values)
     ours, theirs = judged(tmp_path / "history", spark), judged(tmp_path / "history", LocalEngine(2))
     assert ours == theirs
     assert {finding.checker for each in ours for finding in each.findings} >= {"serializability", "freshness"}
 
 
-@pytest.mark.parametrize("values", [tasks.VALUES_OF_A_TASK, 0], ids=["a task for each", "many tasks for each"])
+@pytest.mark.parametrize("values", [tasks.VALUES_OF_A_TASK["spark"], 0], ids=["a task for each", "many tasks for each"])
 def test_spark_and_threads_judge_many_generations_at_once_alike(
     spark: SparkEngine, tmp_path: Path, values: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_history(records(Random(1), restarts=4), tmp_path / "history")
-    monkeypatch.setattr(tasks, "VALUES_OF_A_TASK", values)
+    monkeypatch.setitem(tasks.VALUES_OF_A_TASK, "spark", values)
     ours, theirs = judged(tmp_path / "history", spark), judged(tmp_path / "history", LocalEngine(2))
     assert ours == theirs
     assert {each.checker for each in ours if any(each.witnesses.values())} >= {"serializability", "freshness"}

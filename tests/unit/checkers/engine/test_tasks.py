@@ -65,14 +65,14 @@ def test_all_small_parts_of_a_history_are_one_job_of_a_task_each_in_one_thread(h
 def test_a_larger_part_is_judged_by_the_engine_itself(history: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     one, two, streams = (tasks.value_count(history / name) for name in ("0", "1", "none"))
     assert (one < two, streams) == (True, 0)
-    monkeypatch.setattr(tasks, "VALUES_OF_A_TASK", 400 + one)
+    monkeypatch.setitem(tasks.VALUES_OF_A_TASK, "local", 400 + one)
     engine = Counted()
     assert judged(parts_of(history)[::-1], Context(engine=engine, whole=history)) == [(2, 3), (1, 3), (0, 1)]
     assert engine.jobs == [1]
 
 
 def test_without_a_small_part_there_is_no_job_of_tasks(history: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tasks, "VALUES_OF_A_TASK", 0)
+    monkeypatch.setitem(tasks.VALUES_OF_A_TASK, "local", 0)
     engine = Counted()
     assert judged(parts_of(history), Context(engine=engine, whole=history)) == [(0, 3), (1, 3), (2, 3)]
     assert engine.jobs == []
@@ -82,7 +82,7 @@ def test_the_streams_of_the_whole_history_count_for_each_part_but_not_where_only
     history: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     part = history / "0"
-    monkeypatch.setattr(tasks, "VALUES_OF_A_TASK", tasks.value_count(part) + 399)
+    monkeypatch.setitem(tasks.VALUES_OF_A_TASK, "local", tasks.value_count(part) + 399)
     assert not tasks.is_small(part, Context(engine=LocalEngine(1), whole=history))
     assert tasks.is_small(part, Context(engine=LocalEngine(1), whole=history, counts_only=True))
 
