@@ -1,6 +1,7 @@
 """Long histories of stores that keep a weak model: each session sees others late, as its replica learns of them."""
 
 from bisect import bisect_right
+from collections import deque
 from collections.abc import Iterator
 from random import Random
 from typing import Final, Literal, NamedTuple
@@ -78,13 +79,15 @@ def lists(draw: Random, isolation: Isolation, *, transactions: int, sessions: in
     commit, event = 0, 0
     waiting: dict[int, _Running] = {}
     ended: dict[int, Operation] = {}
-    order: list[int] = []
-    while len(order) < transactions or waiting:
+    order = deque[int]()  # The begun transactions that were not yielded yet.
+    begun = 0
+    while begun < transactions or waiting:
         session = draw.randrange(sessions)
         event += 1
         running = waiting.get(session)
         if running is None:
-            if len(order) < transactions:
+            if begun < transactions:
+                begun += 1
                 chosen = tuple(dict.fromkeys(store.drawn(draw) for _ in range(draw.randint(1, 4))))
                 waiting[session] = _Running(event, chosen, max(0, commit - draw.randint(0, LAG)), {})
                 order.append(event)
@@ -104,7 +107,8 @@ def lists(draw: Random, isolation: Isolation, *, transactions: int, sessions: in
         mops: list[Mop] = [Read(key, None if is_lost else seen[key]) for key in running.keys]
         mops += [Append(key, event) for key in written]
         ended[running.begun] = Operation(running.begun, session, FAIL if is_lost else OK, event, tuple(mops))
-    yield from (ended[begun] for begun in order)
+        while order and order[0] in ended:
+            yield ended.pop(order.popleft())
 
 
 class _Running(NamedTuple):
