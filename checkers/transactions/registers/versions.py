@@ -3,8 +3,8 @@
 A *version* is a value of a register. Versions have numbers: 0 .. count - 1 in no particular order, followed by one for
 each register's initial state. A register is left out, and reported, if a value that was read has two writers, or if the
 same key is used as a list: then its reads have no clear meaning. If a value with two writers was never read, only the
-writes of that value are left out. A failed write beside another one of the value does not count: it did not happen, and
-the other explains what was read.
+writes of that value are left out. A failed write beside another one of the value, or beside the initial state, does not
+count: it did not happen, and the other explains what was read.
 """
 
 from dataclasses import replace
@@ -107,9 +107,13 @@ def _written_twice(registers: Registers) -> Bools:
 
 
 def _without_failed(registers: Registers, ambiguous: Bools) -> RegisterRows:
-    """The rows without failed writes of ambiguous values that an operation which did not fail wrote, too."""
+    """The rows without failed writes of ambiguous values that an operation which did not fail wrote, too.
+
+    A failed reset is one as well: the initial state explains what was read.
+    """
     rows = registers.rows
     has_other = np.zeros(registers.size + 1, np.bool_)
+    has_other[registers.count :] = True
     has_other[registers.write_version[rows.touches.outcome != FAIL]] = True
     has_other[registers.passing_version[rows.passing.outcome != FAIL]] = True
     is_spare = has_other & np.append(ambiguous, False)

@@ -1,13 +1,16 @@
 """What the whole check says where outcomes or orders are unclear, against every reading of the history."""
 
+from dataclasses import replace
+
 import pytest
 
-from checkers.history.transactions import Operation, to_transactions
+from checkers.history.transactions import Operation, Store, to_transactions
 from checkers.transactions.check import check_sources
 from checkers.transactions.options import Options
+from harness.core.columns import FAIL, INFO, NEVER, NOTHING
 from tests.bench.axioms import ENGINE, MODELS, verdict
 from tests.oracles.explained import explained
-from tests.worlds.small_language import concurrent
+from tests.worlds.small_language import concurrent, sequential
 
 
 def verdicts(operations: list[Operation], *names: str) -> dict[str, str]:
@@ -39,3 +42,22 @@ def test_nothing_is_said_to_hold_if_a_key_is_left_out() -> None:
     twice = [to_transactions(concurrent("ax1 ay1", "ax1", "ry1"))]
     for model in ("prefix", "read-committed", "serializable"):
         assert check_sources(twice, ENGINE, Options(model=model)).facts["not_ruled_out_strongest"] == []
+
+
+def test_a_failed_reset_did_not_happen_and_leaves_its_register_clear() -> None:
+    expected = {"strict-serializable": "invalid", "serializable": "valid"}
+    assert verdicts([*reset(FAIL), *sequential("", "", "wx1", "rx=")[2:]], *expected) == expected
+    assert verdict([to_transactions(reset(INFO))], "serializable") == "unknown"
+
+
+def reset(outcome: int) -> list[Operation]:
+    """A reset of x with that outcome, and a read of x that shows nothing."""
+    empty, read = sequential("wx0", "rx=")
+    after = empty.after if outcome == FAIL else NEVER
+    return [replace(empty, outcome=outcome, after=after, mops=(Store(ord("x"), NOTHING),)), read]
+
+
+@pytest.mark.parametrize("model", ["strict-serializable", "causal-cerone", "read-uncommitted"])
+def test_a_history_without_chunks_has_no_finding(model: str) -> None:
+    judgement = check_sources([], ENGINE, Options(model=model))
+    assert (judgement.findings, judgement.unknown) == ((), {})
