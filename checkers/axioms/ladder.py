@@ -19,7 +19,7 @@ from checkers.axioms.weak import Axiom, Breach, Undecided
 from checkers.engine.datasets import Dataset
 from checkers.graph.edges import PROCESS, REALTIME
 from checkers.history.registers import Initial
-from checkers.history.transactions import Source
+from checkers.history.transactions import Source, to_transactions
 
 _MODELS: Final = (
     *(Axiom.VIEW, Axiom.ATOMIC, Axiom.CAUSAL),
@@ -89,7 +89,7 @@ NO_ANSWERS: Final = Answers(frozenset(), (), {})
 def whole(chunks: Dataset[Source], *, initial: Initial) -> Execution:
     """The execution of all chunks. Raises HistoryError if one is damaged."""
     parts = chunks.map(partial(accesses, initial=initial)).collect()
-    return execution(union(parts), is_declared=initial.is_declared)
+    return execution(union(parts or [accesses(to_transactions([]))]), is_declared=initial.is_declared)
 
 
 def answers(history: Execution, anomalies: Iterable[str]) -> Answers:
