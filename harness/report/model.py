@@ -203,11 +203,12 @@ def allowed_anomalies(report: Report) -> list[str]:
 def how_decided(report: Report) -> str | None:
     """How the verdict on transactions was reached: a proof, a counterexample, or neither.
 
-    None if no transaction depends on another.
+    None if no transaction depends on another. A check that ended early has counted no dependencies.
     """
     facts = report.facts.get("serializability")
-    decided = facts.get("decided") if isinstance(facts, dict) else None
-    return str(decided) if decided and any(model_ends(report)) else None
+    if not isinstance(facts, dict) or not facts.get("decided"):
+        return None
+    return str(facts["decided"]) if "edges" not in facts or any(model_ends(report)) else None
 
 
 def error_report(reason: str, **known: Json) -> Report:

@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 from markupsafe import Markup
 
-from harness.report.pictures.scale import WIDTH, Tick
+from harness.report.pictures.scale import WIDTH, Tick, amount
 
 HEIGHT: Final = 84
 LINES_MAX: Final = 4  # The most subscribers with a line style of their own; the others share one.
@@ -56,4 +56,4 @@ def line(heights: np.ndarray, height: int = HEIGHT) -> Markup:
 
 def linear_ticks(top: float) -> tuple[Tick, ...]:
     """Ticks at zero, half of `top`, and `top`, from below."""
-    return tuple(Tick(HEIGHT * (1 - part / 2), f"{top * part / 2:g}") for part in range(3))
+    return tuple(Tick(HEIGHT * (1 - part / 2), amount(top * part / 2)) for part in range(3))

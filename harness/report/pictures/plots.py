@@ -16,7 +16,7 @@ from harness.core.record import Json
 from harness.core.wording import counted
 from harness.record.exposure import FOREVER, Window
 from harness.report.pictures.curves import HEIGHT, LINES_MAX, Curve, Plot, line, linear_ticks
-from harness.report.pictures.scale import SECOND, WIDTH, Tick, TimeAxis, duration, moment, nice_ceiling
+from harness.report.pictures.scale import SECOND, WIDTH, Tick, TimeAxis, amount, duration, moment, nice_ceiling
 from harness.report.pictures.stairs import Broken, lag_quantiles, staircases
 from harness.report.planned import Planned
 from harness.report.series import Series, lag_ns
@@ -204,7 +204,7 @@ def _latency(series: Series, axis: TimeAxis, edges: Int64s, hover: dict[str, Jso
             height=HEIGHT,
             curves=tuple(curves),
             ticks=tuple(
-                Tick(HEIGHT * (1 - (power - low) / (high - low)), f"{10.0**power:g}") for power in range(low, high + 1)
+                Tick(HEIGHT * (1 - (power - low) / (high - low)), amount(10.0**power)) for power in range(low, high + 1)
             ),
             note=f"one dot: operations within {duration(axis.span_ns / CELLS[0])} of similar latency, stronger for 5 "
             "and for 50 of them",

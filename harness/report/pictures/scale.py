@@ -80,6 +80,11 @@ def duration(ns: float) -> str:
     return f"{ns:.0f} ns"
 
 
+def amount(value: float) -> str:
+    """A number at an axis as text, in millions from a million on."""
+    return f"{value / 1e6:,.10g} M" if value >= 1e6 else f"{value:,.10g}"
+
+
 def nice_ceiling(value: float) -> float:
     """The next of 1, 2, 5, 10, 20, ... at or above a number; 1 for zero."""
     if value <= 0:

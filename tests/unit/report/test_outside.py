@@ -18,7 +18,7 @@ from harness.report.junit import junit
 from harness.report.markdown import escaped, issue, summary
 from harness.report.model import FaultRow, FindingRow, Report
 from harness.report.page import Guide, page
-from harness.report.pictures.scale import TimeAxis, duration, nice_ceiling
+from harness.report.pictures.scale import TimeAxis, amount, duration, nice_ceiling
 from harness.report.screen import commands
 from tests.unit.report.conftest import promise, report
 
@@ -243,6 +243,13 @@ def test_a_ceiling_is_above_and_near(value: float) -> None:
 def test_lengths_of_time_have_the_unit_that_suits_them() -> None:
     assert [duration(ns) for ns in (0, 999, 1500, 2_000_000, 43_100_000, 5e9, 4_321e9)] == [
         "0 ns", "999 ns", "1.5 µs", "2 ms", "43.1 ms", "5 s", "4,321 s",
+    ]  # fmt: skip
+
+
+def test_no_number_at_an_axis_has_an_exponent() -> None:
+    values = (0, 0.5, 2.5, 100, 100_000, 999_999, 1e6, 2.5e8, 5e9)
+    assert [amount(value) for value in values] == [
+        "0", "0.5", "2.5", "100", "100,000", "999,999", "1 M", "250 M", "5,000 M",
     ]  # fmt: skip
 
 

@@ -1,6 +1,7 @@
 """The page of a report: one bug is one finding first, promises at a glance, commands that run as copied."""
 
 import html
+import io
 import re
 import shlex
 from pathlib import Path
@@ -96,6 +97,25 @@ def test_what_occurs_is_explained_on_the_page() -> None:
     text = page(broken(finding("G-single"), finding("fractured-read")))
     assert "<dt>Read skew (G-single)</dt><dd>A transaction sees one effect of another and misses a second" in text
     assert "<dt>Fractured read</dt>" in text
+
+
+def test_a_verdict_on_transactions_says_how_it_was_reached_also_if_nothing_is_ruled_out() -> None:
+    facts: dict[str, Json] = {
+        "decided": "proved",
+        "edges": {"ww": 1, "wr": 0, "rw": 0},
+        "ruled_out_weakest": [],
+        "not_ruled_out_strongest": ["serializable"],
+    }
+    early: dict[str, Json] = {"decided": "no counterexample found"}
+    known = (promised("P-1"),)
+    held = report(Verdict.VALID, promises=known, facts={"serializability": facts})
+    unknown = report(Verdict.UNKNOWN, promises=known, facts={"serializability": early})
+    for one, said in ((held, "proved"), (unknown, "no counterexample found")):
+        assert f"How it was decided: {said}." in text_of(page(one))
+        console = Console(file=io.StringIO(), width=200)
+        show(console, one)
+        assert isinstance(console.file, io.StringIO)
+        assert f"how it was decided   {said}" in console.file.getvalue()
 
 
 def test_a_model_goes_by_its_name() -> None:
