@@ -309,7 +309,7 @@ def _reason(left: Sequence[Open]) -> str:
     if first.start is not None:
         return (
             f"initial-value: {name} is linearizable only if it held {first.start} before the history began, which "
-            f"nobody says; write what registers hold at first into a promise file, under [register]{more}"
+            f"nobody says; say what registers hold at first with --initial, or in a promise file, under [register]{more}"
         )
     return (
         f"search-too-long: {name} has {first.operations:,} operations, of which {first.size:,} configurations were "

@@ -188,7 +188,7 @@ def test_each_register_is_open_for_its_own_reason(tmp_path: Path) -> None:
     assert judgement.unknown[NON_LINEARIZABLE].startswith(
         'initial-value: register "a" is linearizable only if it held 3 '
     )
-    assert judgement.unknown[NON_LINEARIZABLE].endswith("under [register]")
+    assert judgement.unknown[NON_LINEARIZABLE].endswith("with --initial, or in a promise file, under [register]")
     assert (judgement.facts["undecided"], judgement.facts["registers"], judgement.findings) == (1, 2, ())
     short = judged(tmp_path, text, Register(), Limits(first=5, shared=5))
     assert short.unknown[NON_LINEARIZABLE].endswith("; so it is with 1 more")
