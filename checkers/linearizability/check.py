@@ -308,8 +308,9 @@ def _reason(left: Sequence[Open]) -> str:
     more = f"; so it is with {len(left) - 1} more" if len(left) > 1 else ""
     if first.start is not None:
         return (
-            f"initial-value: {name} is linearizable only if it held {first.start} before the history began, which nobody "
-            f"says; say what registers hold at first with --initial, or in a promise file, under [register]{more}"
+            f"initial-value: {name} is linearizable only if it held {first.start} before the history began, which "
+            "nobody says; say what registers hold at first with --initial, or in a promise file, under [register]"
+            f"{more}"
         )
     return (
         f"search-too-long: {name} has {first.operations:,} operations, of which {first.size:,} configurations were "
