@@ -63,7 +63,7 @@ def decided(
     best = _best_guess(execution, level, order)
     if best is None:
         return None
-    proof = forced.contradiction(execution, level, order, best.nodes) if level is not Level.UPDATE else None
+    proof = forced.contradiction(execution, level, order, best.nodes)
     if proof is not None:
         return proof
     most = ROUNDS if rounds is None else rounds
