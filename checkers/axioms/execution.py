@@ -10,6 +10,7 @@ Theory of operation.
 5. A key is left out if a value that was read has two writers, if it had two values at first, or one that no transaction
    wrote though all initial values are declared, or if it is used as a list and as a register.
 6. A read of a list that answered null says nothing, as for `transactions.list_rows`: an empty list answers [].
+7. A declared order of a register's versions, as by the commits that the system reported, is known like that of a list.
 """
 
 from collections.abc import Sequence
@@ -21,7 +22,7 @@ import numpy as np
 from checkers.axioms.accesses import Accesses, Lists, Ops, Reads, Writes
 from checkers.columns.index import Places, ascending
 from checkers.columns.runs import codes, distinct, expand, first_of_each, ordered
-from checkers.columns.table import Join, concat, distinct_by, ordered_by, take
+from checkers.columns.table import Join, concat, distinct_by, empty, ordered_by, take
 from harness.core.columns import NEVER, NOTHING, OK, Bools, Int64s
 
 INITIAL: Final = -1  # In place of a transaction: the writer of the initial version.
@@ -72,7 +73,8 @@ class Execution:
 
     `end` is the moment of the answer, NEVER if the outcome is unclear. `session` is the number of its session, and
     `turn` its place in that, from 0. These columns have the shape (n,). `versions` are the pairs of writers of
-    neighbouring versions, where the order is known. `left_out` is the number of keys that rule 5 leaves out.
+    neighbouring versions, where the order is known; those of rule 7 are `declared` as well. `left_out` is the number of
+    keys that rule 5 leaves out.
     """
 
     op: Int64s
@@ -83,6 +85,7 @@ class Execution:
     views: Views
     installs: Installs
     versions: Pairs
+    declared: Pairs
     left_out: int
 
     @property
@@ -109,7 +112,7 @@ def part(whole: Execution, nodes: Int64s) -> tuple[Execution, Int64s]:
     seen = take(views, is_inside)
     rows = np.flatnonzero(place[installs.writer] >= 0)
     own = take(installs, rows)
-    pairs = take(whole.versions, (place[whole.versions.source] >= 0) & (place[whole.versions.target] >= 0))
+    versions, declared = (_placed(pairs, place) for pairs in (whole.versions, whole.declared))
     inside = replace(
         whole,
         op=whole.op[nodes],
@@ -118,9 +121,16 @@ def part(whole: Execution, nodes: Int64s) -> tuple[Execution, Int64s]:
         turn=whole.turn[nodes],
         views=replace(seen, reader=place[seen.reader], writer=place[seen.writer]),
         installs=replace(own, writer=place[own.writer]),
-        versions=Pairs(place[pairs.source], place[pairs.target]),
+        versions=versions,
+        declared=declared,
     )
     return inside, rows
+
+
+def _placed(pairs: Pairs, place: Int64s) -> Pairs:
+    """The pairs in other numbers, without those of which one has none."""
+    placed = Pairs(place[pairs.source], place[pairs.target])
+    return take(placed, (placed.source >= 0) & (placed.target >= 0))
 
 
 def _row_of(installs: Installs, writer: Int64s, key: Int64s, keys: int) -> Int64s:
@@ -135,8 +145,11 @@ def sure(history: Execution) -> Execution:
     return replace(history, views=take(history.views, ~history.views.is_assumed))
 
 
-def execution(parts: Accesses, *, is_declared: bool = False) -> Execution:
-    """The execution that those accesses describe. With `is_declared` all initial values of registers are declared."""
+def execution(parts: Accesses, *, is_declared: bool = False, declared: Pairs | None = None) -> Execution:
+    """The execution that those accesses describe. With `is_declared` all initial values of registers are declared.
+
+    `declared` are pairs of operations (indexes), by rule 7.
+    """
     parts = replace(parts, reads=_with_results(parts))
     ops = ordered_by(parts.ops, "index")
     every = distinct(np.concatenate([codes(each.key)[0] for each in (parts.reads, parts.writes)]))
@@ -157,6 +170,9 @@ def execution(parts: Accesses, *, is_declared: bool = False) -> Execution:
     node, key = Places(ops.index), Places(keys)
     owner = np.append(node.of(writes.op), INITIAL)  # -1 as well for an append that never took effect.
     session, turn = _sessions(ops)
+    known = declared or empty(Pairs)
+    known = Pairs(node.of(known.source), node.of(known.target))
+    known = take(known, (known.source >= 0) & (known.target >= 0))
     installs = _installs(writes, owner[:-1], key, orders)
     return Execution(
         op=ops.index,
@@ -166,7 +182,8 @@ def execution(parts: Accesses, *, is_declared: bool = False) -> Execution:
         keys=keys,
         views=_views(reads, writer_row, owner, node, key, installs, len(keys)),
         installs=installs,
-        versions=orders.neighbours(owner),
+        versions=concatenated([orders.neighbours(owner), known]),
+        declared=known,
         left_out=len(every) - len(keys),
     )
 

@@ -12,7 +12,7 @@ from typing import Final
 from checkers.axioms import polygraph, weak
 from checkers.axioms.accesses import accesses, union
 from checkers.axioms.cycles import Contradiction
-from checkers.axioms.execution import Execution, execution, sure
+from checkers.axioms.execution import Execution, Pairs, execution, sure
 from checkers.axioms.levels import Level, is_ordered
 from checkers.axioms.polygraph import Unsolved
 from checkers.axioms.weak import Axiom, Breach, Undecided
@@ -86,10 +86,12 @@ class Answers:
 NO_ANSWERS: Final = Answers(frozenset(), (), {})
 
 
-def whole(chunks: Dataset[Source], *, initial: Initial) -> Execution:
-    """The execution of all chunks. Raises HistoryError if one is damaged."""
+def whole(chunks: Dataset[Source], *, initial: Initial, declared: Pairs | None = None) -> Execution:
+    """The execution of all chunks, with that declared order of versions. Raises HistoryError if a chunk is damaged."""
     parts = chunks.map(partial(accesses, initial=initial)).collect()
-    return execution(union(parts or [accesses(to_transactions([]))]), is_declared=initial.is_declared)
+    return execution(
+        union(parts or [accesses(to_transactions([]))]), is_declared=initial.is_declared, declared=declared
+    )
 
 
 def answers(history: Execution, anomalies: Iterable[str]) -> Answers:

@@ -83,13 +83,16 @@ def base(execution: Execution, order: int, level: Level | None = None) -> Steps:
     """The steps of reads, and of sessions (`order` PROCESS) or real time (REALTIME).
 
     With real time the nodes from n on are moments. For update atomic the known ww belong to it: the versions that
-    transactions leave do not show where an inner one stands, which a read may. Of other models the search decides that.
+    transactions leave do not show where an inner one stands, which a read may. Of other models the search decides that,
+    and the ww of a declared order belong to it.
     """
     views = take(execution.views, execution.views.writer != INITIAL)
     reads = Steps(views.writer, views.reader, np.full(len(views.writer), WR))
     if level is Level.UPDATE:
         versions = execution.versions
         return concat([reads, Steps(versions.source, versions.target, np.full(len(versions.source), WW))])
+    declared = execution.declared
+    reads = concat([reads, Steps(declared.source, declared.target, np.full(len(declared.source), WW))])
     if order == REALTIME:
         end = np.minimum(execution.end, OPEN_END)
         return concat([reads, time_steps(execution.op, end)])
@@ -115,7 +118,8 @@ def layers(execution: Execution, known: Steps, order: Chains, level: Level) -> L
     # What a step into the first node of a transaction adds: nothing if there is only one.
     enters = size if level in LAYERED else 0
     source = known.source + (known.source >= size) * size
-    target = known.target + np.where(known.target < size, enters, size)
+    is_plain = (known.kind == WW) & (level is Level.PREFIX)  # As for the ww below.
+    target = known.target + np.where(known.target < size, np.where(is_plain, 0, enters), size)
     nodes = np.arange(size if enters else 0)
     steps = [
         Steps(source, target, known.kind),

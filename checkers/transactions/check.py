@@ -28,15 +28,17 @@ from typing import Final
 
 import numpy as np
 
+from checkers.axioms.execution import Pairs
 from checkers.axioms.ladder import ANOMALIES, NO_ANSWERS, Answers, answers, whole
 from checkers.columns.runs import distinct
+from checkers.columns.table import take
 from checkers.engine.datasets import Dataset, Engine, Noted
 from checkers.engine.protocol import AtOnce, Check, Context, When
 from checkers.graph import certificate
-from checkers.graph.edges import Edges, Inference
+from checkers.graph.edges import WW, Edges, Inference, all_edges
 from checkers.graph.search import Search, residual, search
 from checkers.graph.sightings import Report, Sighting, union
-from checkers.history.registers import Order
+from checkers.history.registers import Order, Trust
 from checkers.history.transactions import Source, chunks, op_count
 from checkers.transactions.options import Options
 from checkers.transactions.partition import Share, infer, shares
@@ -108,13 +110,14 @@ def check_sources(sources: Sequence[Source], engine: Engine, options: Options | 
         return Judgement(checker=CHECKER, findings=(), witnesses=_witnesses(report.tally))
     last = max((one.last_index for one in summaries), default=0)
     known = certificate.ends([one.open_sources for one in summaries], last=last)
-    early = _weak_answers(parts, options)
+    declared = _declared(inferred, options.order)
+    early = _weak_answers(parts, declared, options)
     is_searched = early is None or op_count(sources) <= _ASIDE
     cycles = _cycles(parts, inferred, known, options) if is_searched else _UNSEARCHED
     found = {one.anomaly for one in report.sightings} | {one.anomaly for one in cycles.search.named}
     is_settled = options.is_of_stretches and cycles.search.undecided
     unsettled = frozenset() if is_settled else options.undecided(found)
-    answers = early or _answers(parts, report, cycles, unsettled, options)
+    answers = early or _answers(parts, declared, report, cycles, unsettled, options)
     findings = _findings(parts, report, cycles.search, answers, options)
     reported = _reported([one for one in findings if one.anomaly in forbidden], cycles.search, options)
     left_out = _left_out(summaries)
@@ -178,7 +181,19 @@ def _affordable(
     return total, count, windows
 
 
-def _weak_answers(chunks: Dataset[Source], options: Options) -> Answers | None:
+def _declared(inferred: Dataset[Inference], order: Order) -> Pairs | None:
+    """The pairs of writers whose order of versions is declared; None if no source of it is."""
+    if not order.commits and Trust.GIVEN not in {order.process, order.real_time}:
+        return None
+    edges = all_edges(inferred.map(_writes).collect())
+    return Pairs(edges.source.astype(np.int64), edges.target.astype(np.int64))
+
+
+def _writes(inference: Inference) -> Edges:
+    return take(inference.edges, inference.edges.kinds == WW)
+
+
+def _weak_answers(chunks: Dataset[Source], declared: Pairs | None, options: Options) -> Answers | None:
     """The answers for a weak model if the axioms decide all that it forbids; else None.
 
     A store that is only causally consistent violates real time everywhere: the certificate would prove nothing, and the
@@ -189,12 +204,17 @@ def _weak_answers(chunks: Dataset[Source], options: Options) -> Answers | None:
     decided = {base + order for base in ("G0", "G1c") for order in ("", "-process")}
     if not classes <= decided or forbidden & COVERS.keys():
         return None
-    early = answers(whole(chunks, initial=options.initial), forbidden)
+    early = answers(whole(chunks, initial=options.initial, declared=declared), forbidden)
     return early if classes <= early.absent else None
 
 
 def _answers(
-    chunks: Dataset[Source], report: Report, cycles: Cycles, forbidden: frozenset[str], options: Options
+    chunks: Dataset[Source],
+    declared: Pairs | None,
+    report: Report,
+    cycles: Cycles,
+    forbidden: frozenset[str],
+    options: Options,
 ) -> Answers:
     """The axioms' answers about those forbidden anomalies that the search did not decide.
 
@@ -213,7 +233,7 @@ def _answers(
         requested = frozenset(name for name in (_AXIOMS | {UPDATE}) & forbidden if not models.implied([name]) & classes)
     if not requested & ANOMALIES:
         return NO_ANSWERS
-    return answers(whole(chunks, initial=options.initial), requested)
+    return answers(whole(chunks, initial=options.initial, declared=declared), requested)
 
 
 def _is_searched(cycles: Cycles) -> bool:

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from checkers.history.registers import Order
 from checkers.history.transactions import Operation, Store, to_transactions
 from checkers.transactions.check import check_sources
 from checkers.transactions.options import Options
@@ -61,3 +62,21 @@ def reset(outcome: int) -> list[Operation]:
 def test_a_history_without_chunks_has_no_finding(model: str) -> None:
     judgement = check_sources([], ENGINE, Options(model=model))
     assert (judgement.findings, judgement.unknown) == ((), {})
+
+
+@pytest.mark.parametrize(
+    ("texts", "model", "anomaly"),
+    [
+        # T3 sees T1 through T2, and read x as T0 had left it.
+        (("wx1", "wx2", "rx=2 wy1", "ry=1 rx=1"), "causal-cerone", "causal-violation"),
+        (("wx1", "wx2", "rx=2 wy1", "ry=1 rx=1"), "prefix", "causal-violation"),
+        # T3 sees T1 and misses T2, and T4 sees T2 and misses T1.
+        (("wx1", "wx2", "wy1", "rx=2 ry=", "ry=1 rx=1"), "prefix", "prefix-violation"),
+    ],
+)
+def test_a_declared_order_of_versions_counts_for_the_axioms(texts: tuple[str, ...], model: str, anomaly: str) -> None:
+    operations = [replace(one, commit=one.index) for one in concurrent(*texts)]
+    for order, expected in ((Order(), set()), (Order(commits=True), {anomaly})):
+        judgement = check_sources([to_transactions(operations)], ENGINE, Options(model=model, order=order))
+        assert {finding.anomaly for finding in judgement.findings} == expected
+        assert judgement.unknown == {}
