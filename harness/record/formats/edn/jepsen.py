@@ -163,7 +163,7 @@ class Pairing:
             mops = _mops(each, is_empty=is_ok and self._is_of_lists)
             if mops is None or not same_request(opened.mops, mops):
                 raise ValueError(f"its transaction is not that of its invocation, {opened.place}")
-        value = each.value if mops is None else None
+        value = _value(each) if mops is None else None
         if mops is not None and not is_ok and all(mop.f != "r" or mop.value is None for mop in mops):
             mops = None
         return Complete(opened.number, each.time_ns, cast("Outcome", each.type), value, mops, each.error)
@@ -189,7 +189,12 @@ def _is_like(opened: Open, each: Map, mops: Mops | None) -> bool:
         return False
     if opened.mops is not None:
         return mops is not None and same_request(opened.mops, mops)
-    return opened.value is None or is_identical(opened.value, each.value)
+    return opened.value is None or is_identical(opened.value, _value(each))
+
+
+def _value(each: Map) -> Json:
+    """The value as written, also of a map whose steps were read as a transaction at once."""
+    return each.value if each.mops is None else [[f":{mop.f}", mop.key, mop.value] for mop in each.mops]
 
 
 def _without_results(mops: Mops) -> Mops:
