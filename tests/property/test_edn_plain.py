@@ -87,7 +87,7 @@ def test_plain_lines_go_the_quick_way_and_others_among_them_do_not_hinder_them()
 def test_a_value_that_looks_like_a_transaction_is_kept_though_its_invocation_is_none(tmp_path: Path) -> None:
     path = tmp_path / "history.edn"
     asked, answered = '{:type :invoke, :value "go", :process 1}', "{:type :ok, :value [[:r 1 [2]]], :process 1}"
-    path.write_text("\n".join([*LINES[:2], asked, answered]), encoding="utf-8")
+    path.write_text("\n".join([*LINES[:2], asked, answered, *LINES[3:4]]), encoding="utf-8")
     quick, slow = outcome(path, is_quick=True), outcome(path, is_quick=False)
     assert repr(quick) == repr(slow)
     assert "[':r', 1, [2]]" in repr(quick)
