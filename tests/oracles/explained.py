@@ -112,10 +112,11 @@ def _firsts(operations: Sequence[Operation], seen: Sequence[_Seen]) -> Iterator[
     for _, _, mop in seen:
         if isinstance(mop, Load):
             values.setdefault(mop.key, {NOTHING}).update({mop.value} if (mop.key, mop.value) not in written else ())
-        else:
-            elements = mop.elements or ()
-            count = next((at for at, each in enumerate(elements) if (mop.key, each) in written), len(elements))
-            lists[mop.key] = max(lists.get(mop.key, ()), elements[:count], key=len)
+    # A read behind an own append shows the first elements as well.
+    for mop in (mop for one in operations if one.outcome == OK for mop in one.mops if isinstance(mop, Read)):
+        elements = mop.elements or ()
+        count = next((at for at, each in enumerate(elements) if (mop.key, each) in written), len(elements))
+        lists[mop.key] = max(lists.get(mop.key, ()), elements[:count], key=len)
     for chosen in product(*values.values()):
         yield lists | {key: (value,) for key, value in zip(values, chosen, strict=True)}
 

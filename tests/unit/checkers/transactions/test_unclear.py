@@ -1,6 +1,7 @@
 """What the whole check says where outcomes or orders are unclear, against every reading of the history."""
 
 from dataclasses import replace
+from random import Random
 
 import pytest
 
@@ -9,9 +10,11 @@ from checkers.history.transactions import Operation, Store, to_transactions
 from checkers.transactions.check import check_sources
 from checkers.transactions.options import Options
 from harness.core.columns import FAIL, INFO, NEVER, NOTHING
-from tests.bench.axioms import ENGINE, MODELS, verdict
+from tests.bench.axioms import ENGINE, MODELS, entangled, verdict
 from tests.oracles.explained import explained
+from tests.oracles.solved import solved
 from tests.worlds.small_language import concurrent, sequential
+from tests.worlds.tangled_histories import tangled
 
 
 def verdicts(operations: list[Operation], *names: str) -> dict[str, str]:
@@ -80,3 +83,13 @@ def test_a_declared_order_of_versions_counts_for_the_axioms(texts: tuple[str, ..
         judgement = check_sources([to_transactions(operations)], ENGINE, Options(model=model, order=order))
         assert {finding.anomaly for finding in judgement.findings} == expected
         assert judgement.unknown == {}
+
+
+def test_longer_histories_with_several_troubles_are_neither_accused_nor_passed() -> None:
+    assert [line for seed in range(20) for line in entangled(seed, lists=bool(seed % 2))] == []
+
+
+def test_the_formula_says_what_all_readings_of_a_history_say() -> None:
+    for seed in range(200):
+        operations = tangled(Random(seed), most=4, troubles=("unclear", "failed", "reset", "unwritten"))
+        assert solved(operations, MODELS.values()) == explained(operations, MODELS.values()), seed
