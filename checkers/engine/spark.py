@@ -9,8 +9,8 @@ import os
 import pickle
 import signal
 import sys
-import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 from hashlib import sha256
@@ -80,11 +80,7 @@ def start_session(
     work_dir.mkdir(parents=True, exist_ok=True)
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     if master is None and remote is None:
-        for name in ("SPARK_HOME", "SPARK_CONF_DIR", "SPARK_LOCAL_DIRS", "SPARK_REMOTE", "PYSPARK_SUBMIT_ARGS"):
-            os.environ.pop(name, None)
-        os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
-        # For the first Java process, which only computes the command line of the second.
-        os.environ["SPARK_LAUNCHER_OPTS"] = _JAVA_OPTIONS
+        _require_our_own()
     package = package or packed(work_dir)
     if remote is not None:
         return _connected(remote, package)
@@ -105,11 +101,20 @@ def start_session(
     context.setLogLevel("ERROR")
     context.addPyFile(str(package))
     if master is None:
-        threading.Thread(target=_begin_forking, args=(context,), name="workers", daemon=True).start()
+        ThreadPoolExecutor(1).submit(_begin_forking, context)
     session = SparkSession(context)
     if master is not None:
         session.conf.set(_SPREAD, str(_task_count(session)))
     return session
+
+
+def _require_our_own() -> None:
+    """Set the environment so that Spark is the one that came with pyspark, and stays on this machine."""
+    for name in ("SPARK_HOME", "SPARK_CONF_DIR", "SPARK_LOCAL_DIRS", "SPARK_REMOTE", "PYSPARK_SUBMIT_ARGS"):
+        os.environ.pop(name, None)
+    os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+    # For the first Java process, which only computes the command line of the second.
+    os.environ["SPARK_LAUNCHER_OPTS"] = _JAVA_OPTIONS
 
 
 def give_up() -> None:
