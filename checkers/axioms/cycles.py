@@ -10,9 +10,11 @@ from checkers.axioms.levels import Layers
 from checkers.columns.runs import first_of_each
 from checkers.graph.edges import RW, WW
 from checkers.graph.paths import MOMENT, Steps, strong_labels
-from harness.core.columns import Int64s
+from harness.core.columns import Bools, Int64s
 
 CYCLES: Final = 40_000  # The number of cycles that are taken from one graph,
+LOOKED: Final = 2_000_000  # The number of steps of one graph that are looked at for them, but for one cycle.
+_BLOCK: Final = 2_048  # The number of pairs that are looked for at once.
 _TRIES: Final = 2  # and the least number that is taken from each strong component, if it has so many.
 
 
@@ -64,12 +66,15 @@ class Cycle(NamedTuple):
         return tuple(ChosenStep(op, target, kind, key) for (op, kind, key), target in zip(shown, targets, strict=True))
 
 
-def short_cycles(steps: Steps, size: int, *, most: int = CYCLES) -> list[Int64s]:
-    """For each short cycle the rows of its steps: some cycles of each strong component, at most `most` in all."""
+def short_cycles(steps: Steps, size: int, *, most: int = CYCLES) -> tuple[list[Int64s], int]:
+    """For each short cycle the rows of its steps; and the number of steps looked at.
+
+    Some cycles of each strong component, at most `most` in all.
+    """
     label = strong_labels(steps.source, steps.target, size)
     inside = np.flatnonzero(label[steps.source] == label[steps.target])
     if not len(inside):
-        return []
+        return [], 0
     source, target = steps.source[inside], steps.target[inside]
     graph = Paths(source, target)
     inside_of = label[source]
@@ -79,12 +84,47 @@ def short_cycles(steps: Steps, size: int, *, most: int = CYCLES) -> list[Int64s]
     first = np.concatenate([group[:: -(-len(group) // each)] for group in groups[: most // _TRIES]])
     ends = zip(first.tolist(), target[first].tolist(), source[first].tolist(), strict=True)
     # All in one list of rows: most cycles have two or three steps, and an array for each would cost more than its path.
-    rows, lengths = list[int](), list[int]()
+    rows, lengths, cost = list[int](), list[int](), 0
     for row, start, goal in ends:
-        path, _ = graph.path(start, goal)
+        path, looked = graph.path(start, goal)
+        cost += looked
         rows += (row, *path)
         lengths.append(1 + len(path))
-    return np.split(inside[np.array(rows)], np.cumsum(lengths[:-1]))
+        if cost > LOOKED:
+            break
+    return np.split(inside[np.array(rows)], np.cumsum(lengths[:-1])), cost
+
+
+def connected(steps: Steps, place: Int64s, pairs: Steps, *, most: int) -> tuple[Bools, int]:
+    """True for each pair if a path leads from its source to its target; and the number of steps looked at.
+
+    `place` gives each node a number of its own, which ascends along the steps. Pairs are taken in blocks of about the
+    same range of places, and each is a bit of the integers that go along the steps in that range. After about `most`
+    steps it ends, and the other pairs stay False.
+    """
+    source, target = place[steps.source], place[steps.target]
+    rows = np.argsort(target, kind="stable")
+    source, target = source[rows], target[rows]
+    first, last = place[pairs.source], place[pairs.target]
+    result, cost = np.zeros(len(first), np.bool_), 0
+    possible = np.flatnonzero(first < last)
+    width = np.frexp((last - first)[possible])[1]
+    possible = possible[np.lexsort((first[possible], width))]
+    for block in np.split(possible, np.arange(_BLOCK, len(possible), _BLOCK)):
+        if not len(block) or cost > most:
+            break
+        low, high = int(first[block].min()), int(last[block].max())
+        start, stop = np.searchsorted(target, (low, high + 1)).tolist()
+        inside = start + np.flatnonzero(source[start:stop] >= low)
+        reached = [0] * (high - low + 1)
+        for bit, node in enumerate((first[block] - low).tolist()):
+            reached[node] |= 1 << bit
+        for one, other in zip((source[inside] - low).tolist(), (target[inside] - low).tolist(), strict=True):
+            reached[other] |= reached[one]
+        goals = enumerate((last[block] - low).tolist())
+        result[block] = [reached[node] >> bit & 1 for bit, node in goals]
+        cost += len(block) + stop - start
+    return result, cost
 
 
 class Paths:

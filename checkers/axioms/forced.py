@@ -38,16 +38,17 @@ MOST: Final = 16_000  # up to this one.
 _SHOWN: Final = 16  # The number of cycles of which the shortest becomes the evidence.
 
 
-def contradiction(execution: Execution, level: Level, order: int, nodes: Int64s) -> Contradiction | None:
-    """The proof that no order of versions satisfies the level; None if the rules find none.
+def decided(execution: Execution, level: Level, order: int, nodes: Int64s) -> Contradiction | Int64s:
+    """The proof that no order of versions satisfies the level, or if the rules find none a guess of commits.
 
     They look at growing parts of `nodes`, which ascend: a store that keeps only a weaker model breaks this one early.
+    The guess is the place of each transaction of the last part in an order of commits that keeps what is forced.
     """
     size = FIRST
     while True:
         inside, _ = part(execution, nodes[:size])
-        found = _Forced(inside, level, order).contradiction()
-        if found is not None or size >= min(len(nodes), MOST):
+        found = _Forced(inside, level, order).decided()
+        if isinstance(found, Contradiction) or size >= min(len(nodes), MOST):
             return found
         size = min(2 * size, MOST)
 
@@ -102,15 +103,17 @@ class _Forced:
         self._ends = {step[:2] for step in self._steps}
         self._reasons: dict[tuple[int, ...], _Reason] = {}  # By rows of installs, the earlier version first.
 
-    def contradiction(self) -> Contradiction | None:
-        """The proof that no order of versions is left; None if the rules find none."""
+    def decided(self) -> Contradiction | Int64s:
+        """The proof that no order of versions is left, or an order of commits that keeps what is forced."""
         while True:
             stop = len(self._steps)
             steps = _layers(self._steps, self._size).steps
             label = strong_labels(steps.source, steps.target, 3 * self._size)
             if int(label.max(initial=-1)) + 1 < 3 * self._size:
-                return self._proof(self._shortest(short_cycles(steps, 3 * self._size, most=_SHOWN)))
-            reach = _Reach(steps, int(label.max(initial=0)) - label, self._size)
+                cycles, _ = short_cycles(steps, 3 * self._size, most=_SHOWN)
+                return self._proof(self._shortest(cycles))
+            place = int(label.max(initial=0)) - label  # Ascends along the steps.
+            reach = _Reach(steps, place, self._size)
             masks = [reach.mask(writers) for writers in self._writers]
             broken = self._add_seen(reach, masks, stop)
             if broken is not None:
@@ -120,7 +123,7 @@ class _Forced:
             if self._level in CALM or self._level is Level.SNAPSHOT:
                 self._add_overwritten(reach, masks, stop)
             if len(self._steps) == stop:
-                return None
+                return place[: self._size]
 
     def _known(self, order: int) -> list[_Step]:
         """The steps of reads, of that order of time, and of versions whose order is known."""

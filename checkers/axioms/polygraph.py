@@ -4,7 +4,7 @@ Theory of operation.
 1. A guess comes first: versions in the order in which their writers began, or ended. If the graph of the level has no
    cycle with it, the model holds: these versions prove it. That takes linear time.
 2. Else a proof without a guess is tried on a part of the history (`forced`): a store that keeps only a weaker model
-   breaks this one everywhere.
+   breaks this one everywhere. If the part is the whole and nothing is proven, what is forced is the best guess.
 3. Else the pairs of versions are variables. A cycle rests on the pairs that its ww and rw steps assume, and not all of
    these can be true. The solver finds an order of pairs that obeys all such clauses so far. The versions are sorted by
    it, and by the guess where it says nothing, and the new graph shows new cycles. Only pairs that occur in a cycle are
@@ -25,7 +25,17 @@ import numpy as np
 
 from checkers.axioms import forced
 from checkers.axioms.choices import Variables, reordered
-from checkers.axioms.cycles import CYCLES, ChosenStep, Contradiction, Cycle, Evidence, Paths, short_cycles
+from checkers.axioms.cycles import (
+    CYCLES,
+    LOOKED,
+    ChosenStep,
+    Contradiction,
+    Cycle,
+    Evidence,
+    Paths,
+    connected,
+    short_cycles,
+)
 from checkers.axioms.execution import INITIAL, UNRANKED, Execution, Pairs, part
 from checkers.axioms.levels import CALM, LAYERED, Chains, Layers, Level, base, chains, guesses, is_ordered, layers
 from checkers.columns.index import Places
@@ -39,6 +49,7 @@ if TYPE_CHECKING:
 
 ROUNDS: Final = 400  # The number of orders that the solver may propose.
 WORK: Final = 60_000_000  # The number of steps of all graphs together, after the guesses.
+_LOOP: Final = 8  # A step on a path, in a loop of Python, counts as much as so many in columns.
 _PROBED: Final = 150  # The number of orders to propose for the strongest model, before a weaker one is looked at.
 _FEW: Final = 2  # A guess is good if of so many transactions less than one is near a cycle.
 
@@ -63,30 +74,46 @@ def decided(
     best = _best_guess(execution, level, order)
     if best is None:
         return None
-    proof = forced.contradiction(execution, level, order, best.nodes)
-    if proof is not None:
-        return proof
+    every = np.arange(len(execution.op))
+    found = forced.decided(execution, level, order, every if len(every) <= forced.MOST else best.nodes)
+    if isinstance(found, Contradiction):
+        return found
+    if len(found) == len(every):
+        best = _guess(execution, base(execution, order, level), level, found[execution.installs.writer])
     most = ROUNDS if rounds is None else rounds
     # An order that explains more is found faster, as more of it is known.
     is_last = (level, order) == (Level.SERIAL, REALTIME) or level is Level.UPDATE  # The latter knows more ww.
     if not is_last and most and is_ordered(execution, REALTIME):
         strong = _best_guess(execution, Level.SERIAL, REALTIME)
-        if strong is None or _Search(execution, Level.SERIAL, REALTIME, strong).is_explained(_PROBED):
+        if strong is None or _is_serial(execution, strong):
             return None
     return _Search(execution, level, order, best).result(most)
+
+
+def _is_serial(execution: Execution, guess: "_Guess") -> bool:
+    """True if an order of versions is found that is strictly serializable."""
+    found = forced.decided(execution, Level.SERIAL, REALTIME, guess.nodes)
+    if isinstance(found, Contradiction):
+        return False
+    return bool(_Search(execution, Level.SERIAL, REALTIME, guess).is_explained(_PROBED))
 
 
 def _best_guess(execution: Execution, level: Level, order: int) -> "_Guess | None":
     """The guess with the fewest transactions on cycles; None if some guess has no cycle, which decides the level."""
     known = base(execution, order, level)
-    tried: list[_Guess] = []
+    tried: list[tuple[int, _Guess]] = []
     for moments in guesses(execution):
-        tried.append(_guess(execution, known, level, moments))
-        if not len(tried[-1].nodes):
+        guess = _guess(execution, known, level, moments)
+        trouble = len(guess.nodes)
+        if trouble and level in CALM:
+            closing, cost = _closing(layers(execution, known, chains(execution, moments), level))
+            trouble = len(execution.op) if closing is None or cost > WORK // _LOOP else len(closing)
+        if not trouble:
             return None
-        if len(tried[-1].nodes) * _FEW < len(execution.op):
+        tried.append((trouble, guess))
+        if trouble * _FEW < len(execution.op):
             break
-    return min(tried, key=lambda each: len(each.nodes))
+    return min(tried, key=lambda each: each[0])[1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,11 +168,32 @@ def _guess(execution: Execution, known: Steps, level: Level, moments: Int64s) ->
     # Snapshot isolation implies parallel snapshot isolation and update atomic, and one search for cycles decides it.
     is_other = level in CALM
     graph = layers(execution, known, chains(execution, moments), Level.SNAPSHOT if is_other else level)
-    label = strong_labels(graph.steps.source, graph.steps.target, 3 * graph.size)
-    place = int(label.max(initial=0)) - label  # Strong components have descending numbers along the steps.
+    place = _along(graph.steps, 3 * graph.size)
     first, last = place[graph.steps.source], place[graph.steps.target]
     is_ordered = not is_other and bool(np.all(first <= last))
     return _Guess(moments, _around(graph, np.flatnonzero(first == last)), place if is_ordered else None)
+
+
+def _closing(graph: Layers) -> tuple[Int64s | None, int]:
+    """The rw steps that close a cycle with calm ones alone; and the number of steps looked at.
+
+    None if calm steps have a cycle. If the number is above WORK // _LOOP, some may be missing.
+    """
+    rows = np.flatnonzero(_cyclic(graph))
+    kind = graph.steps.kind[rows]
+    calm, misses = take(graph.steps, rows[kind != RW]), rows[kind == RW]
+    place = _along(calm, 3 * graph.size)
+    if np.any(place[calm.source] == place[calm.target]):
+        return None, len(rows)
+    back = Steps(graph.steps.target[misses], graph.steps.source[misses], graph.steps.kind[misses])
+    is_closed, cost = connected(calm, place, back, most=WORK // _LOOP)
+    return misses[is_closed], cost
+
+
+def _along(steps: Steps, size: int) -> Int64s:
+    """For each node a number that ascends along the steps, and stays equal along those of a cycle."""
+    label = strong_labels(steps.source, steps.target, size)
+    return int(label.max(initial=0)) - label  # Strong components have descending numbers along the steps.
 
 
 def _cyclic(graph: Layers) -> Bools:
@@ -205,9 +253,9 @@ class _Search:
                 )
                 steps = np.flatnonzero(_cyclic(graph))
                 cycles, cost = self._cycles(graph, steps)
-                work += cost
-                if not cycles and is_last:
-                    return True
+                work += len(graph.later) + _LOOP * cost
+                if not cycles and (is_last or work > WORK):
+                    return True if work <= WORK else None
                 is_last = not cycles
                 if is_last:
                     nodes = self._guess.affected(self._whole, self._level, self._chosen)
@@ -232,22 +280,22 @@ class _Search:
         `rows` are the steps that lie on any cycle of the graph.
         """
         if self._level not in CALM:
-            return [rows[walk] for walk in short_cycles(take(graph.steps, rows), 3 * graph.size)], len(graph.later)
+            walks, cost = short_cycles(take(graph.steps, rows), 3 * graph.size)
+            return [rows[walk] for walk in walks], cost
         calm = rows[graph.steps.kind[rows] != RW]
-        walks = [calm[walk] for walk in short_cycles(take(graph.steps, calm), 3 * graph.size)]
+        walks, cost = short_cycles(take(graph.steps, calm), 3 * graph.size)
         if walks:
-            return walks, len(graph.later)
+            return [calm[walk] for walk in walks], cost
         source, target = graph.steps.source, graph.steps.target
-        label = strong_labels(source[calm], target[calm], 3 * graph.size)
-        place = int(label.max(initial=0)) - label  # Ascends along the calm steps, which have no cycle.
-        paths, cost = Paths(source[calm], target[calm], place.tolist()), len(graph.later)
-        misses = rows[graph.steps.kind[rows] == RW]
-        for row in misses[place[target[misses]] < place[source[misses]]].tolist():
+        closing, looked = _closing(graph)
+        assert closing is not None, "calm steps without a short cycle have none"
+        paths = Paths(source[calm], target[calm], _along(take(graph.steps, calm), 3 * graph.size).tolist())
+        cost += looked
+        for row in closing.tolist():
             path, looked = paths.path(int(target[row]), int(source[row]))
             cost += looked
-            if len(path):
-                walks.append(np.append(row, calm[path]))
-            if len(walks) == CYCLES:
+            walks.append(np.append(row, calm[path]))
+            if len(walks) == CYCLES or cost > LOOKED:
                 break
         return walks, cost
 
@@ -318,5 +366,6 @@ def _rings(chosen: Pairs) -> Iterator[list[int]]:
     """For cycles among the chosen pairs their versions in order: some cycles for each component that has any."""
     nodes, places = np.unique(np.concatenate((chosen.source, chosen.target)), return_inverse=True)
     source, target = np.split(places, 2)
-    for walk in short_cycles(Steps(source, target, np.full(len(source), WW)), len(nodes)):
+    walks, _ = short_cycles(Steps(source, target, np.full(len(source), WW)), len(nodes))
+    for walk in walks:
         yield nodes[source[walk]].tolist()

@@ -27,7 +27,8 @@ Orders = dict[int, tuple[int, ...]]  # Of each key the operations that wrote it,
 
 
 def proof(ours: Execution, level: Level, order: int = 0) -> Contradiction | None:
-    return forced.contradiction(ours, level, order, np.arange(len(ours.op)))
+    found = forced.decided(ours, level, order, np.arange(len(ours.op)))
+    return found if isinstance(found, Contradiction) else None
 
 
 def orders_of_time(ours: Execution, level: Level) -> list[int]:

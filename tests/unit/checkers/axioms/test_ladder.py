@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from checkers.axioms import clocks, polygraph, reach, weak
+from checkers.axioms import clocks, forced, polygraph, reach, weak
 from checkers.axioms.accesses import accesses, union
 from checkers.axioms.cycles import Contradiction
 from checkers.axioms.execution import Execution, execution
@@ -131,6 +131,8 @@ def unguessed(keys: int) -> list[Mops]:
 
 def test_without_its_budget_the_solver_says_how_many_pairs_are_open(monkeypatch: pytest.MonkeyPatch) -> None:
     wrong = of(to_transactions(history(*unguessed(40))))
+    monkeypatch.setattr(forced, "FIRST", 1)
+    monkeypatch.setattr(forced, "MOST", 1)
     assert polygraph.decided(wrong, Level.SERIAL, 0) is None
     monkeypatch.setattr(polygraph, "WORK", 0)
     assert polygraph.decided(wrong, Level.SERIAL, 0, rounds=1) == Unsolved(40)
@@ -142,6 +144,8 @@ def test_without_its_budget_the_solver_says_how_many_pairs_are_open(monkeypatch:
 
 def test_without_a_solver_the_reason_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pysat.solvers", None)
+    monkeypatch.setattr(forced, "FIRST", 1)
+    monkeypatch.setattr(forced, "MOST", 1)
     result = answers(of(to_transactions(history(*unguessed(2)))), ["G2-item"])
     assert result.unknown["G2-item"].endswith("pysat.solvers is missing: install python-sat")
 
