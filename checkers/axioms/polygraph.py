@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 ROUNDS: Final = 400  # The number of orders that the solver may propose.
 WORK: Final = 60_000_000  # The number of steps of all graphs together, after the guesses.
 _LOOP: Final = 8  # A step on a path, in a loop of Python, counts as much as so many in columns.
-_PROBED: Final = 150  # The number of orders to propose for the strongest model, before a weaker one is looked at.
+_PROBED: Final = 150  # The number of orders to propose before something else is tried: a proof, or a weaker model.
 _FEW: Final = 2  # A guess is good if of so many transactions less than one is near a cycle.
 
 
@@ -74,13 +74,17 @@ def decided(
     best = _best_guess(execution, level, order)
     if best is None:
         return None
+    most = ROUNDS if rounds is None else rounds
+    if len(best.nodes) * _FEW < len(execution.op):
+        answer = _Search(execution, level, order, best).result(min(most, _PROBED))
+        if not isinstance(answer, Unsolved):
+            return answer
     every = np.arange(len(execution.op))
     found = forced.decided(execution, level, order, every if len(every) <= forced.MOST else best.nodes)
     if isinstance(found, Contradiction):
         return found
     if len(found) == len(every):
         best = _guess(execution, base(execution, order, level), level, found[execution.installs.writer])
-    most = ROUNDS if rounds is None else rounds
     # An order that explains more is found faster, as more of it is known.
     is_last = (level, order) == (Level.SERIAL, REALTIME) or level is Level.UPDATE  # The latter knows more ww.
     if not is_last and most and is_ordered(execution, REALTIME):
