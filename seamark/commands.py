@@ -31,6 +31,7 @@ def check(
     *,
     model: str | None = None,
     promises: AnyPath | None = None,
+    initial: str | None = None,
     stream: str | None = None,
     html: AnyPath | None = None,
     timeout_s: float | None = None,
@@ -38,8 +39,9 @@ def check(
 ) -> Report:
     """The report on a history: a path, as `seamark check` takes it, or operations as mappings, in Jepsen's format.
 
-    `model` is a consistency model, `promises` a promise file, `stream` the format of a change stream alone, `html` the
-    path for the page, `timeout_s` the limit of each check. The new report on a stored run goes into the run's folder.
+    `model` is a consistency model, `promises` a promise file, `initial` the value of all registers at first, as JSON,
+    or "first", `stream` the format of a change stream alone, `html` the path for the page, `timeout_s` the limit of
+    each check. The new report on a stored run goes into the run's folder.
     Raises ScenarioError if the history cannot be judged by these options, HistoryError if it is malformed.
     """
     if html is not None and not isinstance(history, str | os.PathLike):
@@ -49,6 +51,7 @@ def check(
             path=path,
             model=model,
             promises=None if promises is None else Path(promises),
+            initial=initial,
             stream=stream,
             html=None if html is None else Path(html),
             check_s=timeout_s,

@@ -114,10 +114,14 @@ class Forms:
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """The names of a history's keys, elements and positions. A call gives the plain form, as in fingerprints."""
+    """The names of a history's keys, elements and positions. A call gives the plain form, as in fingerprints.
+
+    `initial` is what registers held at first, as sentences name it.
+    """
 
     plain: Name = number
     forms: Forms = field(default_factory=Forms)
+    initial: str = "nothing"
 
     def __call__(self, identity: int) -> str:
         return self.plain(identity)

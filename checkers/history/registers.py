@@ -124,6 +124,15 @@ def initial_state(history: Path, order: Order) -> Initial:
     return Initial(values, is_declared=True)
 
 
+def initial_name(order: Order) -> str:
+    """What registers held at first, as sentences name it."""
+    if order.initial_by_first_transaction:
+        return "what the first transaction wrote"
+    if order.initial is None:
+        return "nothing"
+    return order.initial if isinstance(order.initial, str) else json.dumps(order.initial, ensure_ascii=False)
+
+
 def _only_writes(whole: Transactions) -> bool:
     """True if the first of those transactions is ok, and only writes registers."""
     f = whole.f[int(whole.mop_start[0]) : int(whole.mop_start[1])]

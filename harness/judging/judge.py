@@ -18,7 +18,7 @@ import msgspec
 from checkers.engine.datasets import Engine
 from checkers.engine.protocol import Check, Context
 from checkers.history.names import Dictionary, Forms, Names, forms_of
-from checkers.history.registers import ORDER, Register, declared_initial, initial_state
+from checkers.history.registers import ORDER, Register, declared_initial, initial_name, initial_state
 from checkers.transactions.sentences import CHECKER as TRANSACTIONS
 from checkers.words import models
 from checkers.words.anomalies import TRANSACTIONAL
@@ -148,7 +148,7 @@ def _context(
         register = msgspec.structs.replace(register, initial=order.initial, is_initial_known=is_known)
     return Context(
         engine=engine,
-        name=Names(Dictionary(history).text, forms_declared(declared)),
+        name=Names(Dictionary(history).text, forms_declared(declared), initial_name(order)),
         promises=promises,
         prohibited=prohibited,
         bounds=declared.bounds if declared is not None else Bounds(),

@@ -78,6 +78,15 @@ def test_a_stored_report_is_read_and_judged_alike(run_copy: Path) -> None:
     assert msgspec.structs.replace(again, seconds={}, run=None) == msgspec.structs.replace(stored, seconds={}, run=None)
 
 
+def test_initial_values_are_declared_and_named() -> None:
+    read = [{**TINY[2], "value": [["r", "x", None]]}, {**TINY[3], "value": [["r", "x", 5]]}]
+    write = [{**each, "value": [["w", "x", 6]]} for each in TINY[:2]]
+    assert seamark.check([*write, *read]).verdict == "unknown"
+    assert seamark.check([*read, *write], initial="5").is_pass
+    [finding] = seamark.check([*write, *read], initial="5").findings
+    assert "T1 read x as 5, and T0 wrote the later 6 (x held 5 at first)" in finding.sentence
+
+
 def test_a_notebook_shows_the_promises_of_a_report() -> None:
     shown = seamark.check(TINY)._repr_markdown_()
     assert shown.startswith("## PASS")
