@@ -3,9 +3,11 @@
 Theory of operation.
 1. A read is *external* if its transaction has not written the key before it. It shows the version that the write of its
    value installed: for a list that of its last element, and the initial version if it is empty.
-2. The versions of a list are in the order of its longest read, of which all elements are kept. The other reads must be
+2. A list read after own appends shows what these extended: if it ends with exactly their elements, and the transaction
+   wrote the key in no other way, it is an external read of the elements before them. Any other is internal.
+3. The versions of a list are in the order of its longest read, of which all elements are kept. The other reads must be
    prefixes of it, which `transactions.list_anomalies` checks.
-3. Only what ok transactions read counts. Failed transactions have no accesses.
+4. Only what ok transactions read counts. Failed transactions have no accesses.
 """
 
 from collections.abc import Sequence
@@ -14,7 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from checkers.columns.index import codes, count_so_far
-from checkers.columns.runs import expand
+from checkers.columns.runs import expand, ordered
 from checkers.columns.table import concat, take
 from checkers.history.longest import longest_rows
 from checkers.history.registers import EMPTY, Initial
@@ -82,7 +84,9 @@ def accesses(source: Source, *, initial: Initial = EMPTY) -> Accesses:
     rows = np.flatnonzero(is_read | is_write)
     group = codes(owner[rows], whole.key[rows])
     own_writes = count_so_far(group, is_write[rows])
-    reads, writes = rows[is_read[rows] & (own_writes == 0)], rows[is_write[rows]]
+    external = np.flatnonzero(is_read[rows])
+    external = external[_is_external(whole, rows, group, own_writes, external)]
+    reads, writes = rows[external], rows[is_write[rows]]
     kept = np.flatnonzero(whole.outcome != FAIL)
     lists, elements = _longest(whole, np.flatnonzero(is_read & whole.is_known))
     return Accesses(
@@ -90,7 +94,7 @@ def accesses(source: Source, *, initial: Initial = EMPTY) -> Accesses:
         reads=Reads(
             op=whole.index[owner[reads]],
             key=whole.key[reads],
-            value=_version(whole, reads),
+            value=_version(whole, reads, own_writes[external]),
             place=reads - whole.mop_start[owner[reads]],
             is_list=whole.is_known[reads],
         ),
@@ -120,9 +124,30 @@ def union(parts: Sequence[Accesses]) -> Accesses:
     )
 
 
-def _version(whole: Transactions, rows: Int64s) -> Int64s:
-    """The value whose write installed the version that those reads show."""
-    stop = whole.element_start[rows + 1]
+def _is_external(whole: Transactions, rows: Int64s, group: Int64s, own_writes: Int64s, reads: Int64s) -> Bools:
+    """True for those of `reads` that are external, by rules 1 and 2.
+
+    `rows` are micro-operations, in groups of one transaction and key, and `reads` are places among them. `own_writes`
+    counts the writes of the group up to each. O(n log n), with n elements and writes in groups that are read again.
+    """
+    own = own_writes[reads]
+    stop = whole.element_start[rows[reads] + 1]
+    is_longer = stop - whole.element_start[rows[reads]] >= own
+    again = np.flatnonzero((own > 0) & whole.is_known[rows[reads]] & is_longer)
+    writes = np.flatnonzero((whole.f[rows] != READ) & np.isin(group, group[reads[again]]))
+    writes = writes[ordered(group[writes])[0]]
+    first = np.searchsorted(group[writes], group[reads[again]])
+    written, shown = expand(first, own[again]), expand(stop[again] - own[again], own[again])
+    mop = rows[writes[written]]
+    is_shown = (whole.f[mop] == APPEND) & (whole.value[mop] == whole.elements[shown])
+    result: Bools = own == 0
+    result[again] = np.bincount(np.repeat(np.arange(len(again)), own[again])[~is_shown], minlength=len(again)) == 0
+    return result
+
+
+def _version(whole: Transactions, rows: Int64s, own: Int64s) -> Int64s:
+    """The value whose write installed the version that those reads show before that number of own elements."""
+    stop = whole.element_start[rows + 1] - own
     is_list = whole.is_known[rows]
     is_empty = stop == whole.element_start[rows]
     last = np.append(whole.elements, NOTHING)[np.where(is_empty, -1, stop - 1)]

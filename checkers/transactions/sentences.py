@@ -237,7 +237,9 @@ class Explainer:
     def _wr(self, before: Operation, after: Operation, *, is_next: bool = True) -> Iterator[Reason]:
         for read in _reads(after):
             elements = read.elements or ()
-            for element in reversed(elements[-1:] if is_next else elements):
+            # Before what it had appended itself, a list shows what that extended.
+            others = [each for each in elements if Append(read.key, each) not in after.mops]
+            for element in reversed(others[-1:] if is_next else others):
                 if Append(read.key, element) in before.mops:
                     yield Reason(
                         f"T{after.index} read {self._name.key(read.key)} as {self._list(elements)}, "

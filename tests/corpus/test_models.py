@@ -24,6 +24,8 @@ MODELS = {
 }
 STRONGEST = {
     "list-append-fractured-read.edn": (),
+    "list-append-fractured-own.edn": (),
+    "list-append-fractured-late.edn": ("monotonic-atomic-view",),
     "list-append-causal-violation.edn": ("monotonic-atomic-view", "read-atomic"),
     "list-append-long-fork.edn": (
         "monotonic-atomic-view",

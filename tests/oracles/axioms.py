@@ -74,13 +74,30 @@ def timed(live: Sequence[Operation], time: str) -> Pairs:
 
 
 def _external(one: Operation, writers: dict[tuple[int, int], int]) -> Iterator[ExternalRead]:
-    own: set[int] = set()
+    """The external reads of the operation, as EXT has them for an append that observes the list that it extends.
+
+    So a list that ends with all that the operation has appended to it shows what was there before.
+    """
+    written: dict[int, list[Append | Store]] = {}
     for place, mop in enumerate(one.mops):
         if isinstance(mop, Append | Store):
-            own.add(mop.key)
-        elif mop.key not in own and not (isinstance(mop, Read) and mop.elements is None):
-            value = mop.value if isinstance(mop, Load) else mop.elements[-1] if mop.elements else NOTHING
-            yield ExternalRead(one.index, place, mop.key, INITIAL if value == NOTHING else writers[mop.key, value])
+            written.setdefault(mop.key, []).append(mop)
+            continue
+        own = written.get(mop.key, [])
+        if isinstance(mop, Load):
+            if own:
+                continue
+            value = mop.value
+        else:
+            if mop.elements is None:
+                continue
+            rest = list(mop.elements)
+            while own and rest and own[-1] == Append(mop.key, rest[-1]):
+                own, rest = own[:-1], rest[:-1]
+            if own:
+                continue
+            value = rest[-1] if rest else NOTHING
+        yield ExternalRead(one.index, place, mop.key, INITIAL if value == NOTHING else writers[mop.key, value])
 
 
 def _closed(pairs: Pairs) -> Pairs:

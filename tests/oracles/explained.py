@@ -23,7 +23,7 @@ class Model(NamedTuple):
 
 
 class _Seen(NamedTuple):
-    """An external read: the place of `mop` in its operation."""
+    """An external read: its place in its operation, and what it shows of others."""
 
     op: int
     place: int
@@ -96,12 +96,20 @@ def _readings(
 
 
 def _external(one: Operation) -> Iterator[_Seen]:
-    own: set[int] = set()
+    """The external reads; of a list that ends with just what the operation appended, the elements before that."""
+    stored, appended = set[int](), dict[int, tuple[int, ...]]()
     for place, mop in enumerate(one.mops):
-        if isinstance(mop, Append | Store):
-            own.add(mop.key)
-        elif mop.key not in own and not (isinstance(mop, Read) and mop.elements is None):
-            yield _Seen(one.index, place, mop)
+        match mop:
+            case Store():
+                stored.add(mop.key)
+            case Append():
+                appended[mop.key] = (*appended.get(mop.key, ()), mop.element)
+            case Load() if mop.key not in stored | appended.keys():
+                yield _Seen(one.index, place, mop)
+            case Read(elements=tuple() as elements) if mop.key not in stored:
+                size = len(elements) - len(appended.get(mop.key, ()))
+                if size >= 0 and elements[:size] + appended.get(mop.key, ()) == elements:
+                    yield _Seen(one.index, place, Read(mop.key, elements[:size]))
 
 
 def _firsts(operations: Sequence[Operation], seen: Sequence[_Seen]) -> Iterator[Firsts]:

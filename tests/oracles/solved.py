@@ -222,12 +222,18 @@ class _Formula:
 
 
 def _external(one: Operation) -> Iterator[tuple[int, Load | Read]]:
-    own: set[int] = set()
+    """The external reads, each with its place; a list that ends with all own appends without these."""
     for place, mop in enumerate(one.mops):
         if isinstance(mop, Append | Store):
-            own.add(mop.key)
-        elif mop.key not in own and not (isinstance(mop, Read) and mop.elements is None):
-            yield place, mop
+            continue
+        own = [each for each in one.mops[:place] if isinstance(each, Append | Store) and each.key == mop.key]
+        if not own:
+            if isinstance(mop, Load) or mop.elements is not None:
+                yield place, mop
+        elif isinstance(mop, Read) and len(mop.elements or ()) >= len(own):
+            others, ends = (mop.elements or ())[: -len(own)], (mop.elements or ())[-len(own) :]
+            if all(isinstance(each, Append) and each.element == end for each, end in zip(own, ends, strict=True)):
+                yield place, Read(mop.key, others)
 
 
 def _left(one: Operation, kind: type[Append | Store]) -> dict[int, int]:

@@ -9,20 +9,21 @@ from harness.core.columns import INFO, NEVER, NOTHING, OK
 def drawn(draw: Random, *, lists: bool, most: int = 5) -> list[Operation]:
     """Up to `most` transactions of up to four reads and writes on three keys, in up to three processes.
 
-    In some histories transactions overlap.
+    In some histories transactions overlap. A list read after an own append mostly ends with it.
     """
     keys, writes = draw.randint(1, 3), dict[int, int]()
     shapes: list[list[tuple[str, int, int]]] = []
     for _ in range(draw.randint(2, most)):
-        shape, own = [], set[int]()
+        shape, own = [], dict[int, int]()
         for _ in range(draw.randint(1, 4)):
             key = draw.randrange(keys)
             if draw.random() < 0.5 and key not in own:
                 shape.append(("read", key, 0))
             elif key not in own:
-                own.add(key)
-                writes[key] = writes.get(key, 0) + 1
-                shape.append(("write", key, writes[key]))
+                own[key] = writes[key] = writes.get(key, 0) + 1
+                shape.append(("write", key, own[key]))
+            elif lists:
+                shape.append(("again", key, own[key]))
         shapes.append(shape)
     order = {key: draw.sample(range(1, count + 1), count) for key, count in writes.items()}
     processes, overlaps = draw.randint(1, 3), draw.random() < 0.4
@@ -46,6 +47,8 @@ def _mop(draw: Random, shape: tuple[str, int, int], order: dict[int, list[int]],
     versions = order.get(key, [])
     if not is_known:
         return Read(key, None)
+    if kind == "again" and draw.random() < 0.9:
+        return Read(key, tuple(versions[: versions.index(value) + 1]))
     if lists:
         return Read(key, tuple(versions[: draw.randint(0, len(versions))]))
     return Load(key, draw.choice([NOTHING, *versions, *versions]))

@@ -24,6 +24,7 @@ from harness.core.columns import NOTHING, OK
 from tests.bench.axioms import TIMES, axiom_of, disagreements, holds, misjudged, verdict
 from tests.oracles import axioms
 from tests.worlds.drawn_transactions import cut
+from tests.worlds.small_language import concurrent
 from tests.worlds.troubled_histories import troubled
 from tests.worlds.weak_histories import drawn
 from tests.worlds.weak_stores import causal
@@ -101,6 +102,56 @@ def test_reading_an_old_but_whole_state_breaks_no_model_without_time() -> None:
 
 def test_the_finding_of_a_fractured_read_says_who_saw_what() -> None:
     fractured = history((Append(0, 1), Append(1, 1)), (Read(0, (1,)), Read(1, ())))
+    (finding,) = check_sources([to_transactions(fractured)], LocalEngine(1), Options(model="read-atomic")).findings
+    assert finding.sentence == (
+        "T2 sees T0; T0 wrote 1, but T2 read it in its initial state. No order of commits allows that."
+    )
+    assert [step.relation for step in finding.cycle] == ["wr", "rw"]
+
+
+@pytest.mark.parametrize(
+    ("texts", "broken"),
+    [
+        # T1 appended to x after T0, as its own read of x shows, and misses what T0 appended to y.
+        (("ax1 ay1", "ax2 rx12 ry"), {"non-monotonic-view", "fractured-read", "causal-violation"}),
+        # By the time of its read of y it need not have seen T0.
+        (("ax1 ay1", "ax2 ry rx12"), {"fractured-read", "causal-violation"}),
+        (("ax1 ay1", "ax2 ry ax3 rx123"), {"fractured-read", "causal-violation"}),
+        (("ax1 ay1", "ax2 rx12 ry1"), set()),
+        # It may have seen nothing of the others.
+        (("ay1", "ax2 rx2 ry"), set()),
+        (("ax1 ay1", "ax2 ax3 rx23 ry"), set()),
+        # T2 sees T0 through T1, by the element before its own.
+        (("ay1", "ry1 ax1", "ax2 rx12 ry"), {"causal-violation"}),
+        # Before its append it has read another version than after it.
+        (("ax1 ay1", "rx ax2 rx12"), {"fractured-read", "causal-violation"}),
+        (("ax1 ay1", "rx1 ax2 rx2"), {"non-monotonic-view", "fractured-read", "causal-violation"}),
+    ],
+)
+def test_a_list_read_after_own_appends_shows_what_they_extended(texts: tuple[str, ...], broken: set[str]) -> None:
+    operations = concurrent(*texts)
+    ours = of(to_transactions(operations))
+    for axiom in Axiom:
+        assert holds(ours, Rung(axiom, 0)) == axioms.holds(operations, axiom.value) == (axiom.value not in broken)
+
+
+@pytest.mark.parametrize("text", ["ax2 ax3 rx13", "ax2 ax3 rx132", "ax2 rx1", "ax2 rx21", "wx2 rx12", "~ax2 rx12"])
+def test_a_list_that_does_not_end_with_just_all_own_elements_says_nothing(text: str) -> None:
+    assert accesses(to_transactions(concurrent("ax1 ay1", text))).reads.op.tolist() == []
+
+
+def test_what_own_appends_extended_was_there_at_first_or_has_no_clear_writer() -> None:
+    # Nobody appended 9: if it was there at first, a store that showed T1 the first state had no 9 for it.
+    first = of(to_transactions(concurrent("ax1 rx91", "rx9")))
+    assert (first.left_out, first.views.is_assumed.tolist()) == (0, [True, True])
+    assert of(to_transactions(concurrent("ax1 rx91", "rx"))).left_out == 1
+    assert of(to_transactions(concurrent("ax1 ay1", "ax1 rx11 ry"))).left_out == 1
+    own = of(to_transactions(concurrent("ax1 rx1 ax1 rx11", "ax2 rx32 ax3")))
+    assert (own.left_out, len(own.views.reader)) == (1, 0)
+
+
+def test_the_finding_of_a_fractured_read_by_an_own_append_says_who_saw_what() -> None:
+    fractured = history((Append(0, 1), Append(1, 1)), (Append(0, 2), Read(0, (1, 2)), Read(1, ())))
     (finding,) = check_sources([to_transactions(fractured)], LocalEngine(1), Options(model="read-atomic")).findings
     assert finding.sentence == (
         "T2 sees T0; T0 wrote 1, but T2 read it in its initial state. No order of commits allows that."
