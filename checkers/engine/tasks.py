@@ -6,6 +6,7 @@ all its kernels, and what a task has read and sorted must be moved. All small pa
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Final
 
@@ -17,6 +18,7 @@ from harness.core.verdict import Judgement
 # By the name of the engine. Five million take some seconds of one core, and some hundred megabytes; threads share the
 # work inside a part without a cost, so that a small part is a task only beside others.
 VALUES_OF_A_TASK: Final = {"local": 500_000, "spark": 5_000_000}
+_TINY: Final = 50_000  # Parts of together less than so many values are one task.
 _OPERATIONS: Final = ("ops.parquet", "mops.parquet")
 _EVENTS: Final = "events.parquet"
 
@@ -26,19 +28,35 @@ Judge = Callable[[Path, Context], Judgement]  # An importable function, or `func
 
 def judged(judge: Judge, parts: Sequence[tuple[Path, Context]]) -> list[Judgement]:
     """The judgement of each part of a history, in order. Raises HistoryError if it is damaged."""
-    small = [place for place, (part, context) in enumerate(parts) if is_small(part, context)]
+    sizes = [size(part, context) for part, context in parts]
+    small = [place for place, (_, context) in enumerate(parts) if sizes[place] <= VALUES_OF_A_TASK[context.engine.name]]
     found = dict[int, Judgement]()
     if small:
-        one = LocalEngine(1)
-        tasks = [(place, judge, parts[place][0], replace(parts[place][1], engine=one)) for place in small]
-        found = dict(parts[0][1].engine.over(tasks).map(_alone).collect())
+        one, engine = LocalEngine(1), parts[0][1].engine
+        tasks = [
+            [(place, judge, parts[place][0], replace(parts[place][1], engine=one)) for place in group]
+            for group in _grouped(small, sizes)
+        ]
+        found = dict(chain.from_iterable(engine.over(tasks).map(_alone).collect()))
     return [found[place] if place in found else judge(*each) for place, each in enumerate(parts)]
 
 
-def is_small(part: Path, context: Context) -> bool:
-    """True if that part of a history is small enough for one task. Raises HistoryError if a file cannot be read."""
+def size(part: Path, context: Context) -> int:
+    """The number of values that a check of that part looks at. Raises HistoryError if a file cannot be read."""
     streams = 0 if context.counts_only else _values(context.home(part) / _EVENTS)  # Counts need no stream.
-    return streams + sum(_values(part / name) for name in _OPERATIONS) <= VALUES_OF_A_TASK[context.engine.name]
+    return streams + sum(_values(part / name) for name in _OPERATIONS)
+
+
+def _grouped(places: Sequence[int], sizes: Sequence[int]) -> list[list[int]]:
+    """The places in groups of neighbours: tiny parts are one task, as handing one over costs more than judging it."""
+    groups, values = list[list[int]](), _TINY
+    for place in places:
+        values += sizes[place]
+        if values >= _TINY:
+            groups.append([])
+            values = sizes[place]
+        groups[-1].append(place)
+    return groups
 
 
 def value_count(history: Path) -> int:
@@ -55,6 +73,5 @@ def _values(path: Path) -> int:
     return sum(max(group.column(place).num_values for place in range(group.num_columns)) for group in groups)
 
 
-def _alone(task: tuple[int, Judge, Path, Context]) -> tuple[int, Judgement]:
-    place, judge, part, context = task
-    return place, judge(part, context)
+def _alone(task: Sequence[tuple[int, Judge, Path, Context]]) -> list[tuple[int, Judgement]]:
+    return [(place, judge(part, context)) for place, judge, part, context in task]

@@ -64,8 +64,7 @@ def test_the_stretches_their_counts_and_the_last_generation_are_one_job_of_a_che
     assert not any(
         judgement.findings for judgement in by_check(tmp_path / "history", context(*EPOCHS, engine=engine)).values()
     )
-    assert len(engine.jobs) == 2  # Of serializability, and of that under lock.
-    assert all(parts > 2 for parts in engine.jobs)
+    assert len(engine.jobs) == 2  # Of serializability, and of that under lock: tiny parts are one task.
 
 
 def test_a_finding_leaves_each_generation_to_itself(tmp_path: Path, calls: Counter[str]) -> None:

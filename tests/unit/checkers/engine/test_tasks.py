@@ -56,10 +56,20 @@ def parts_of(history: Path) -> list[Path]:
     return [history / str(number) for number in range(3)]
 
 
-def test_all_small_parts_of_a_history_are_one_job_of_a_task_each_in_one_thread(history: Path) -> None:
+@pytest.mark.parametrize(("tiny", "tasks_of"), [(0, 3), (1, 3), (1_000_000, 1)])
+def test_all_small_parts_of_a_history_are_one_job_in_one_thread_each(
+    history: Path, monkeypatch: pytest.MonkeyPatch, tiny: int, tasks_of: int
+) -> None:
+    monkeypatch.setattr(tasks, "_TINY", tiny)
     engine = Counted()
     assert judged(parts_of(history), Context(engine=engine, whole=history)) == [(0, 1), (1, 1), (2, 1)]
-    assert engine.jobs == [3]
+    assert engine.jobs == [tasks_of]
+
+
+def test_tiny_parts_share_a_task_until_they_are_not_tiny_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tasks, "_TINY", 10)
+    assert tasks._grouped([0, 1, 2, 4, 5, 6], [4, 4, 4, 90, 20, 3, 6]) == [[0, 1], [2], [4], [5, 6]]
+    assert tasks._grouped([], []) == []
 
 
 def test_a_larger_part_is_judged_by_the_engine_itself(history: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -78,13 +88,10 @@ def test_without_a_small_part_there_is_no_job_of_tasks(history: Path, monkeypatc
     assert engine.jobs == []
 
 
-def test_the_streams_of_the_whole_history_count_for_each_part_but_not_where_only_counts_matter(
-    history: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_streams_of_the_whole_history_count_for_each_part_but_not_where_only_counts_matter(history: Path) -> None:
     part = history / "0"
-    monkeypatch.setitem(tasks.VALUES_OF_A_TASK, "local", tasks.value_count(part) + 399)
-    assert not tasks.is_small(part, Context(engine=LocalEngine(1), whole=history))
-    assert tasks.is_small(part, Context(engine=LocalEngine(1), whole=history, counts_only=True))
+    assert tasks.size(part, Context(engine=LocalEngine(1), whole=history)) == tasks.value_count(part) + 400
+    assert tasks.size(part, Context(engine=LocalEngine(1), whole=history, counts_only=True)) == tasks.value_count(part)
 
 
 def test_the_elements_that_were_read_are_values(history: Path) -> None:
@@ -93,10 +100,10 @@ def test_the_elements_that_were_read_are_values(history: Path) -> None:
 
 def test_a_file_that_is_not_there_holds_nothing(tmp_path: Path) -> None:
     assert tasks.value_count(tmp_path) == 0
-    assert tasks.is_small(tmp_path, Context(engine=LocalEngine(1)))
+    assert tasks.size(tmp_path, Context(engine=LocalEngine(1))) == 0
 
 
 def test_a_damaged_file_is_named(tmp_path: Path) -> None:
     (tmp_path / "events.parquet").write_bytes(b"PAR1")
     with pytest.raises(HistoryError, match=r"events\.parquet: cannot be read"):
-        tasks.is_small(tmp_path, Context(engine=LocalEngine(1)))
+        tasks.size(tmp_path, Context(engine=LocalEngine(1)))
