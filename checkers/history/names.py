@@ -1,7 +1,7 @@
 """Names of keys, elements and positions: the dictionary of a history, and the forms in which sentences show them."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
@@ -67,6 +67,11 @@ class Dictionary:
 def number(identity: int) -> str:
     """The plain form of a key or element: its number, marked if it is the id of a value that is no number."""
     return str(identity) if identity < NAMED else f"#{identity - NAMED}"
+
+
+def listed(names: Sequence[str]) -> str:
+    """The names as a sentence lists them, such as "x, y and z"."""
+    return " and ".join([*filter(None, [", ".join(names[:-1])]), *names[-1:]])
 
 
 def epoch_name(saved_bits: int | None) -> EpochName:

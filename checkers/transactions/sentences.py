@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from hashlib import blake2b
-from itertools import chain
+from itertools import chain, pairwise
 from typing import Final, Literal
 
 import numpy as np
@@ -15,7 +15,7 @@ from checkers.engine.datasets import Dataset
 from checkers.graph.classes import MISSES, WRITES, Cycle
 from checkers.graph.edges import PROCESS, REALTIME, RW, WR, WW
 from checkers.graph.sightings import NONE, Example, Sighting
-from checkers.history.names import Names
+from checkers.history.names import Names, listed
 from checkers.history.registers import Initial, Order
 from checkers.history.transactions import Append, Load, Operation, Read, Source, Store
 from checkers.transactions.evidence import Evidence, evidence, longest_reads
@@ -145,41 +145,51 @@ class Explainer:
 
     def _seeing(self, step: AxiomStep) -> tuple[Relation, str]:
         """The relation by which the reader sees the step's source, and a sentence about it."""
-        source, reader = self._operations[step.source], self._operations[step.reader]
-        through = ", ".join(f"T{op}" for op in step.path[1:-1])
-        if through or source.after > reader.index or next(self._reasons(source, reader, WR), None):
-            return "wr", f"T{step.reader} sees T{step.source}" + (f" through {through}" if through else "")
-        return "realtime", f"T{step.source} had ended before T{step.reader} began"
+        links = [self._link(before, after) for before, after in pairwise(self._operations[op] for op in step.path)]
+        sees = [f"so T{step.reader} sees T{step.source}"] if len(links) > 1 else []
+        return links[-1][0], "; ".join([*(sentence for _, sentence in links), *sees])
+
+    def _link(self, before: Operation, after: Operation) -> tuple[Relation, str]:
+        """The relation by which one operation sees the other at once, and a sentence about it."""
+        read = next(self._reasons(before, after, WR), None)
+        if read is not None:
+            return read[0], read[1].sentence
+        if before.after > after.index:
+            return "wr", f"T{after.index} read what T{before.index} wrote"
+        relation, reason = next(self._reasons(before, after, PROCESS if before.process == after.process else REALTIME))
+        return relation, reason.sentence
 
     def _unordered(self, anomaly: str, found: Contradiction) -> Finding:
         """The finding of a contradiction: whatever the order of versions, one of its cycles exists."""
-        keys = sorted({step.key for cycle in found.cycles for step in cycle} - {-1})
-        around = [
+        steps = tuple(map(self._chosen_step, found.cycles[0]))
+        around = dict.fromkeys(
             " before ".join([*(f"T{step.source}" for step in cycle), f"T{cycle[0].source}"]) for cycle in found.cycles
-        ]
-        named = ", ".join(map(self._name.key, keys))
-        sentence = (
-            f"Whatever the order of the versions of {named}, transactions come before each other in a cycle: "
-            f"{'; or '.join(around)}."
         )
+        if len(found.cycles) == 1:
+            reasons = "; ".join(step.sentence for step in steps)
+            sentence = f"{reasons[:1].upper()}{reasons[1:]}. So {next(iter(around))}: no order allows that."
+        else:
+            keys = sorted({step.key for cycle in found.cycles for step in cycle} - {-1})
+            every = f"Whatever the order of the versions of {listed([*map(self._name.key, keys)])}"
+            sentence = f"{every}, transactions come before each other in a cycle: {'; or '.join(around)}."
         facts = [tuple(value for step in cycle for value in step) for cycle in found.cycles]
-        first = found.cycles[0]
         return Finding(
             fingerprint=_fingerprint(anomaly, *facts),
             anomaly=anomaly,
             checker=CHECKER,
             sentence=sentence,
             ops=found.ops,
-            cycle=tuple(self._chosen_step(step) for step in first),
+            cycle=steps,
         )
 
     def _chosen_step(self, step: ChosenStep) -> Step:
         """The step of a cycle that assumes an order of versions, as a finding shows it."""
         before, after = self._operations[step.source], self._operations[step.target]
         relation, why = next(self._reasons(before, after, step.kind), (_RELATIONS[step.kind], None))
-        what = "wrote" if step.kind == WW else "read"
-        key = self._name.key(step.key)
-        chosen = f"T{before.index} {what} {key} before T{after.index} wrote it, in one order of versions"
+        what = f"{'wrote' if step.kind == WW else 'read'} {self._name.key(step.key)}"
+        chosen = f"T{before.index} {what} before T{after.index} wrote it, in one order of versions"
+        if step.kind == WR:
+            chosen = f"T{after.index} read what T{before.index} wrote"
         sentence = why.sentence if why else chosen
         return Step(source=f"T{before.index}", target=f"T{after.index}", relation=relation, sentence=sentence)
 

@@ -104,7 +104,8 @@ def test_the_finding_of_a_fractured_read_says_who_saw_what() -> None:
     fractured = history((Append(0, 1), Append(1, 1)), (Read(0, (1,)), Read(1, ())))
     (finding,) = check_sources([to_transactions(fractured)], LocalEngine(1), Options(model="read-atomic")).findings
     assert finding.sentence == (
-        "T2 sees T0; T0 wrote 1, but T2 read it in its initial state. No order of commits allows that."
+        "T2 read 0 as [1], and T0 appended 1; T0 wrote 1, but T2 read it in its initial state. "
+        "No order of commits allows that."
     )
     assert [step.relation for step in finding.cycle] == ["wr", "rw"]
 
@@ -154,7 +155,8 @@ def test_the_finding_of_a_fractured_read_by_an_own_append_says_who_saw_what() ->
     fractured = history((Append(0, 1), Append(1, 1)), (Append(0, 2), Read(0, (1, 2)), Read(1, ())))
     (finding,) = check_sources([to_transactions(fractured)], LocalEngine(1), Options(model="read-atomic")).findings
     assert finding.sentence == (
-        "T2 sees T0; T0 wrote 1, but T2 read it in its initial state. No order of commits allows that."
+        "T2 read 0 as [1, 2], and T0 appended 1; T0 wrote 1, but T2 read it in its initial state. "
+        "No order of commits allows that."
     )
     assert [step.relation for step in finding.cycle] == ["wr", "rw"]
 
@@ -163,7 +165,10 @@ def test_a_chain_of_reads_is_named_in_the_finding() -> None:
     chain = history((Store(0, 1),), (Load(0, 1), Store(1, 1)), (Load(1, 1), Load(0, NOTHING)))
     (finding,) = check_sources([to_transactions(chain)], LocalEngine(1), Options(model="causal-cerone")).findings
     assert finding.anomaly == "causal-violation"
-    assert finding.sentence.startswith("T4 sees T0 through T2; T0 wrote 0, but T4 read it in its initial state.")
+    assert finding.sentence == (
+        "T2 read 0 as 1, which T0 wrote; T4 read 1 as 1, which T2 wrote; so T4 sees T0; "
+        "T0 wrote 0, but T4 read it in its initial state. No order of commits allows that."
+    )
 
 
 def unguessed(keys: int) -> list[Mops]:
@@ -268,7 +273,10 @@ def test_with_real_time_a_transaction_sees_what_ended_before() -> None:
     assert {model: verdict([to_transactions(late)], model) for model in expected} == expected
     (finding,) = check_sources([to_transactions(late)], LocalEngine(1), Options(model="strong-causal")).findings
     assert finding.anomaly == "causal-violation-realtime"
-    assert finding.sentence.startswith("T4 sees T0 through T2; T0 wrote 0, but T4 read it in its initial state.")
+    assert finding.sentence == (
+        "T2 read 0 as [1], and T0 appended 1; T2 had ended before T4 began; so T4 sees T0; "
+        "T0 wrote 0, but T4 read it in its initial state. No order of commits allows that."
+    )
 
 
 def test_a_register_that_was_reset_is_left_out_and_so_nothing_holds() -> None:
