@@ -103,7 +103,7 @@ class Seen:
     def _reasons(self, key: int, earlier: int, later: int, name: Names) -> Iterator[Reason]:
         order = self._order
         if earlier == NOTHING:
-            yield Reason(f"{name.key(key)} was empty at first")
+            yield Reason(f"{name.key(key)} held {name.initial} at first")
         for both in self._met.get((key, earlier), ()):
             if order.writes_follow_reads and both.read == earlier and both.write == later:
                 yield Reason(
@@ -142,7 +142,7 @@ def _meeting(other: Meeting, name: Names) -> str:
 
 
 def _shown(version: int, name: Names) -> str:
-    return "nothing" if version == NOTHING else name(version)
+    return name.initial if version == NOTHING else name(version)
 
 
 class RegisterSentences:

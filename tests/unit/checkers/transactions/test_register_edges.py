@@ -147,7 +147,8 @@ def test_what_a_timed_order_proves_is_not_said_of_weaker_models() -> None:
         (
             concurrent("wx1 wy1", "rx=1 ry="),
             ORDER,
-            "T1 read x as 1, which T0 wrote; T1 read y as nothing, and T0 wrote the later 1 (y held nothing at first). So "
+            "T1 read x as 1, which T0 wrote; T1 read y as nothing, and T0 wrote the later 1 (y held nothing at first). "
+            "So "
             "T0 before T1 before T0: no order allows that.",
         ),
         (
