@@ -77,7 +77,9 @@ def labels(operations: Sequence[Operation]) -> Labels:
                     add(reader, op, "rw")
     for reader, key, seen in reads(operations):
         is_prefix = longest(operations, key)[: len(seen)] == seen
-        shown = [element for element in dict.fromkeys(seen[: len(seen) - 1]) if (key, element) in writers]
+        # An element that occurs twice stands where it stood first.
+        before = seen[: seen.index(seen[-1])] if seen else ()
+        shown = [element for element in dict.fromkeys(before) if (key, element) in writers]
         if seen and (key, seen[-1]) in writers:
             add(writers[key, seen[-1]], reader, "wr")
         elif is_prefix and shown:
