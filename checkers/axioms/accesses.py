@@ -21,17 +21,18 @@ from checkers.columns.table import concat, take
 from checkers.history.longest import longest_rows
 from checkers.history.registers import EMPTY, Initial
 from checkers.history.transactions import Source, load
-from harness.core.columns import APPEND, FAIL, NOTHING, OK, READ, Bools, Int8s, Int64s, Transactions
+from harness.core.columns import APPEND, FAIL, NEVER, NOTHING, OK, READ, Bools, Int8s, Int64s, Transactions
 
 
 @dataclass(frozen=True, slots=True)
 class Ops:
-    """All transactions but those that certainly failed. Columns as in `Transactions`."""
+    """All transactions but those that certainly failed. Columns as in `Transactions`; `commit` is always there."""
 
     index: Int64s
     process: Int64s
     outcome: Int8s
     after: Int64s
+    commit: Int64s
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,9 +89,10 @@ def accesses(source: Source, *, initial: Initial = EMPTY) -> Accesses:
     external = external[_is_external(whole, rows, group, own_writes, external)]
     reads, writes = rows[external], rows[is_write[rows]]
     kept = np.flatnonzero(whole.outcome != FAIL)
+    commit = whole.commit if whole.commit.size else np.full(len(whole.index), NEVER)
     lists, elements = _longest(whole, np.flatnonzero(is_read & whole.is_known))
     return Accesses(
-        ops=Ops(whole.index[kept], whole.process[kept], whole.outcome[kept], whole.after[kept]),
+        ops=Ops(whole.index[kept], whole.process[kept], whole.outcome[kept], whole.after[kept], commit[kept]),
         reads=Reads(
             op=whole.index[owner[reads]],
             key=whole.key[reads],

@@ -11,6 +11,7 @@ Theory of operation.
    wrote though all initial values are declared, or if it is used as a list and as a register.
 6. A read of a list that answered null says nothing, as for `transactions.list_rows`: an empty list answers [].
 7. A declared order of a register's versions, as by the commits that the system reported, is known like that of a list.
+   That of commits holds for all versions that committed transactions left, whatever their values are.
 """
 
 from collections.abc import Sequence
@@ -145,10 +146,12 @@ def sure(history: Execution) -> Execution:
     return replace(history, views=take(history.views, ~history.views.is_assumed))
 
 
-def execution(parts: Accesses, *, is_declared: bool = False, declared: Pairs | None = None) -> Execution:
+def execution(
+    parts: Accesses, *, is_declared: bool = False, declared: Pairs | None = None, has_commits: bool = False
+) -> Execution:
     """The execution that those accesses describe. With `is_declared` all initial values of registers are declared.
 
-    `declared` are pairs of operations (indexes), by rule 7.
+    `declared` are pairs of operations (indexes), by rule 7. With `has_commits` the order of commits is declared, too.
     """
     parts = replace(parts, reads=_with_results(parts))
     ops = ordered_by(parts.ops, "index")
@@ -174,6 +177,8 @@ def execution(parts: Accesses, *, is_declared: bool = False, declared: Pairs | N
     known = Pairs(node.of(known.source), node.of(known.target))
     known = take(known, (known.source >= 0) & (known.target >= 0))
     installs = _installs(writes, owner[:-1], key, orders)
+    if has_commits:
+        known = concatenated([known, _by_commits(installs, ops.commit)])
     return Execution(
         op=ops.index,
         end=np.where(ops.outcome == OK, ops.after, NEVER),
@@ -284,6 +289,19 @@ def _installs(writes: Writes, owner: Int64s, key: Places, orders: _Orders) -> In
     installs = Installs(owner, key.of(writes.key), orders.ranks())
     installs = ordered_by(take(installs, owner >= 0), "writer", "key", "rank")
     return take(installs, (np.diff(installs.writer, append=-1) != 0) | (np.diff(installs.key, append=-1) != 0))
+
+
+def _by_commits(installs: Installs, commit: Int64s) -> Pairs:
+    """The writers of neighbouring versions of registers in the order of commits. Equal positions have no order.
+
+    What a version's value is, whether another write has it as well, and whether it was read do not matter.
+    """
+    position = commit[installs.writer]
+    rows = np.flatnonzero((installs.rank == UNRANKED) & (position != NEVER))
+    rows = rows[ascending(installs.key[rows], position[rows])]
+    one, other = rows[:-1], rows[1:]
+    follows = (installs.key[one] == installs.key[other]) & (position[one] < position[other])
+    return Pairs(installs.writer[one[follows]], installs.writer[other[follows]])
 
 
 def _sessions(ops: Ops) -> tuple[Int64s, Int64s]:

@@ -5,7 +5,7 @@ no more order of time. If it is broken, so are all above it, and only the weakes
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
@@ -16,6 +16,7 @@ from checkers.axioms.execution import Execution, Pairs, execution, sure
 from checkers.axioms.levels import Level, is_ordered
 from checkers.axioms.polygraph import Unsolved
 from checkers.axioms.weak import Axiom, Breach, Undecided
+from checkers.columns.table import empty
 from checkers.engine.datasets import Dataset
 from checkers.graph.edges import PROCESS, REALTIME
 from checkers.history.registers import Initial
@@ -86,24 +87,32 @@ class Answers:
 NO_ANSWERS: Final = Answers(frozenset(), (), {})
 
 
-def whole(chunks: Dataset[Source], *, initial: Initial, declared: Pairs | None = None) -> Execution:
-    """The execution of all chunks, with that declared order of versions. Raises HistoryError if a chunk is damaged."""
+def whole(
+    chunks: Dataset[Source], *, initial: Initial, declared: Pairs | None = None, has_commits: bool = False
+) -> Execution:
+    """The execution of all chunks, with that declared order of versions. Raises HistoryError if a chunk is damaged.
+
+    With `has_commits` the order of commits is declared, too.
+    """
     parts = chunks.map(partial(accesses, initial=initial)).collect()
     return execution(
-        union(parts or [accesses(to_transactions([]))]), is_declared=initial.is_declared, declared=declared
+        union(parts or [accesses(to_transactions([]))]),
+        is_declared=initial.is_declared,
+        declared=declared,
+        has_commits=has_commits,
     )
 
 
 def answers(history: Execution, anomalies: Iterable[str]) -> Answers:
     """The decisions on those anomalies, as far as they break a rung or are G0 or G1c.
 
-    If reads and an order of time alone have a cycle, no rung with that order is decided: the history has a G1c. If keys
-    are left out, no anomaly is absent.
+    If reads and an order of time alone have a cycle, no rung with that order is decided: the history has a G1c. With a
+    declared order of versions they are unknown. If keys are left out, no anomaly is absent.
     """
     requested = frozenset(anomalies)
     ordered = _ordered(history, requested)
     wanted = [rung for rung in RUNGS if rung.anomaly in requested and rung.order in ordered]
-    kept, broken, unknown = list[Rung](), dict[Rung, Evidence](), dict[Rung, Open]()
+    kept, broken, unknown = list[Rung](), dict[Rung, Evidence](), _contradicted(history, requested, ordered)
     for rung in sorted(wanted, key=lambda each: (each.order, _MODELS.index(each.model)), reverse=True):
         if any(other.implies(rung) for other in kept):
             continue
@@ -138,6 +147,19 @@ def _ordered(history: Execution, requested: frozenset[str]) -> set[int]:
         if result or (any(name.endswith(_SUFFIX[order]) for name in requested) and is_ordered(history, order)):
             result.add(order)
     return result
+
+
+def _contradicted(history: Execution, requested: frozenset[str], ordered: set[int]) -> dict[Rung, Open]:
+    """The rungs that stay open because reads or time contradict the declared order of versions.
+
+    The search of cycles does not see each of these contradictions: it knows versions by their values.
+    """
+    if not len(history.declared.source):
+        return {}
+    plain = replace(history, declared=empty(Pairs), versions=empty(Pairs))
+    bent = {order for order in _SUFFIX if order not in ordered and is_ordered(plain, order)}
+    why = Open("declared-order: the declared order of versions contradicts what was read, or time")
+    return {rung: why for rung in RUNGS if rung.anomaly in requested and rung.order in bent}
 
 
 def _decided(history: Execution, rung: Rung, *, rounds: int | None) -> Evidence | Open | None:

@@ -28,7 +28,7 @@ from typing import Final
 
 import numpy as np
 
-from checkers.axioms.execution import Pairs
+from checkers.axioms.execution import Execution, Pairs
 from checkers.axioms.ladder import ANOMALIES, NO_ANSWERS, Answers, answers, whole
 from checkers.columns.runs import distinct
 from checkers.columns.table import take
@@ -204,7 +204,7 @@ def _weak_answers(chunks: Dataset[Source], declared: Pairs | None, options: Opti
     decided = {base + order for base in ("G0", "G1c") for order in ("", "-process")}
     if not classes <= decided or forbidden & COVERS.keys():
         return None
-    early = answers(whole(chunks, initial=options.initial, declared=declared), forbidden)
+    early = answers(_whole(chunks, declared, options), forbidden)
     return early if classes <= early.absent else None
 
 
@@ -233,7 +233,11 @@ def _answers(
         requested = frozenset(name for name in (_AXIOMS | {UPDATE}) & forbidden if not models.implied([name]) & classes)
     if not requested & ANOMALIES:
         return NO_ANSWERS
-    return answers(whole(chunks, initial=options.initial, declared=declared), requested)
+    return answers(_whole(chunks, declared, options), requested)
+
+
+def _whole(chunks: Dataset[Source], declared: Pairs | None, options: Options) -> Execution:
+    return whole(chunks, initial=options.initial, declared=declared, has_commits=options.order.commits)
 
 
 def _is_searched(cycles: Cycles) -> bool:

@@ -20,9 +20,11 @@ from checkers.graph.edges import PROCESS, REALTIME
 from checkers.history.transactions import Append, Load, Operation, Read, Source, Store, to_transactions
 from checkers.transactions.check import check_sources
 from checkers.transactions.options import Options
-from harness.core.columns import NOTHING, OK
+from harness.core.columns import FAIL, INFO, NEVER, NOTHING, OK
 from tests.bench.axioms import TIMES, axiom_of, disagreements, holds, misjudged, verdict
 from tests.oracles import axioms
+from tests.oracles.explained import Model
+from tests.oracles.solved import solved
 from tests.worlds.drawn_transactions import cut
 from tests.worlds.small_language import concurrent
 from tests.worlds.troubled_histories import troubled
@@ -284,6 +286,36 @@ def test_a_register_that_was_reset_is_left_out_and_so_nothing_holds() -> None:
     reset = to_transactions(history((Store(0, 1),), (Store(0, NOTHING), Store(1, 1)), (Load(0, NOTHING), Load(1, 1))))
     assert of(reset).left_out == 1
     assert verdict([reset], "serializable") == "unknown"
+
+
+@pytest.mark.parametrize(
+    "mops",
+    [
+        # A value that was written twice, and never read; a reset; and, between the others, an unclear write.
+        [(Store(0, 1),), (Store(0, 2), Store(1, 1)), (Load(1, 1), Load(0, 1)), (Store(0, 2),)],
+        [(Store(0, 1),), (Store(0, NOTHING), Store(1, 1)), (Load(1, 1), Load(0, 1)), ()],
+        [(Store(0, 1),), (Store(0, 3), Store(1, 1)), (Load(1, 1), Load(0, 1)), (Store(0, 2),)],
+    ],
+)
+def test_a_declared_order_of_commits_orders_what_nobody_read(mops: list[Mops]) -> None:
+    operations = [replace(one, after=8, commit=one.index) for one in history(*mops)]
+    operations[3] = replace(operations[3], outcome=INFO, after=NEVER, commit=1)
+    whole = union([accesses(to_transactions(operations))])
+    for has_commits in (False, True):
+        given = operations if has_commits else [replace(one, commit=NEVER) for one in operations]
+        ours = execution(whole, has_commits=has_commits)
+        for axiom in Axiom:
+            expected = bool(solved(given, [Model(axiom.value)]))
+            assert holds(ours, Rung(axiom, 0)) == expected, (has_commits, axiom)
+        assert expected is not has_commits
+
+
+def test_equal_positions_of_commits_and_failed_writes_have_no_order() -> None:
+    operations = history((Store(0, 1),), (Store(0, 2),), (Store(0, 3),), (Store(0, 4),))
+    operations = [replace(one, commit=min(one.index, 2)) for one in operations]
+    operations[3] = replace(operations[3], outcome=FAIL, commit=3)
+    pairs = execution(union([accesses(to_transactions(operations))]), has_commits=True).declared
+    assert list(zip(pairs.source.tolist(), pairs.target.tolist(), strict=True)) == [(0, 1)]
 
 
 def test_a_value_that_nobody_wrote_proves_nothing_but_is_no_proof_of_innocence_either() -> None:

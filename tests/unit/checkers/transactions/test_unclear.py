@@ -85,6 +85,17 @@ def test_a_declared_order_of_versions_counts_for_the_axioms(texts: tuple[str, ..
         assert judgement.unknown == {}
 
 
+def test_commits_that_contradict_what_was_read_leave_no_model_proved() -> None:
+    # T1 read what T0 wrote, and committed its reset before it. Of versions by value that reset has no place.
+    operations = [replace(one, commit=1 - one.index) for one in concurrent("wx1", "rx=1 wx2")]
+    operations[1] = replace(operations[1], mops=(*operations[1].mops[:1], Store(operations[0].mops[0].key, NOTHING)))
+    for model in ("read-atomic", "causal-cerone", "serializable"):
+        options = Options(model=model, order=Order(commits=True))
+        judgement = check_sources([to_transactions(operations)], ENGINE, options)
+        assert (judgement.findings, bool(judgement.unknown)) == ((), True)
+        assert all(why.startswith("declared-order: ") for why in judgement.unknown.values())
+
+
 def test_longer_histories_with_several_troubles_are_neither_accused_nor_passed() -> None:
     assert [line for seed in range(20) for line in entangled(seed, lists=bool(seed % 2))] == []
 
