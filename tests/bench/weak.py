@@ -27,7 +27,10 @@ from tests.bench import generated
 from tests.worlds.weak_stores import Isolation, causal, lists
 
 MODELS: Final[dict[str, tuple[str, ...]]] = {
-    "causal": ("strong-session-monotonic-atomic-view", "strong-session-read-atomic", "strong-session-causal"),
+    "causal": (
+        *("strong-session-monotonic-atomic-view", "strong-session-read-atomic", "strong-session-causal"),
+        *("prefix", "strong-session-prefix", "update-atomic", "parallel-snapshot-isolation", "snapshot-isolation"),
+    ),
     "read-committed": ("read-committed",),
     "snapshot-isolation": ("snapshot-isolation",),
     "strict-serializable": (),
