@@ -2,11 +2,12 @@
 
 Theory of operation.
 1. A transaction sees what it reads from, what its session did before, and what these see. So of each session it sees
-   all up to some turn: its *clock*, one number for each session.
+   all before some transaction, the first one that it does not see: its *clock*, one number for each session.
 2. Transactions are taken level by level, each after all that it sees, and many at once. A clock is dropped when no
    later transaction needs it, so memory follows those in use, not the history.
-3. What the clock of a version's own writer contains comes before it anyway. All transactions below some index are in
-   it: its *horizon*. So a read needs the writers of its key between that and the last one that its reader sees.
+3. What the clock of a version's own writer contains comes before it anyway. All transactions below the least number of
+   a clock are in it: its *horizon*. So a read needs the writers of its key between that and the last one that its
+   reader sees.
 4. Where these are more than the sessions that wrote the key, the last visible writer of each session comes from a
    binary search instead.
 
@@ -23,56 +24,66 @@ import numpy as np
 from checkers.axioms.execution import INITIAL, Execution, Pairs
 from checkers.axioms.implied import Implied, union, unordered
 from checkers.axioms.neighbours import Neighbours
-from checkers.columns.index import GroupIndex, codes, first_places
+from checkers.columns.index import GroupIndex, ascending, codes, first_places
 from checkers.columns.parts import constant
-from checkers.columns.runs import distinct, expand
+from checkers.columns.runs import distinct, expand, first_of_each
 from checkers.columns.table import empty, take
 from checkers.graph.edges import Int32s
 from harness.core.columns import Int64s
 
 _BLOCK: Final = 2_000_000  # Numbers of clocks, or candidates, that are handled at once.
+_ROUNDS: Final = 8  # Clocks are merged in so many rounds at most: NumPy's `reduceat` takes ten times as long for a few.
 
 
 class _Clocks:
     """A table with the clocks of those transactions that later ones still need, one in each row.
 
-    For each transaction: `horizon`, known once its clock was kept, and `reach`, the last transaction that it sees, or
-    -1.
+    Row 0 is the clock that sees nothing. For each transaction: `horizon`, known once its clock was kept, and `reach`,
+    the last transaction that it sees, or -1.
     """
 
     def __init__(self, before: Pairs, execution: Execution) -> None:
-        size, sessions = len(execution.op), int(execution.session.max(initial=-1)) + 1
+        size = len(execution.op)
         self._before = Neighbours(before.target, before.source, size)
         self._uses = np.bincount(before.source, minlength=size)
-        self._table = np.full((1, sessions), -1, np.int32)
-        self._row = np.zeros(size, np.int64)
+        in_turn = ascending(execution.session, execution.turn)
+        is_first = first_of_each(execution.session[in_turn])
+        self._next = np.full(size, size, np.int32)  # Of its session; `size` for the last one.
+        self._next[in_turn[:-1]] = np.where(is_first[1:], size, in_turn[1:])
+        self._table = in_turn[is_first].astype(np.int32)[np.newaxis]
+        self._row = np.zeros(size + 1, np.int64)  # The last one is for INITIAL.
         self._free = np.empty(0, np.int64)
         self.horizon, self.reach = np.zeros(size, np.int64), np.full(size, -1)
-        # The transactions of each session in turn, and after each session `size`, which no one must see.
-        length = np.bincount(execution.session, minlength=sessions)
-        self._start = np.cumsum(length) - length + np.arange(sessions)
-        self._turns = np.full(size + sessions, size)
-        self._turns[self._start[execution.session] + execution.turn] = np.arange(size)
 
     def seen(self, nodes: Int64s) -> Int32s:
-        """The last turn of each session that those transactions see, shape (m, sessions); -1 if they see none."""
-        result = np.full((len(nodes), self._table.shape[1]), -1, np.int32)
+        """What those transactions see: of each session the first transaction that they do not, shape (m, sessions)."""
         count = self._before.count[nodes]
+        before = self._before.of(nodes)
+        row, starts = self._row[before], np.cumsum(count) - count
+        result = self._table[np.where(count, np.append(row, 0)[starts], 0)]
+        for place in range(1, min(int(count.max()), _ROUNDS)):
+            more = np.flatnonzero(count > place)
+            result[more] = np.maximum(result[more], self._table[row[starts[more] + place]])
+        many = np.flatnonzero(count > _ROUNDS)
+        if len(many):
+            rest = row[expand(starts[many], count[many])]
+            ends = np.cumsum(count[many]) - count[many]
+            result[many] = np.maximum.reduceat(self._table[rest], ends, axis=0)
         follows = np.flatnonzero(count)
         if len(follows):
-            before = self._before.of(nodes)
-            starts = (np.cumsum(count) - count)[follows]
-            result[follows] = np.maximum.reduceat(self._table[self._row[before]], starts, axis=0)
-            self.reach[nodes[follows]] = np.maximum.reduceat(np.maximum(before, self.reach[before]), starts)
+            self.reach[nodes[follows]] = np.maximum.reduceat(np.maximum(before, self.reach[before]), starts[follows])
         return result
 
-    def of(self, node: Int64s, session: Int64s | Int32s) -> Int64s:
-        """The last turn of that session that each transaction sees, -1 for none. Each is INITIAL, or has a clock."""
-        known = self._table[self._row[node], session].astype(np.int64)
-        return np.where(node == INITIAL, -1, known)
+    def of(self, node: Int64s, session: Int32s) -> Int32s:
+        """The first transaction of that session that each one does not see. Each is INITIAL, or has a clock."""
+        return self._table[self._row[node], session]
 
-    def keep(self, nodes: Int64s, clocks: Int32s) -> None:
-        """Store the clocks of `nodes` that later ones need, and drop those of which `nodes` were the last users."""
+    def keep(self, nodes: Int64s, sessions: Int64s, clocks: Int32s) -> None:
+        """Store the clocks of `nodes` that later ones need, and drop those of which `nodes` were the last users.
+
+        `clocks` is what they see; a clock that is kept has the transaction itself as well.
+        """
+        clocks[np.arange(len(nodes)), sessions] = self._next[nodes]
         sources = self._before.of(nodes)
         np.subtract.at(self._uses, sources, 1)
         used = distinct(sources)
@@ -87,35 +98,33 @@ class _Clocks:
         rows, self._free = self._free[: len(needed)], self._free[len(needed) :]
         self._row[nodes[needed]] = rows
         self._table[rows] = clocks[needed]
-        if len(needed):
-            self.horizon[nodes[needed]] = self._turns[self._start + clocks[needed] + 1].min(axis=1)
+        self.horizon[nodes[needed]] = clocks[needed].min(axis=1)
 
 
 @dataclass(frozen=True, slots=True)
 class _Writers:
-    """The rows of installs by key and transaction, and by group and turn; a group is one of key and session.
+    """The rows of installs by key and transaction, and by group and transaction; a group is one of key and session.
 
-    `sessions` and `turns` are those of `by_writer.rows`: neighbours there, they are read without a jump for each.
+    `sessions` and `nodes` are those of `by_key.rows`: neighbours there, they are read without a jump for each.
     """
 
-    by_writer: GroupIndex
+    by_key: GroupIndex
     sessions: Int32s
-    turns: Int32s
-    by_turn: GroupIndex
-    session: Int64s  # Of each group.
+    nodes: Int32s
+    by_group: GroupIndex
+    session: Int32s  # Of each group.
     first: Int64s  # The first group of each key, and the number of groups.
 
     @staticmethod
     def of(execution: Execution) -> "_Writers":
         key, writer = execution.installs.key, execution.installs.writer
-        session, turn = execution.session[writer], execution.turn[writer]
-        group = codes(key, session)
+        group = codes(key, execution.session[writer])
+        session = execution.session[writer].astype(np.int32)
         rows = first_places(group, int(group.max(initial=-1)) + 1)
-        by_writer = GroupIndex(key, writer)
-        sessions, turns = (column[by_writer.rows].astype(np.int32) for column in (session, turn))
-        return _Writers(
-            by_writer, sessions, turns, GroupIndex(group, turn), session[rows], _starts(key[rows], len(execution.keys))
-        )
+        by_key = GroupIndex(key, writer)
+        nodes = writer[by_key.rows].astype(np.int32)
+        first = _starts(key[rows], len(execution.keys))
+        return _Writers(by_key, session[by_key.rows], nodes, GroupIndex(group, writer), session[rows], first)
 
 
 def _starts(sorted_group: Int64s, count: int) -> Int64s:
@@ -182,8 +191,7 @@ def _parts(execution: Execution, before: Pairs) -> Iterator[Implied]:
             seen = clocks.seen(nodes)
             reads = starts[nodes], starts[nodes + 1]
             yield from _of_reads(execution, writers, clocks, nodes, reads, seen)
-            seen[np.arange(len(nodes)), execution.session[nodes]] = execution.turn[nodes]
-            clocks.keep(nodes, seen)
+            clocks.keep(nodes, execution.session[nodes], seen)
 
 
 def _of_reads(
@@ -202,8 +210,8 @@ def _of_reads(
     view, at = expand(start, stop - start), np.repeat(np.arange(len(nodes)), stop - start)
     key, source = views.key[view], views.writer[view]
     horizon = np.where(source == INITIAL, 0, clocks.horizon[source])
-    low = writers.by_writer.place(key, horizon)
-    between = np.maximum(writers.by_writer.place(key, clocks.reach[nodes[at]], above=True) - low, 0)
+    low = writers.by_key.place(key, horizon)
+    between = np.maximum(writers.by_key.place(key, clocks.reach[nodes[at]], above=True) - low, 0)
     first, last = writers.first[key], writers.first[key + 1]
     is_near, flat = between <= last - first, seen.ravel()
     cost = np.cumsum(np.minimum(between, last - first))
@@ -211,11 +219,11 @@ def _of_reads(
     for rows in np.split(np.arange(len(view)), distinct(cuts)):
         near, far = rows[is_near[rows]], rows[~is_near[rows]]
         place, row = expand(low[near], between[near]), np.repeat(near, between[near])
-        session, turn = writers.sessions[place], writers.turns[place]
-        is_seen = np.flatnonzero(flat[at[row] * seen.shape[1] + session] >= turn)
-        place, row, session, turn = place[is_seen], row[is_seen], session[is_seen], turn[is_seen]
-        is_new = turn > clocks.of(source[row], session)
-        yield unordered(execution, writers.by_writer.rows[place[is_new]], view[row[is_new]])
+        session, node = writers.sessions[place], writers.nodes[place]
+        is_seen = np.flatnonzero(flat[at[row] * seen.shape[1] + session] > node)
+        place, row, session, node = place[is_seen], row[is_seen], session[is_seen], node[is_seen]
+        is_new = node >= clocks.of(source[row], session)
+        yield unordered(execution, writers.by_key.rows[place[is_new]], view[row[is_new]])
         if len(far):
             yield _of_sessions(execution, writers, clocks, (view[far], first[far], last[far]), seen[at[far]])
 
@@ -225,16 +233,15 @@ def _of_sessions(
 ) -> Implied:
     """The pairs implied by reads whose last visible writer is searched by session (theory of operation 4).
 
-    `reads` are rows of views, and for each the range of groups of its key; `seen` are the clocks of their readers.
+    `reads` are rows of views, and for each the range of groups of its key; `seen` is what their readers see.
     """
     view, first, last = reads
     group, row = expand(first, last - first), np.repeat(np.arange(len(view)), last - first)
     session = writers.session[group]
-    turn = seen[row, session].astype(np.int64)
-    known = clocks.of(execution.views.writer[view[row]], session)
+    unseen, unknown = seen[row, session], clocks.of(execution.views.writer[view[row]], session)
     # If the reader sees no more of a session than the writer did, nothing follows from that session.
-    more = np.flatnonzero(turn > known)
-    group, row, turn, known = group[more], row[more], turn[more], known[more]
-    install = writers.by_turn.last_before(group, turn, or_equal=True)
-    is_new = (install >= 0) & (execution.turn[execution.installs.writer[install]] > known)
+    more = np.flatnonzero(unseen > unknown)
+    group, row, unknown = group[more], row[more], unknown[more]
+    install = writers.by_group.last_before(group, unseen[more].astype(np.int64))
+    is_new = (install >= 0) & (execution.installs.writer[install] >= unknown)
     return unordered(execution, install[is_new], view[row[is_new]])
