@@ -14,6 +14,7 @@ from itertools import chain
 from pathlib import Path
 
 import msgspec
+import numpy as np
 
 from checkers.engine.datasets import Engine
 from checkers.engine.protocol import Check, Context
@@ -297,7 +298,7 @@ def _planned_faults(run_file: RunFile, exposure: Exposure) -> Iterator[PlannedFa
             has_begun=window is not None,
             effect=window.effect if window else None,
             overlapping=exposure.operations.open_in(window) if window else 0,
-            completed=int(exposure.operations.completed_in(window).sum()) if window else 0,
+            completed=len(exposure.operations.completed_in(window)) if window else 0,
         )
 
 
@@ -306,14 +307,16 @@ def _fault_rows(run_file: RunFile, exposure: Exposure) -> tuple[FaultRow, ...]:
     rows = []
     for package in dict.fromkeys(step.package for step in run_file.plan.steps):
         windows = [window for window in exposure.windows if window.kind == package]
-        chosen = sum((exposure.operations.completed_in(window) for window in windows), exposure.operations.outcome < 0)
+        is_completed = np.zeros(len(exposure.operations.outcome), np.bool_)
+        for window in windows:
+            is_completed[exposure.operations.completed_in(window)] = True
         rows.append(
             FaultRow(
                 kind=package,
                 planned=sum(step.package == package for step in run_file.plan.steps),
                 begun=len(windows),
                 effective=sum(bool(window.effect) for window in windows),
-                **exposure.operations.counts(chosen > 0),
+                **exposure.operations.counts(is_completed),
             )
         )
     return tuple(rows)

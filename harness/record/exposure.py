@@ -1,6 +1,7 @@
 """The exposure of a run, from its columns: completed operations, effects of each fault, results of the final phase."""
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
 import msgspec
@@ -10,6 +11,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from checkers.columns.arrow import integers
+from checkers.columns.runs import ordered
 from harness.core.columns import FAIL, INFO, OK, Bools, Int64s
 from harness.record.formats.parquet.tables import groups_of, read_table, row_count
 
@@ -31,7 +33,7 @@ class Window:
     effect: int | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Operations:
     """Times and outcomes of operations: arrays of one length.
 
@@ -54,15 +56,25 @@ class Operations:
         """The number of operations of that type that certainly happened."""
         return int(np.count_nonzero((self.f == self.types.index(f)) & (self.outcome == OK))) if f in self.types else 0
 
-    def completed_in(self, window: Window) -> Bools:
-        """True for operations that completed while that fault was in force."""
-        return (
-            (self.complete_ns >= window.begin_ns) & (self.complete_ns <= window.end_ns) & (self.complete_ns < FOREVER)
+    def completed_in(self, window: Window) -> Int64s:
+        """The rows of operations that completed while that fault was in force."""
+        rows, ns, _ = self._by_completion
+        first, last = (
+            np.searchsorted(ns, window.begin_ns),
+            np.searchsorted(ns, min(window.end_ns, FOREVER - 1), "right"),
         )
+        return rows[first:last]
 
     def open_in(self, window: Window) -> int:
         """The number of operations that were open at some moment of that fault."""
-        return int(np.count_nonzero((self.invoke_ns <= window.end_ns) & (self.complete_ns >= window.begin_ns)))
+        _, ns, invoke_ns = self._by_completion
+        return int(np.count_nonzero(invoke_ns[np.searchsorted(ns, window.begin_ns) :] <= window.end_ns))
+
+    @cached_property
+    def _by_completion(self) -> tuple[Int64s, Int64s, Int64s]:
+        """All rows in order of completion, and the times at which these completed and were invoked."""
+        rows, complete_ns = ordered(self.complete_ns)
+        return rows, complete_ns, self.invoke_ns[rows]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
