@@ -123,7 +123,7 @@ def rows(
     if not path.is_file():
         return []
     with reading(path, *_UNREADABLE):
-        table = read_columns(path, columns, **chosen)
+        table = read_columns(path, columns, texts=(), **chosen)
         found: list[Mapping[str, Any]] = (table.sort_by("seq") if "seq" in columns else table).to_pylist()
         return found
 

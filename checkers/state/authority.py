@@ -28,7 +28,7 @@ from checkers.history.faults import overlaps
 from checkers.history.names import Dictionary
 from checkers.history.tables import State, Window, first_reports, states, windows
 from checkers.history.troubles import Trouble, judgement
-from checkers.state.written import Written, read_written
+from checkers.state.written import Written, written_in
 from harness.core.columns import NEVER, OK, Int64s
 from harness.core.promises import Excuse
 from harness.core.verdict import Judgement
@@ -61,7 +61,7 @@ def check(history: Path, context: Context) -> Judgement:
     """The judgement of views, grants and acknowledged writes. Raises HistoryError if they are damaged."""
     found = states(history, Dictionary(history), "view", "grant", "restart")
     views = [view for view in found["view"] if isinstance(view.key, int) and isinstance(view.value, list)]
-    reigns = _reigns(views, read_written(history))
+    reigns = _reigns(views, written_in(history, context.facts))
     faults = windows(history, context.excuses)
     used = _used_grants(found["grant"], reigns)
     restarts_ns = [restart.ns for restart in first_reports(found["restart"]) if restart.key != 0]

@@ -43,7 +43,7 @@ from checkers.history.tables import (
     windows,
 )
 from checkers.history.troubles import Trouble, judgement
-from checkers.state.written import Written, read_written
+from checkers.state.written import Written, written_in
 from harness.core.columns import NEVER, OK
 from harness.core.promises import Excuse
 from harness.core.record import Json
@@ -88,7 +88,7 @@ class _Record:
         }
         self.found = states(history, names, "missing", "disconnect", "restart", "view")
         self._probes = samples(history, "out-of-buffer", "event-buffer-full")
-        written = read_written(history)
+        written = written_in(history, context.facts)
         self._restarts = first_reports(self.found["restart"])
         self._alive_ns = _alive_ns(written, [restart.seq for restart in self._restarts])
         self._epochs, self._since_ns = self._first_signs(written)

@@ -22,7 +22,7 @@ from checkers.columns.table import Join
 from checkers.history.generations import Restart, kept_until, restarts
 from checkers.history.names import epoch_name
 from checkers.history.tables import Transaction
-from checkers.state.written import Written, read_written
+from checkers.state.written import Written
 from harness.core.columns import FAIL, INFO, NEVER, OK, Bools, Int64s
 from harness.core.promises import Bounds
 
@@ -61,11 +61,11 @@ class Claims:
     Raises HistoryError on a damaged history.
     """
 
-    def __init__(self, history: Path, bounds: Bounds) -> None:
+    def __init__(self, history: Path, bounds: Bounds, written: Written) -> None:
         self.restarts: tuple[Restart, ...] = restarts(history)
         bits = bounds.saved_bits or 0
         self.shown = epoch_name(bounds.saved_bits or None)
-        self.written = written = read_written(history)
+        self.written = written
         self.is_ok: Bools = written.outcome == OK
         self.is_failed: Bools = written.outcome == FAIL
         self.size = np.diff(written.start)

@@ -20,6 +20,7 @@ from checkers.columns.runs import distinct, expand
 from checkers.engine.protocol import Context
 from checkers.history.names import Dictionary, Names
 from checkers.state.claims import Claim, Claims, Fate
+from checkers.state.written import written_in
 from harness.core.columns import NEVER, Bools, Int64s
 from harness.core.promises import Bounds
 
@@ -62,17 +63,17 @@ def read_dumps(history: Path, names: Dictionary, kind: str) -> Dumps:
     if not path.is_file():
         return dumps_of([], [], [], [])
     with reading(path, ValueError, TypeError, msgspec.DecodeError):
-        table = read_columns(path, columns, object=[kind]).sort_by("seq")
+        table = read_columns(path, columns, texts=["node", "value"], object=[kind]).sort_by("seq")
         (nodes, node), (texts, text) = (_encoded(table[name]) for name in ("node", "value"))
         contents = [names.identities(msgspec.json.decode(each)) for each in texts]
         return _dumps(nodes, node, integers(table["txn"], NEVER), integers(table["key"]), text, contents)
 
 
 def _encoded(column: pa.ChunkedArray) -> tuple[list[str], Int64s]:
-    """The distinct texts of a column, in order of appearance, and for each row the place of its own."""
-    encoded = column.combine_chunks().dictionary_encode()
-    encoded = encoded if isinstance(encoded, pa.DictionaryArray) else pa.chunked_array(encoded).combine_chunks()
-    return encoded.dictionary.to_pylist(), integers(encoded.indices)
+    """The distinct texts of a dictionary column, in order of appearance, and for each row the place of its own."""
+    whole = column.unify_dictionaries().combine_chunks()
+    used = whole.indices.dictionary_encode()  # Of a row group all texts come, also those of other rows.
+    return whole.dictionary.take(used.dictionary).to_pylist(), integers(used.indices)
 
 
 def dumps_of(
@@ -139,13 +140,14 @@ class Shown:
 
 def shown(history: Path, context: Context) -> Shown:
     """What the nodes of that history showed: read once for all checks. Raises HistoryError if a file is damaged."""
-    return context.facts.of((history, "shown by nodes"), partial(_shown, history, context.bounds))
+    return context.facts.of((history, "shown by nodes"), partial(_shown, history, context))
 
 
-def _shown(history: Path, bounds: Bounds) -> Shown:
+def _shown(history: Path, context: Context) -> Shown:
     names = Dictionary(history)
     restored, rest = (read_dumps(history, names, kind) for kind in ("restored", "row"))
-    groups, claims = Groups(bounds, (restored, rest)), Claims(history, bounds)
+    groups = Groups(context.bounds, (restored, rest))
+    claims = Claims(history, context.bounds, written_in(history, context.facts))
     return Shown(restored=restored, rest=rest, groups=groups, claims=claims)
 
 

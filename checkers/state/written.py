@@ -1,7 +1,7 @@
 """The operations that appended, as columns."""
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from checkers.columns.arrow import integers
+from checkers.columns.facts import Facts
 from checkers.columns.files import read_columns
 from checkers.columns.index import Places
 from checkers.columns.runs import distinct
@@ -54,6 +55,11 @@ class Written:
             epoch=None if epoch == NEVER else epoch,
             writes=tuple(zip(self.key[elements].tolist(), self.value[elements].tolist(), strict=True)),
         )
+
+
+def written_in(history: Path, facts: Facts) -> Written:
+    """The operations of a history that appended: read once for all checks that share `facts`. Raises HistoryError."""
+    return facts.of((history, "written"), partial(read_written, history))
 
 
 def read_written(history: Path) -> Written:

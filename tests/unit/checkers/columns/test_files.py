@@ -30,6 +30,18 @@ def test_rows_are_chosen_by_columns_that_need_not_be_read(path: Path) -> None:
     assert read_columns(path, ["n"], who=["z"]).to_pydict() == {"n": []}
 
 
+def test_texts_come_as_dictionaries_only_where_these_are_wanted(path: Path) -> None:
+    assert read_columns(path, ["who", "n"], n=[2, 4]).schema.field("who").type == pa.string()
+    coded = read_columns(path, ["who", "n"], texts=["who"], n=[2, 4])
+    assert pa.types.is_dictionary(coded.schema.field("who").type)
+    assert coded.to_pydict() == {"who": ["b", "a"], "n": [2, 4]}
+
+
+def test_of_a_row_group_without_a_chosen_row_nothing_else_is_read(path: Path) -> None:
+    flip_bit(path, "n")
+    assert read_columns(path, ["n"], who=["z"]).to_pydict() == {"n": []}
+
+
 def test_a_file_without_row_groups_has_no_rows(tmp_path: Path) -> None:
     pq.ParquetWriter(tmp_path / "none.parquet", pa.schema({"n": pa.int64(), "who": pa.string()})).close()
     assert read_columns(tmp_path / "none.parquet", ["n"], who=["a"]).to_pydict() == {"n": []}
