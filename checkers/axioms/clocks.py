@@ -16,7 +16,6 @@ clocks Mattern 1989.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -26,11 +25,13 @@ from checkers.axioms.implied import Implied, union, unordered
 from checkers.axioms.neighbours import Neighbours
 from checkers.columns.index import GroupIndex, ascending, codes, first_places
 from checkers.columns.parts import constant
-from checkers.columns.runs import distinct, expand, first_of_each
+from checkers.columns.runs import bounds, distinct, expand, first_of_each
 from checkers.columns.table import empty, take
 from checkers.graph.edges import Int32s
 from harness.core.columns import Int64s
 
+_HIGH: Final = 32
+_LOW: Final = (1 << _HIGH) - 1
 _BLOCK: Final = 2_000_000  # Numbers of clocks, or candidates, that are handled at once.
 _ROUNDS: Final = 8  # Clocks are merged in so many rounds at most: NumPy's `reduceat` takes ten times as long for a few.
 
@@ -74,7 +75,7 @@ class _Clocks:
             self.reach[nodes[follows]] = np.maximum.reduceat(np.maximum(before, self.reach[before]), starts[follows])
         return result
 
-    def of(self, node: Int64s, session: Int32s) -> Int32s:
+    def of(self, node: Int64s, session: Int64s | Int32s) -> Int32s:
         """The first transaction of that session that each one does not see. Each is INITIAL, or has a clock."""
         return self._table[self._row[node], session]
 
@@ -95,41 +96,44 @@ class _Clocks:
             more = max(missing, size)
             self._table = np.concatenate((self._table, np.empty((more, self._table.shape[1]), np.int32)))
             self._free = np.append(self._free, np.arange(size, size + more))
-        rows, self._free = self._free[: len(needed)], self._free[len(needed) :]
+        # The rows that were freed last are taken first: they are still in the cache.
+        self._free, rows = np.split(self._free, [len(self._free) - len(needed)])
         self._row[nodes[needed]] = rows
         self._table[rows] = clocks[needed]
         self.horizon[nodes[needed]] = clocks[needed].min(axis=1)
 
 
-@dataclass(frozen=True, slots=True)
 class _Writers:
-    """The rows of installs by key and transaction, and by group and transaction; a group is one of key and session.
+    """The writers of each key, and of each group: one of key and session.
 
-    `sessions` and `nodes` are those of `by_key.rows`: neighbours there, they are read without a jump for each.
+    Rows of installs are sorted by key and transaction; the first two columns have that order: neighbours there are read
+    without a jump for each. `packed` is a session << 32 | a transaction.
     """
 
-    by_key: GroupIndex
-    sessions: Int32s
-    nodes: Int32s
-    by_group: GroupIndex
-    session: Int32s  # Of each group.
-    first: Int64s  # The first group of each key, and the number of groups.
-
-    @staticmethod
-    def of(execution: Execution) -> "_Writers":
+    def __init__(self, execution: Execution) -> None:
         key, writer = execution.installs.key, execution.installs.writer
-        group = codes(key, execution.session[writer])
-        session = execution.session[writer].astype(np.int32)
-        rows = first_places(group, int(group.max(initial=-1)) + 1)
-        by_key = GroupIndex(key, writer)
-        nodes = writer[by_key.rows].astype(np.int32)
-        first = _starts(key[rows], len(execution.keys))
-        return _Writers(by_key, session[by_key.rows], nodes, GroupIndex(group, writer), session[rows], first)
+        session = execution.session[writer]
+        self.rows = ascending(key, writer)
+        self.packed = (session << _HIGH | writer)[self.rows]
+        # Of each key the place of its first writer in each stretch of transactions: about as many numbers as installs.
+        keys, size = max(1, len(execution.keys)), max(1, len(execution.op))
+        self._width = -(-size * keys // max(1, len(key)))
+        stretch_count = -(-size // self._width)
+        counts = np.bincount(writer // self._width * keys + key, minlength=stretch_count * keys)
+        first = bounds(key[self.rows], keys)[:-1]
+        self._places = np.vstack((first, first + np.cumsum(counts.reshape(stretch_count, keys), axis=0))).astype(
+            np.int32
+        )
+        group = codes(key, session)
+        of_group = first_places(group, int(group.max(initial=-1)) + 1)
+        self.by_group = GroupIndex(group, writer)
+        self.session = session[of_group].astype(np.int32)  # Of each group.
+        self.first = bounds(key[of_group], len(execution.keys))  # The first group of each key, and their number.
 
-
-def _starts(sorted_group: Int64s, count: int) -> Int64s:
-    """The first row of each group from 0 to `count` in an ascending column."""
-    return np.cumsum(np.bincount(sorted_group + 1, minlength=count + 1))
+    def near(self, key: Int64s, start: Int64s, stop: Int64s) -> tuple[Int64s, Int64s]:
+        """The places of a few more writers of each key than those from transaction `start` to before `stop`."""
+        low, high = self._places[start // self._width, key], self._places[-(-stop // self._width), key]
+        return low.astype(np.int64), np.maximum(low, high).astype(np.int64)
 
 
 def levels(before: Pairs, size: int) -> Iterator[Int64s]:
@@ -182,8 +186,8 @@ def _packed(execution: Execution, pairs: Implied) -> Int64s:
 
 def _parts(execution: Execution, before: Pairs) -> Iterator[Implied]:
     """Yield what the reads of all transactions imply, in the order of levels; a pair may come several times."""
-    clocks, writers = _Clocks(before, execution), _Writers.of(execution)
-    starts = _starts(execution.views.reader, len(execution.op))
+    clocks, writers = _Clocks(before, execution), _Writers(execution)
+    starts = bounds(execution.views.reader, len(execution.op))
     block = max(1, _BLOCK // max(1, int(execution.session.max(initial=-1)) + 1))
     for level in levels(before, len(execution.op)):
         for low in range(0, len(level), block):
@@ -210,8 +214,8 @@ def _of_reads(
     view, at = expand(start, stop - start), np.repeat(np.arange(len(nodes)), stop - start)
     key, source = views.key[view], views.writer[view]
     horizon = np.where(source == INITIAL, 0, clocks.horizon[source])
-    low = writers.by_key.place(key, horizon)
-    between = np.maximum(writers.by_key.place(key, clocks.reach[nodes[at]], above=True) - low, 0)
+    low, high = writers.near(key, horizon, clocks.reach[nodes[at]] + 1)
+    between = high - low
     first, last = writers.first[key], writers.first[key + 1]
     is_near, flat = between <= last - first, seen.ravel()
     cost = np.cumsum(np.minimum(between, last - first))
@@ -219,11 +223,12 @@ def _of_reads(
     for rows in np.split(np.arange(len(view)), distinct(cuts)):
         near, far = rows[is_near[rows]], rows[~is_near[rows]]
         place, row = expand(low[near], between[near]), np.repeat(near, between[near])
-        session, node = writers.sessions[place], writers.nodes[place]
+        packed = writers.packed[place]
+        session, node = packed >> _HIGH, packed & _LOW
         is_seen = np.flatnonzero(flat[at[row] * seen.shape[1] + session] > node)
         place, row, session, node = place[is_seen], row[is_seen], session[is_seen], node[is_seen]
         is_new = node >= clocks.of(source[row], session)
-        yield unordered(execution, writers.by_key.rows[place[is_new]], view[row[is_new]])
+        yield unordered(execution, writers.rows[place[is_new]], view[row[is_new]])
         if len(far):
             yield _of_sessions(execution, writers, clocks, (view[far], first[far], last[far]), seen[at[far]])
 

@@ -218,7 +218,8 @@ def _unclear_keys(parts: Accesses, shown_by: Join) -> Int64s:
     is_shown = writes.is_list | shown_by.is_found
     # A register that was reset has its initial state again: a read of that may show either version.
     is_again |= writes.value == NOTHING
-    return np.concatenate((np.intersect1d(of_lists, of_registers), writes.key[is_again & is_shown]))
+    of_both = np.intersect1d(distinct(of_lists), distinct(of_registers), assume_unique=True)
+    return np.concatenate((of_both, writes.key[is_again & is_shown]))
 
 
 def _keys_with_two_firsts(reads: Reads, writer_row: Int64s, *, is_declared: bool) -> Int64s:
@@ -248,8 +249,10 @@ def _writer_rows(reads: Reads, writes: Writes) -> Int64s:
 
 def _views(reads: Reads, row: Int64s, owner: Int64s, node: Places, key: Places, installs: Installs, keys: int) -> Views:
     reader, code, writer = node.of(reads.op), key.of(reads.key), owner[row]
-    install = _row_of(installs, writer, code, keys)
-    rank = np.where(install >= 0, np.append(installs.rank, UNRANKED)[install], UNRANKED)
+    rank = np.full(len(reader), UNRANKED)
+    listed = np.flatnonzero(reads.is_list)
+    install = _row_of(installs, writer[listed], code[listed], keys)
+    rank[listed] = np.where(install >= 0, np.append(installs.rank, UNRANKED)[install], UNRANKED)
     views = Views(reader, code, writer, rank, reads.place, (row < 0) & (reads.value != NOTHING))
     return ordered_by(take(views, views.reader != writer), "reader", "key")
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from checkers.axioms.execution import INITIAL, UNRANKED, Execution, Pairs
 from checkers.columns.index import GroupIndex, ascending, codes
-from checkers.columns.runs import expand, first_of_each, spans
+from checkers.columns.runs import bounds, expand, first_of_each, spans
 from checkers.columns.table import concat, empty, ordered_by, take
 from harness.core.columns import Int64s
 
@@ -94,8 +94,9 @@ def by_pairs(execution: Execution, seen: Pairs, place: Int64s | None = None) -> 
     """
     views, installs = execution.views, execution.installs
     writer, reader = seen.source, seen.target
-    read_start, read_stop = spans(views.reader, reader)
-    write_start, write_stop = spans(installs.writer, writer)
+    first_read, first_write = (bounds(each, len(execution.op)) for each in (views.reader, installs.writer))
+    read_start, read_stop = first_read[reader], first_read[reader + 1]
+    write_start, write_stop = first_write[writer], first_write[writer + 1]
     is_short = write_stop - write_start <= read_stop - read_start
     parts = [empty(Implied)]
     for pairs, from_writes in ((np.flatnonzero(is_short), True), (np.flatnonzero(~is_short), False)):

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Final
 
 from checkers.axioms import polygraph, weak
-from checkers.axioms.accesses import accesses, union
+from checkers.axioms.accesses import Accesses, accesses, union
 from checkers.axioms.cycles import Contradiction
 from checkers.axioms.execution import Execution, Pairs, execution, sure
 from checkers.axioms.levels import Level, is_ordered
@@ -94,13 +94,14 @@ def whole(
 
     With `has_commits` the order of commits is declared, too.
     """
-    parts = chunks.map(partial(accesses, initial=initial)).collect()
     return execution(
-        union(parts or [accesses(to_transactions([]))]),
-        is_declared=initial.is_declared,
-        declared=declared,
-        has_commits=has_commits,
+        _accesses(chunks, initial), is_declared=initial.is_declared, declared=declared, has_commits=has_commits
     )
+
+
+def _accesses(chunks: Dataset[Source], initial: Initial) -> Accesses:
+    parts = chunks.map(partial(accesses, initial=initial)).collect()
+    return union(parts or [accesses(to_transactions([]))])
 
 
 def answers(history: Execution, anomalies: Iterable[str]) -> Answers:

@@ -27,7 +27,7 @@ from checkers.columns.index import ascending
 from checkers.columns.runs import distinct, first_of_each
 from checkers.columns.table import concat, empty, take
 from checkers.graph.edges import OPEN_END, PROCESS, REALTIME, RW, WR, WW
-from checkers.graph.paths import MOMENT, Steps, strong_labels, time_steps
+from checkers.graph.paths import MOMENT, Steps, cycle_labels, time_steps
 from harness.core.columns import Bools, Int64s
 
 _ROUNDS: Final = 6  # The number of times that bounds go along all steps: more change little.
@@ -105,7 +105,7 @@ def is_ordered(history: Execution, order: int) -> bool:
     known, versions = base(history, order), history.versions
     source = np.concatenate((known.source, versions.source))
     target = np.concatenate((known.target, versions.target))
-    return len(distinct(strong_labels(source, target, 2 * len(history.op)))) == 2 * len(history.op)
+    return len(distinct(cycle_labels(source, target, 2 * len(history.op)))) == 2 * len(history.op)
 
 
 def layers(execution: Execution, known: Steps, order: Chains, level: Level) -> Layers:

@@ -8,6 +8,7 @@ history.
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
+from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -21,7 +22,7 @@ from checkers.columns.runs import distinct
 from checkers.columns.table import concat, empty, take
 from checkers.graph import edges
 from checkers.graph.edges import OPEN_END, PROCESS, REALTIME, WR, WW
-from checkers.graph.paths import MOMENT, Rule, StepGraph, Steps, strong_labels, time_steps
+from checkers.graph.paths import MOMENT, Rule, StepGraph, Steps, cycle_labels, time_steps
 from harness.core.columns import NEVER, Bools
 
 AXIOM: Final = 4096  # The kind of a step that an axiom implies.
@@ -151,20 +152,32 @@ class _Order:
         target = np.where(found.target == INITIAL, first, found.target)
         firsts = distinct(found.source[found.target == INITIAL])
         sessions = execution.sessions if order == PROCESS else empty(Pairs)
-        time = time_steps(execution.op, np.minimum(execution.end, OPEN_END)) if order == REALTIME else empty(Steps)
-        columns = (
+        self._time = (
+            time_steps(execution.op, np.minimum(execution.end, OPEN_END)) if order == REALTIME else empty(Steps)
+        )
+        self._columns = (
             (found.source, target, AXIOM),
             (reads.source, reads.target, WR),
             (execution.versions.source, execution.versions.target, WW),
             (sessions.source, sessions.target, PROCESS),
             (np.full(len(firsts), first), firsts, WW),
         )
-        plain = [Steps(source, each, np.full(len(source), kind)) for source, each, kind in columns]
-        self._steps = concat([*plain, time])
-        self._visible = concatenated([reads, sessions])
-        self._label = strong_labels(self._steps.source, self._steps.target, first + 1)
+        self._reads, self._sessions = reads, sessions
+        sources, targets = ([columns[end] for columns in self._columns] for end in (0, 1))
+        self._label = cycle_labels(
+            np.concatenate([*sources, self._time.source]), np.concatenate([*targets, self._time.target]), first + 1
+        )
         self.is_cyclic: Bools = np.bincount(self._label)[self._label] > 1
         self.is_broken: Bools = self._label[found.source] == self._label[target]
+
+    @cached_property
+    def _steps(self) -> Steps:
+        plain = [Steps(source, each, np.full(len(source), kind)) for source, each, kind in self._columns]
+        return concat([*plain, self._time])
+
+    @cached_property
+    def _visible(self) -> Pairs:
+        return concatenated([self._reads, self._sessions])
 
     def cycle(self) -> tuple[AxiomStep, ...]:
         """The steps of a short cycle through an implied step, in the smallest component that has such a step."""

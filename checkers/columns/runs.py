@@ -114,6 +114,11 @@ def spans(sorted_group: Int64s, groups: Int64s) -> tuple[Int64s, Int64s]:
     return np.searchsorted(sorted_group, groups, side="left"), np.searchsorted(sorted_group, groups, side="right")
 
 
+def bounds(sorted_group: Int64s, count: int) -> Int64s:
+    """The first row of each group from 0 to `count` in an ascending column. Group i ends where group i + 1 begins."""
+    return np.cumsum(np.bincount(sorted_group + 1, minlength=count + 1))
+
+
 def merged(start: Int64s, stop: Int64s) -> tuple[Int64s, Int64s]:
     """The union of half-open intervals, as intervals that neither touch nor overlap, ascending."""
     if start.size == 0:

@@ -88,13 +88,36 @@ def time_steps(index: Int64s, end: Int64s, is_mark: Bools | None = None) -> Step
 
 
 def strong_labels(source: Int64s, target: Int64s, size: int) -> Int64s:
-    """The number of the strongly connected component of each node, shape (size,)."""
+    """The number of the strongly connected component of each node, shape (size,). No step leads to a higher number."""
     if not len(source):
         return np.arange(size)  # Without scipy, whose import takes longer than most checks of registers.
     from scipy.sparse.csgraph import connected_components  # noqa: PLC0415  See TYPE_CHECKING above.
 
     _, label = connected_components(_matrix(source, target, size), directed=True, connection="strong")
     return label.astype(np.int64)
+
+
+def cycle_labels(source: Int64s, target: Int64s, size: int) -> Int64s:
+    """For each node a number, shape (size,), that it shares with those which have a closed path in common with it.
+
+    Fast where few steps lead backwards, to a node of a lower number: only around these there are closed paths.
+    """
+    is_inner = _is_inner(source, target, size)
+    return strong_labels(source[is_inner], target[is_inner], size)
+
+
+def _is_inner(source: Int64s, target: Int64s, size: int) -> Bools:
+    """True for the steps that may lie on a closed path: all gaps between their two ends are crossed backwards.
+
+    A closed path crosses each gap, from a node to the next number, as often backwards as forwards.
+    """
+    back = np.flatnonzero(source > target)
+    if not len(back):
+        return np.zeros(len(source), np.bool_)
+    crossings = np.bincount(target[back], minlength=size) - np.bincount(source[back], minlength=size)
+    stretch = np.cumsum(np.append(False, np.cumsum(crossings)[:-1] == 0))
+    result: Bools = stretch[source] == stretch[target]
+    return result
 
 
 def _matrix(source: Int64s, target: Int64s, size: int) -> "csr_array":

@@ -35,7 +35,7 @@ from checkers.columns.table import take
 from checkers.engine.datasets import Dataset, Engine, Noted
 from checkers.engine.protocol import AtOnce, Check, Context, When
 from checkers.graph import certificate
-from checkers.graph.edges import WW, Edges, Inference, all_edges
+from checkers.graph.edges import NO_IMPLICIT, WW, Edges, Inference, all_edges
 from checkers.graph.search import Search, residual, search
 from checkers.graph.sightings import Report, Sighting, union
 from checkers.history.registers import Order, Trust
@@ -52,7 +52,7 @@ from harness.core.verdict import Finding, Judgement
 
 LOCKED: Final = "serializability-locked"
 _ASIDE: Final = 5_000  # In a history of up to so many operations, cycles that no verdict needs are searched for, too.
-_OPS_PER_PARTITION: Final = 500_000
+_OPS_PER_PARTITION: Final = 200_000
 _OPS_WORTH_A_TASK: Final = 20_000
 _AXIOMS: Final = frozenset(name + order for name in AXIOMS for order in ORDERS)
 _DECIDED: Final = _AXIOMS | {UPDATE, *COVERS} | {base + order for base in CYCLES for order in ORDERS}
@@ -101,18 +101,24 @@ def check_sources(sources: Sequence[Source], engine: Engine, options: Options | 
     options = options or Options()
     forbidden = options.forbidden()
     parts = engine.over(sources)
+    is_declared = options.order.commits or Trust.GIVEN in {options.order.process, options.order.real_time}
+    early = None if is_declared or options.counts_only else _weak_answers(parts, None, options)
+    is_small = op_count(sources) <= _ASIDE
+    is_searched = not options.counts_only and (early is None or is_small)
     partitions = options.partitions or _partitions(op_count(sources), engine.parallelism)
     route = partial(shares, partitions=partitions, initial=options.initial)
-    noted = parts.shuffle(route, partial(_inferred, order=options.order), partitions=partitions).keep()
+    kernel = partial(_inferred, order=options.order, has_edges=is_searched)
+    noted = parts.shuffle(route, kernel, partitions=partitions).keep()
     inferred, summaries = noted.items(), noted.notes()
     report = union(one.report for one in summaries)
     if options.counts_only:
         return Judgement(checker=CHECKER, findings=(), witnesses=_witnesses(report.tally))
     last = max((one.last_index for one in summaries), default=0)
     known = certificate.ends([one.open_sources for one in summaries], last=last)
-    declared = _declared(inferred, options.order)
-    early = _weak_answers(parts, declared, options)
-    is_searched = early is None or op_count(sources) <= _ASIDE
+    declared = _declared(inferred) if is_declared else None
+    if is_declared:
+        early = _weak_answers(parts, declared, options)
+        is_searched = early is None or is_small
     cycles = _cycles(parts, inferred, known, options) if is_searched else _UNSEARCHED
     found = {one.anomaly for one in report.sightings} | {one.anomaly for one in cycles.search.named}
     is_settled = options.is_of_stretches and cycles.search.undecided
@@ -133,9 +139,11 @@ def check_sources(sources: Sequence[Source], engine: Engine, options: Options | 
     )
 
 
-def _inferred(parts: Sequence[Share], *, order: Order) -> Noted[Inference, Summary]:
+def _inferred(parts: Sequence[Share], *, order: Order, has_edges: bool) -> Noted[Inference, Summary]:
+    """The inference of one partition, or only its summary if nothing will use its edges."""
     inference = infer(parts, order=order)
-    return Noted(inference, summary(inference))
+    kept = inference if has_edges else replace(inference, edges=all_edges([]), implicit=NO_IMPLICIT)
+    return Noted(kept, summary(inference))
 
 
 def summary(inference: Inference) -> Summary:
@@ -181,10 +189,8 @@ def _affordable(
     return total, count, windows
 
 
-def _declared(inferred: Dataset[Inference], order: Order) -> Pairs | None:
-    """The pairs of writers whose order of versions is declared; None if no source of it is."""
-    if not order.commits and Trust.GIVEN not in {order.process, order.real_time}:
-        return None
+def _declared(inferred: Dataset[Inference]) -> Pairs:
+    """The pairs of writers whose order of versions is declared."""
     edges = all_edges(inferred.map(_writes).collect())
     return Pairs(edges.source.astype(np.int64), edges.target.astype(np.int64))
 

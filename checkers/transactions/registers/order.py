@@ -26,7 +26,7 @@ import numpy as np
 from checkers.columns.runs import codes, distinct, expand, ordered
 from checkers.columns.table import concat, distinct_by, empty, ordered_by, take
 from checkers.graph.edges import OPEN_END, Int32s
-from checkers.graph.paths import components, strong_labels
+from checkers.graph.paths import components, cycle_labels
 from checkers.history.registers import Order, Trust
 from checkers.transactions.registers.rows import ABSENT
 from checkers.transactions.registers.versions import Registers
@@ -203,7 +203,10 @@ def _without_cycles(
     both = union(known, more)
     earlier = np.concatenate((both.earlier, registers.count + registers.code[: registers.count]))
     later = np.concatenate((both.later, first))
-    groups = components(strong_labels(earlier, later, registers.size))
+    # With the initial states in front, few pairs lead backwards: values mostly grow with time.
+    keys, size = len(registers.keys), registers.size
+    found = components(cycle_labels((earlier + keys) % size, (later + keys) % size, size))
+    groups = [np.sort((group - keys) % size) for group in found]
     is_bad = np.zeros(len(registers.keys), np.bool_)
     for group in groups:
         is_bad[registers.code[group]] = True

@@ -1,12 +1,16 @@
 """Closed walks cut into cycles, and shortest paths by rules that count and separate kinds of steps."""
 
+from itertools import product
+from random import Random
 from typing import NamedTuple
 
+import networkx as nx
 import numpy as np
 import pytest
 
+from checkers.graph import paths
 from checkers.graph.edges import CHAIN, IN, OUT, REALTIME, RW, WR, WW
-from checkers.graph.paths import MOMENT, Rule, StepGraph, Steps, simple_cycles
+from checkers.graph.paths import MOMENT, Rule, StepGraph, Steps, cycle_labels, simple_cycles
 
 
 class Step(NamedTuple):
@@ -74,3 +78,27 @@ def test_a_step_is_closed_if_a_path_leads_back_without_two_of_a_kind_in_a_row() 
     assert not one.closed(one.steps.source[:2], one.steps.target[:2], apart=RW).any()
     other = graph((0, 1, RW), (1, 2, WR), (2, 3, RW), (3, 0, WW))
     assert other.closed(other.steps.source[::2], other.steps.target[::2], apart=RW).all()
+
+
+@pytest.mark.parametrize("seed", range(300))
+def test_nodes_share_a_number_if_a_closed_path_leads_through_both(seed: int) -> None:
+    draw = Random(seed)
+    size, reach = draw.randint(1, 12), draw.choice([1, 2, 12])
+    near = [(node, node + draw.randint(-reach, reach)) for node in range(size) for _ in range(2)]
+    steps = [(node, other) for node, other in near if 0 <= other < size and draw.random() < 0.7]
+    source, target = np.array(steps, np.int64).reshape(-1, 2).T
+    label = cycle_labels(source, target, size).tolist()
+    expected = nx.DiGraph(steps)
+    expected.add_nodes_from(range(size))
+    together = list(nx.strongly_connected_components(expected))
+    for one, other in product(range(size), repeat=2):
+        assert (label[one] == label[other]) == any(one in part and other in part for part in together)
+
+
+def test_only_steps_around_one_that_leads_backwards_are_searched(monkeypatch: pytest.MonkeyPatch) -> None:
+    searched = list[int]()
+    monkeypatch.setattr(paths, "strong_labels", lambda source, target, size: searched.append(len(source)))
+    ahead = np.arange(100)
+    cycle_labels(np.append(ahead, 52), np.append(ahead + 1, 50), 101)
+    cycle_labels(ahead, ahead + 1, 101)
+    assert searched == [3, 0]
