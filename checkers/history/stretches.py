@@ -27,6 +27,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from checkers.columns.arrow import integers
 from checkers.columns.files import opened, opened_operations, passing_writer
@@ -41,6 +42,10 @@ from harness.core.columns import APPEND, FAIL, INFO, NEVER, READ, Bools, Int64s
 _ROWS_OF_A_CHUNK: Final = 250_000
 _EVENTS: Final = "events.parquet"
 _NAMES: Final = "names.parquet"
+# The columns that checks of stretches read. The others are most of the files.
+_OF_OPS: Final = ("index", "process", "outcome", "after", "is_txn", "has_result", "commit_ts", "epoch")
+_OF_MOPS: Final = ("op", "f", "lock", "key", "value", "read")
+_OF_EVENTS: Final = ("seq", "ns", "subscriber", "session", "kind", "span", "key", "value", "position", "ordinal")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,10 +141,9 @@ def write_stretches(
     judged by itself. Raises HistoryError.
     """
     with opened_operations(history) as (op_file, mop_file):
-        # No check that can judge stretches reads texts of operations.
-        names = [each.name for each in op_file.schema_arrow if pa.types.is_primitive(each.type)]
+        of_ops, of_mops = _among(op_file, (*_OF_OPS, "invoke_seq", "complete_seq")), _among(mop_file, _OF_MOPS)
         read = (
-            (op_file.read_row_group(group, columns=names), mop_file.read_row_group(group))
+            (op_file.read_row_group(group, columns=of_ops), mop_file.read_row_group(group, columns=of_mops))
             for group in range(op_file.num_row_groups)
         )
         chunks = [_Rows(ops, mops, spans(ops, known, saved_bits=saved_bits, reported=reported)) for ops, mops in read]
@@ -159,6 +163,11 @@ def write_stretches(
         shutil.copy(history / _NAMES, folder / "all" / _NAMES)
     parts = tuple(_parts(folder, whole, length))
     return Stretches(folder=folder / "all", generations=len(known), first=first, last=last, parts=parts)
+
+
+def _among(file: pq.ParquetFile, names: Sequence[str]) -> list[str]:
+    """Those of the columns that the file has, in its order."""
+    return [name for name in file.schema_arrow.names if name in names]
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +197,8 @@ class _Rows:
         """Each operation once, and its micro-operations once per stretch, with the stretch as their key."""
         begin, count = cuts.of_rows(steps)
         mops = _with_keys(self.mops.take(pa.array(np.repeat(np.arange(len(begin)), count))), expand(begin, count))
-        ops = as_unclear(self.ops, self.spans.unclear)
+        ops = self.ops.select([name for name in self.ops.column_names if name in _OF_OPS])
+        ops = as_unclear(ops, self.spans.unclear)
         return ops.filter(pa.array(self.spans.first <= np.minimum(self.spans.last, until))), mops
 
 
@@ -249,10 +259,13 @@ def _write_events(path: Path, out: Path, cuts: _Cuts) -> None:
     """Write the events: each once for each stretch of its key, or once under a new key if its key has no stretch."""
     if not path.is_file():
         return
-    with opened(path) as file, passing_writer(out, file.schema_arrow) as writer:
-        for group in range(file.num_row_groups):
-            table = file.read_row_group(group, use_threads=False)
-            writer.write_table(_repeated_events(table, cuts), row_group_size=_ROWS_OF_A_CHUNK)
+    with opened(path, texts=("subscriber", "kind", "span")) as file:
+        names = _among(file, _OF_EVENTS)
+        groups = (file.read_row_group(group, names, use_threads=False) for group in range(file.num_row_groups))
+        schema = pa.schema([file.schema_arrow.field(name) for name in names])
+        with passing_writer(out, schema) as writer:
+            for table in groups:
+                writer.write_table(_repeated_events(table, cuts), row_group_size=_ROWS_OF_A_CHUNK)
 
 
 def _repeated_events(table: pa.Table, cuts: _Cuts) -> pa.Table:
