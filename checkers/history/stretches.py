@@ -8,8 +8,8 @@ that include the same operations of it. The history written here has the stretch
    has the edges of every generation's graph, and whatever is in no cycle here is in no cycle of any generation. A
    cycle here may be made of edges of several generations: then it proves nothing, and each generation must be judged
    by itself.
-3. Counts of a key count once for each generation of its stretch. `Stretches.parts` are therefore histories of all
-   stretches of one length.
+3. Counts of a key count once for each generation of its stretch. The history written here counts each stretch once,
+   and `Stretches.parts`, histories of all stretches of one length above 1, count what is left.
 4. A failed operation alone shows nothing: it is kept only in generations that include another operation on its key.
    Other generations include it as well, but nothing follows from it there.
 5. Generations include writers until they are void (checkers/history/generations.py). So a key has one or a few
@@ -56,7 +56,7 @@ class Stretches:
     generations: int
     first: Int64s
     last: Int64s
-    parts: tuple[tuple[int, Path], ...]  # (length, history of all stretches of that length)
+    parts: tuple[tuple[int, Path], ...]  # (length above 1, history of all stretches of that length)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -207,16 +207,17 @@ def _with_keys(table: pa.Table, key: Int64s) -> pa.Table:
 
 
 def _parts(folder: Path, whole: Sequence[tuple[pa.Table, pa.Table]], length: Int64s) -> Iterator[tuple[int, Path]]:
-    """Pairs of a length and the history of all stretches of that length."""
+    """Pairs of a length above 1 and the history of all stretches of that length."""
     # Rows taken of a column in chunks cost the whole column each time.
     ops, mops = (pa.concat_tables(tables).combine_chunks() for tables in zip(*whole, strict=True))
     index, owner = integers(ops["index"]), integers(mops["op"])
     lengths, code = codes(length[integers(mops["key"])])
     by_length = groups(code, len(lengths)) if len(lengths) else []
     for number, rows in zip(lengths.tolist(), by_length, strict=True):
-        place = folder / str(number)
-        _write(place, _chunks_of(ops, index, mops, rows, owner[rows]))
-        yield number, place
+        if number > 1:
+            place = folder / str(number)
+            _write(place, _chunks_of(ops, index, mops, rows, owner[rows]))
+            yield number, place
 
 
 def _chunks_of(

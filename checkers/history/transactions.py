@@ -74,8 +74,7 @@ def read_chunk(chunk: Chunk) -> Transactions:
     index = integers(ops["index"])[is_txn]
     mops = read_group(Path(chunk.directory, "mops.parquet"), chunk.group, [*_MOPS, *["lock"] * chunk.is_locked])
     if chunk.is_locked:
-        is_read = pc.equal(mops["f"], READ).to_numpy().astype(np.bool_, copy=False)
-        mops = mops.filter(pa.array(~is_read | under_lock(mops)))
+        mops = mops.filter(pa.array((integers(mops["f"]) != READ) | under_lock(mops)))
     owner = integers(mops["op"])
     mop_start = np.searchsorted(owner, np.append(index, NEVER)).astype(np.int64)
     if mop_start[0] != 0 or not np.array_equal(np.repeat(index, np.diff(mop_start)), owner):
@@ -103,9 +102,7 @@ def read_chunk(chunk: Chunk) -> Transactions:
 
 def under_lock(mops: pa.Table) -> Bools:
     """True for the micro-operations that are reads under a lock held until commit."""
-    held = pc.and_(pc.equal(mops["f"], READ), pc.is_in(mops["lock"], value_set=pa.array(_LOCKS)))
-    result: Bools = held.to_numpy().astype(np.bool_, copy=False)
-    return result
+    return flags(pc.and_(pc.equal(mops["f"], READ), pc.is_in(mops["lock"], value_set=pa.array(_LOCKS))))
 
 
 class Read(NamedTuple):

@@ -97,7 +97,7 @@ class Generations:
 
 
 def _of_stretches(check: Check, stretches: Stretches, context: Context) -> list[tuple[Path, Context]]:
-    """The parts to judge in place of all generations but the last: all stretches, then those of each length."""
+    """The parts to judge in place of all generations but the last: all stretches, then the longer ones by length."""
     context = replace(context, stretches=stretches)
     together = (stretches.folder, replace(context, whole=stretches.folder))
     if check.at_once is AtOnce.BY_ITSELF:
@@ -110,9 +110,9 @@ def _counted(check: Check, stretches: Stretches, together: Judgement, counted: S
     """The judgement of the stretches, with the witnesses of all their generations."""
     if check.at_once is AtOnce.BY_ITSELF:
         return together
-    witnesses: Counter[str] = Counter()
+    witnesses = Counter(together.witnesses)  # Each stretch counts once here.
     for (length, _), part in zip(stretches.parts, counted, strict=True):
-        witnesses.update({name: length * count for name, count in part.witnesses.items()})
+        witnesses.update({name: (length - 1) * count for name, count in part.witnesses.items()})
     return msgspec.structs.replace(together, witnesses=dict(witnesses))
 
 
