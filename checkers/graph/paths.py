@@ -7,7 +7,7 @@ next one, and to the operation that begins there. So the order of n operations t
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 from heapq import heappop, heappush
 from itertools import count
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
@@ -176,6 +176,16 @@ class StepGraph:
             network.add_edge(*ends, key=row)
         return network
 
+    @cached_property
+    def _steps_from(self) -> dict[int, list[tuple[int, int, int]]]:
+        """For each node the steps that leave it: target, row, and kind."""
+        kinds = self.steps.kind.tolist()
+        ends = self._network.adjacency()
+        return {
+            node: [(to, int(row), kinds[int(row)]) for to, rows in after.items() for row in rows]
+            for node, after in ends
+        }
+
     def path(self, start: int, goal: int, *, first: int = MOMENT, rule: Rule = ANY) -> list[int] | None:
         """Rows of the steps of a shortest path from `start` to `goal` that keeps the rule after a step of kind `first`.
 
@@ -190,13 +200,14 @@ class StepGraph:
             margin *= 4
 
     def _path(self, start: int, goal: int, first: int, rule: Rule, near: range) -> list[int] | None:
-        network, kinds, size, ticket = self._network.adj, self.steps.kind.tolist(), self.size, count()
+        steps_from, size, ticket = self._steps_from, self.size, count()
         begun = _after(rule, (False, (0,) * len(rule.least)), first)
         assert begun is not None, "a first step breaks no rule"
         begin = (start, begun)
         came: dict[tuple[int, State], tuple[tuple[int, State], int]] = {}
         costs = {begin: 0}
         waiting = [(0, next(ticket), begin)]
+        states: dict[tuple[State, int], State | None] = {}  # After a state and a step of a kind.
         while waiting:
             cost, _, at = heappop(waiting)
             if cost > costs[at]:
@@ -204,18 +215,21 @@ class StepGraph:
             node, state = at
             if node == goal and _is_goal(rule, state, first):
                 return _traced(came, at)
-            for target, row in ((target, row) for target, rows in network[node].items() for row in rows):
-                after = _after(rule, state, kinds[row])
-                if after is None or target % size not in near:
+            for target, row, kind in steps_from[node]:
+                if target % size not in near:
                     continue
-                reached, further = (target, after), cost + (1 if kinds[row] in (MOMENT, CHAIN) else _STEP)
+                if (state, kind) not in states:
+                    states[state, kind] = _after(rule, state, kind)
+                after = states[state, kind]
+                if after is None:
+                    continue
+                reached, further = (target, after), cost + (1 if kind in (MOMENT, CHAIN) else _STEP)
                 if further < costs.get(reached, further + 1):
-                    costs[reached], came[reached] = further, (at, int(row))
+                    costs[reached], came[reached] = further, (at, row)
                     heappush(waiting, (further, next(ticket), reached))
         return None
 
 
-@cache
 def _after(rule: Rule, state: State, kind: int) -> State | None:
     """The state after a step of that kind; None if the rule forbids the step."""
     was_apart, counts = state
@@ -226,7 +240,6 @@ def _after(rule: Rule, state: State, kind: int) -> State | None:
     return is_apart, tuple(min(limit, count + is_one) for is_one, limit, count in steps)
 
 
-@cache
 def _is_goal(rule: Rule, state: State, first: int) -> bool:
     """True if a closed path may end in that state: it keeps the rule, also where its first step follows its last."""
     was_apart, counts = state

@@ -104,7 +104,7 @@ def merged(edges: Edges) -> Residual:
     end = np.zeros(len(index), np.int64)
     end[source], end[target] = edges.source_after, edges.target_after
     count = max(1, len(index))
-    pair, group = np.unique(source * count + target, return_inverse=True)
+    pair, group = codes(source * count + target)
     kinds = np.zeros(len(pair), np.int8)
     np.bitwise_or.at(kinds, group, edges.kinds)
     return Residual(index, end, np.full(len(index), UNORDERED), pair // count, pair % count, kinds)
@@ -268,7 +268,8 @@ class _Classes:
         """The wanted edges: first those that close a cycle with one more step, then by the time that they span."""
         graph, rows = self.graph, np.flatnonzero(is_wanted)
         source, target = graph.source[rows], graph.target[rows]
-        back = np.isin(target * len(graph.index) + source, graph.source * len(graph.index) + graph.target)
+        count = len(graph.index)
+        back = np.isin(target * count + source, graph.source * count + graph.target, assume_unique=True)
         if order == REALTIME:
             back |= graph.end[target] <= graph.index[source]
         return rows[np.lexsort((target, source, np.abs(target - source), ~back))]
