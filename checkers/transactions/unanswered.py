@@ -109,7 +109,9 @@ def unwritten(report: Report, options: Options) -> list[str]:
     example, twice = sighting.example, report.tally["unwritten-twice"]
     reads = "" if sighting.count == 1 else f", one of {sighting.count} such reads"
     remark = "if keys held it at first, declare that with --initial"
-    if options.initial.is_declared:
+    if not report.tally["values-without-writer"]:
+        remark = "the list may have held it at first"  # --initial is for registers.
+    elif options.initial.is_declared:
         remark = "nor was it declared as the initial value"
     elif twice:
         remark = f"{twice} key(s) had two such values, of which only one can have been there at first"

@@ -72,6 +72,15 @@ def test_what_was_not_declared_was_not_there(tmp_path: Path) -> None:
     assert report.reason.endswith("T3 read 7 in :x, which nobody wrote; nor was it declared as the initial value")
 
 
+@pytest.mark.parametrize("initial", [None, "8"])
+def test_of_a_list_no_declaration_is_asked_for(initial: str | None, tmp_path: Path) -> None:
+    shown = (("[[:r :y [8]] [:append :y 0]]", 0), ("[[:r :y [8 0]]]", 1))
+    facts = judged(tmp_path, shown, "serializable", initial).facts["serializability"]
+    assert isinstance(facts, dict)
+    expected = "T0 read 8 in :y, which nobody wrote, one of 2 such reads; the list may have held it at first"
+    assert facts["notes"] == [f"garbage-read: {expected}"]
+
+
 def test_a_first_transaction_that_reads_is_no_initial_state(tmp_path: Path) -> None:
     with pytest.raises(ScenarioError, match="the first transaction is no initial state"):
         judged(tmp_path, HIDDEN[1:], "serializable", "first")
