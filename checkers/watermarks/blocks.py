@@ -10,22 +10,25 @@ one watermark are neighbours.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import Final, TypeVar
 
 import numpy as np
 
 from checkers.columns import blocks as stream_blocks
-from checkers.columns.blocks import BLOCK_ROWS, Block, by_part, events_of, writes_of
+from checkers.columns.blocks import Block, by_part, events_of, writes_of
 from checkers.columns.index import Places, first_rows, is_kind
 from checkers.columns.runs import distinct, first_of_each
 from checkers.engine.wire import Ints, carry, steps, sums
 from checkers.graph.edges import Int32s
 from checkers.watermarks.edges import Links, WatermarkEdges, watermark_edges
 from checkers.watermarks.versions import NO_PLACES, UNKNOWN
-from harness.core.columns import BACKFILL, NEVER, ROW, Deliveries, Int64s, SourceWrites
+from harness.core.columns import BACKFILL, NEVER, ROW, WATERMARK, Deliveries, Int64s, SourceWrites
 from harness.core.promises import StreamContract
 
 R = TypeVar("R")
+
+BLOCK_ROWS: Final = 1 << 17  # Edges take more columns than the rules of streams: fewer rows of them fit the cache.
+_PER_MARK: Final = 4  # Each block has all watermarks: many of these make blocks larger, up to those of the rules.
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +60,12 @@ def _pairs(op: Ints, mark: Ints) -> Pairs:
 carry(Pairs, _of_pairs)
 
 
-def blocks(deliveries: Deliveries, writes: SourceWrites, block_rows: int = BLOCK_ROWS) -> list[Block]:
+def blocks(deliveries: Deliveries, writes: SourceWrites, block_rows: int | None = None) -> list[Block]:
     """The blocks of a log, each including the first row of every session."""
     begins = first_rows(deliveries.subscriber, deliveries.session)
-    return stream_blocks.blocks(deliveries, writes, block_rows, also=begins)
+    marks = int(np.count_nonzero(deliveries.kind == WATERMARK))
+    rows = block_rows or min(stream_blocks.BLOCK_ROWS, max(BLOCK_ROWS, _PER_MARK * marks))
+    return stream_blocks.blocks(deliveries, writes, rows, also=begins)
 
 
 def block_of(deliveries: Deliveries, writes: SourceWrites, op: Int64s) -> Block:
