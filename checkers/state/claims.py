@@ -18,6 +18,7 @@ import numpy as np
 from checkers.columns.arrow import integers
 from checkers.columns.files import read_columns
 from checkers.columns.index import codes, first_rows
+from checkers.columns.runs import ordered
 from checkers.columns.table import Join
 from checkers.history.generations import Restart, kept_until, restarts
 from checkers.history.names import epoch_name
@@ -127,7 +128,7 @@ def _delivered(history: Path, written: Written, is_meant: Bools) -> tuple[Int64s
     events = read_columns(history / "events.parquet", ["seq", "key", "value", "position"], kind=["row"])
     at = integers(events["position"], NEVER)
     rows = np.flatnonzero(at != NEVER)
-    rows = rows[np.argsort(integers(events["seq"])[rows], kind="stable")]
+    rows = rows[ordered(integers(events["seq"])[rows])[0]]
     key, value = integers(events["key"], NEVER)[rows], integers(events["value"], NEVER)[rows]
     place = Join([written.key[wanted], written.value[wanted]], [key, value]).first
     wanted, place = wanted[place >= 0], place[place >= 0]

@@ -16,7 +16,7 @@ import pyarrow as pa
 from checkers.columns.arrow import integers
 from checkers.columns.files import read_columns, reading
 from checkers.columns.index import codes
-from checkers.columns.runs import distinct, expand
+from checkers.columns.runs import distinct, expand, ordered
 from checkers.engine.protocol import Context
 from checkers.history.names import Dictionary, Names
 from checkers.state.claims import Claim, Claims, Fate
@@ -166,8 +166,7 @@ class Contents:
         written = claims.written
         self._group, self._group_count = groups.of_nodes(dumps), groups.count
         self.key_group = groups.of_keys(written.key)
-        self._by_number = np.argsort(dumps.number, kind="stable")
-        self._numbers = dumps.number[self._by_number]
+        self._by_number, self._numbers = ordered(dumps.number)
         self.list_of_row = codes(dumps.key, dumps.text)
         first = np.unique(self.list_of_row, return_index=True)[1]
         length = np.diff(dumps.start)[dumps.text[first]]

@@ -25,7 +25,7 @@ from typing import Final
 
 import numpy as np
 
-from checkers.columns.runs import first_of_each
+from checkers.columns.runs import first_of_each, ordered
 from checkers.columns.table import Join
 from checkers.engine.protocol import AtOnce, Check, Context
 from checkers.history.names import EpochName, Names, epoch_name
@@ -196,9 +196,9 @@ def _rt(writers: Writers) -> Broken | None:
     """The worst broken edge of real time: no invocation may get an epoch below the highest one already answered."""
     if not len(writers.index):
         return None
-    order = np.argsort(writers.after, kind="stable")
+    order, after = ordered(writers.after)
     highest = np.maximum.accumulate(writers.epoch[order])
-    answered = np.searchsorted(writers.after[order], writers.index, side="right")
+    answered = np.searchsorted(after, writers.index, side="right")
     before = np.where(answered > 0, highest[answered - 1], np.iinfo(np.int64).min)
     bad = np.flatnonzero(before > writers.epoch)
     if not len(bad):

@@ -19,7 +19,7 @@ from typing import Final
 
 import numpy as np
 
-from checkers.columns.runs import codes, expand
+from checkers.columns.runs import codes, expand, ordered
 from checkers.engine.protocol import AtOnce, Check, Context
 from checkers.history.names import Names
 from checkers.history.troubles import Trouble, judgement
@@ -163,9 +163,9 @@ def _highest_before(*, code: Int64s, after: Int64s, height: Int64s, at_code: Int
         return np.zeros(len(at), np.int64)
     span, reach = int(height.max()) + 1, int(max(after.max(), at.max(initial=0))) + 1
     when = code * reach + after
-    order = np.argsort(when, kind="stable")
+    order, when = ordered(when)
     highest = np.maximum.accumulate(code[order] * span + height[order])
-    place = np.searchsorted(when[order], at_code * reach + at, side="right") - 1
+    place = np.searchsorted(when, at_code * reach + at, side="right") - 1
     is_same = (place >= 0) & (code[order][place] == at_code)
     return np.where(is_same, highest[place] - at_code * span, 0)
 
@@ -177,8 +177,8 @@ def _own(transactions: Transactions) -> tuple[Int64s, list[Stale], int]:
     rows = np.flatnonzero(is_ok & ((transactions.f == APPEND) | ((transactions.f == READ) & transactions.is_known)))
     _, code = codes(transactions.key[rows])
     group = owner[rows] * (int(code.max(initial=0)) + 1) + code
-    order = np.argsort(group, kind="stable")
-    rows, group = rows[order], group[order]
+    order, group = ordered(group)
+    rows = rows[order]
     place = np.arange(len(rows))
     append = np.maximum.accumulate(np.where(transactions.f[rows] == APPEND, place, -1))  # The last own one so far.
     read = np.flatnonzero((transactions.f[rows] == READ) & (append >= 0))

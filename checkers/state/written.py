@@ -12,7 +12,7 @@ from checkers.columns.arrow import integers
 from checkers.columns.facts import Facts
 from checkers.columns.files import read_columns
 from checkers.columns.index import Places
-from checkers.columns.runs import distinct
+from checkers.columns.runs import distinct, ordered
 from checkers.history.tables import Transaction
 from harness.core.columns import APPEND, INFO, NEVER, Int64s
 
@@ -71,7 +71,7 @@ def read_written(history: Path) -> Written:
     index, reported = integers(ops["index"]), integers(ops["commit_ts"], NEVER)
     nodes = sorted(name for name in pc.unique(ops["node"]).to_pylist() if name is not None)
     owner = Places(index).of(op)
-    order = np.argsort(owner, kind="stable")
+    order, owner = ordered(owner)
     return Written(
         index=index,
         outcome=integers(ops["outcome"], INFO),
@@ -82,7 +82,7 @@ def read_written(history: Path) -> Written:
         epoch=np.where(reported == NEVER, integers(ops["epoch"], NEVER), reported),
         node=integers(pc.index_in(ops["node"], value_set=pa.array(nodes, pa.string())), -1),
         nodes=tuple(nodes),
-        owner=owner[order],
+        owner=owner,
         key=integers(mops["key"])[order],
         value=integers(mops["value"], NEVER)[order],
     )

@@ -125,6 +125,8 @@ def _by_unit(
     if contract.unit_rows != "final" or contract.atomic_unit != "transaction":
         return match
     rows = np.flatnonzero((match < 0) & (deliveries.unit != NEVER))
+    if not len(rows):
+        return match
     named = [deliveries.unit[rows], deliveries.key[rows], deliveries.position[rows]]
     result = match.copy()
     result[rows] = Join(named, [unit_names(writes)[expected], writes.key[expected], writes.position[expected]]).last
