@@ -14,7 +14,7 @@ Not checked: predicates, and the timed order of registers' versions. If the cut 
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
@@ -24,6 +24,7 @@ from typing import Final
 import numpy as np
 
 from checkers.columns.facts import Facts
+from checkers.columns.index import first_rows
 from checkers.columns.runs import distinct
 from checkers.columns.table import concat
 from checkers.engine.datasets import Dataset, Engine, Noted
@@ -46,7 +47,7 @@ from checkers.watermarks.components import Found, may_be_cyclic, search
 from checkers.watermarks.cycles.forbidden import forbidden
 from checkers.watermarks.cycles.steps import FORK, G0, G1C, INTERMEDIATE, NAMES, SPLIT, TORN, is_wider
 from checkers.watermarks.cycles.steps import ORDER as ORDERED
-from checkers.watermarks.generations import Chances, chances, chances_of_one, kinds_in
+from checkers.watermarks.generations import KINDS, Chances, chances, chances_of_one, kinds_in
 from checkers.watermarks.numbering import joined, nodes_at, nodes_of, numbering
 from checkers.watermarks.order_elsewhere import agreed, shows_order
 from checkers.watermarks.reads import NO_NODE, Readers, as_of, invoked_before, may_read_as_of
@@ -68,7 +69,7 @@ from checkers.watermarks.task import (
 )
 from checkers.words.anomalies import WATERMARK
 from checkers.words.models import implied, prohibited
-from harness.core.columns import Int64s
+from harness.core.columns import Bools, Int64s
 from harness.core.promises import StreamContract
 from harness.core.record import Json
 from harness.core.verdict import Finding, Judgement
@@ -224,10 +225,11 @@ class _Check:
         unknown |= _unsought(found, self.options.forbidden)
         findings = self._findings(found)
         names = {finding.anomaly for finding in findings}
+        seen = (self.options.facts or Facts()).of((self.parts[0].source, "chances of watermarks"), self._chances)
         return Judgement(
             checker=CHECKER,
             findings=tuple(one for one in findings if one.anomaly in self.options.forbidden),
-            witnesses=witnesses(self._chances(union(one.report for one in summaries).tally)),
+            witnesses=witnesses(seen, self._by_kind(union(one.report for one in summaries).tally)),
             unknown={name: reason for name, reason in unknown.items() if name not in names},
             facts=self._facts(found, findings, len(windows.start)),
         )
@@ -266,21 +268,26 @@ class _Check:
             "components": found.component_count,
         }
 
-    def _chances(self, tally: Counter[str]) -> Chances:
+    def _by_kind(self, tally: Counter[str]) -> dict[str, Bools]:
+        """For each kind of edge, (generations,): True for generations whose transactions have an edge of the kind."""
+        if self.options.stretches is None:
+            return {kind: np.array([tally[kind] > 0]) for kind in KINDS}
+        return kinds_in(self.sources, self.options.stretches, order=self.options.order)
+
+    def _chances(self) -> Chances:
         """The chances to see each kind of class; for a history of stretches over all its generations."""
         marks, node, stretches = self.marks, self.node, self.options.stretches
-        chains = np.unique(np.stack((node, marks.chain)), axis=1)[0]
+        chains = node[first_rows(node, marks.chain)]
         is_shared = (np.bincount(chains, minlength=int(node.max(initial=-1)) + 1) > 1)[node]
         if stretches is None:
-            return chances_of_one(marks, is_shared, tally)
+            return chances_of_one(marks, is_shared)
         with_marks = [one for one in self.summaries if len(one.marks.log)]
         begins = [int(self.places.begin[one.marks.log[0]]) for one in with_marks]
         entered, passing = (
             concat([replace(each, mark=each.mark + begin) for begin, each in zip(begins, every, strict=True)])
             for every in zip(*((one.entered, one.passing) for one in with_marks), strict=True)
         )
-        has_kind = kinds_in(self.sources, stretches, order=self.options.order)
-        return chances(marks, is_shared, stretches, entered=entered, passing=passing, has_kind=has_kind)
+        return chances(marks, is_shared, stretches, entered=entered, passing=passing)
 
     def _first_after(self) -> Int64s | None:
         """For each watermark the first operation invoked after its receipt; None if real time does not order reads."""
@@ -357,18 +364,19 @@ def _unsought(found: Found, forbidden: frozenset[str]) -> dict[str, str]:
     return result
 
 
-def witnesses(seen: Chances) -> dict[str, int]:
-    """For each class the number of watermarks that could have shown it."""
+def witnesses(seen: Chances, has_kind: Mapping[str, Bools]) -> dict[str, int]:
+    """For each class the number of watermarks that could have shown it, in generations that have its kind of edge."""
+    by_kind = {kind: int(seen.in_each[is_there].sum()) for kind, is_there in has_kind.items()}
     needed = {
         ORDERED: seen.shared,
         INTERMEDIATE: seen.passing,
         TORN: seen.torn,
         SPLIT: seen.shared,
         FORK: seen.of_many,
-        G0: seen.by_kind["ww"],
-        G1C: seen.by_kind["wr"],
+        G0: by_kind["ww"],
+        G1C: by_kind["wr"],
     }
-    return {name: needed.get(name.partition("-watermark")[0], seen.by_kind["rw"]) for name in NAMES}
+    return {name: needed.get(name.partition("-watermark")[0], by_kind["rw"]) for name in NAMES}
 
 
 _OF_BOTH: Final = Check(

@@ -16,7 +16,7 @@ from checkers.columns.index import ascending, codes
 from checkers.columns.runs import first_of_each, groups
 from checkers.history.registers import Order
 from checkers.history.stretches import Stretches
-from checkers.history.transactions import Source, load, select_steps
+from checkers.history.transactions import Chunk, chunks, load, select_steps
 from checkers.transactions.partition import infer, shares
 from checkers.watermarks.numbering import Watermarks
 from harness.core.columns import Bools, Int64s, Transactions
@@ -57,18 +57,18 @@ class Chances:
     """The number of chances to see each kind of class, over all generations.
 
     `shared` counts those of watermarks that are one node with others of another chain; `of_many` those in generations
-    in which several chains have chances; `by_kind` those in generations whose transactions have an edge of that kind.
+    in which several chains have chances; `in_each` (generations,) all of each generation.
     """
 
     shared: int
     passing: int
     torn: int
     of_many: int
-    by_kind: dict[str, int]
+    in_each: Int64s
 
 
-def chances_of_one(marks: Watermarks, is_shared: Bools, tally: Counter[str]) -> Chances:
-    """The chances in a history that is one generation; `tally` counts its edges by kind."""
+def chances_of_one(marks: Watermarks, is_shared: Bools) -> Chances:
+    """The chances in a history that is one generation."""
     new = marks.is_witness
     every = int(np.count_nonzero(new))
     return Chances(
@@ -76,7 +76,7 @@ def chances_of_one(marks: Watermarks, is_shared: Bools, tally: Counter[str]) -> 
         passing=int(np.count_nonzero(marks.is_passing_witness)),
         torn=int(np.count_nonzero(marks.is_torn_witness)),
         of_many=every if len(np.unique(marks.chain[new])) > 1 else 0,
-        by_kind={kind: every if tally[kind] else 0 for kind in KINDS},
+        in_each=np.array([every]),
     )
 
 
@@ -87,11 +87,8 @@ def chances(
     *,
     entered: Entered,
     passing: Entered,
-    has_kind: dict[str, Bools],
 ) -> Chances:
-    """The chances over all generations.
-
-    `is_shared` (w,) flags watermarks of shared nodes; `has_kind` is from `kinds_in`.
+    """The chances over all generations. `is_shared` (w,) flags watermarks of shared nodes.
 
     O(n log n) for n rows of `entered`.
     """
@@ -110,7 +107,7 @@ def chances(
         passing=int(_spells(passing.mark, passing, stretches).length().sum()),
         torn=int(torn.length().sum()),
         of_many=int(each[several].sum()),
-        by_kind={kind: int(each[has_kind[kind]].sum()) for kind in KINDS},
+        in_each=each,
     )
 
 
@@ -130,24 +127,30 @@ def _of_spans(group: Int64s, first: Int64s, last: Int64s, *, least: int = 1) -> 
     return Spells(start // step, start % step, stop - start // step * step)
 
 
-def kinds_in(sources: Sequence[Source], stretches: Stretches, *, order: Order) -> dict[str, Bools]:
+def kinds_in(sources: Sequence[Chunk], stretches: Stretches, *, order: Order) -> dict[str, Bools]:
     """For each kind of edge, (generations,): True for generations whose transactions have an edge of the kind.
 
     The stretches of the same generations are inferred together, the longest first, until every kind is found in every
-    generation: usually three or four steps.
+    generation: usually three or four steps, for which the files of the longest stretches are enough.
     """
     found = {kind: np.zeros(stretches.generations, np.bool_) for kind in KINDS}
     classes = codes(stretches.first, stretches.last)
     of_class = np.flatnonzero(first_of_each(np.sort(classes)))
     by_class = np.argsort(classes, kind="stable")[of_class]
     first, last = stretches.first[by_class], stretches.last[by_class]
-    parts = [(each, groups(classes[each.key], len(by_class))) for each in map(load, sources)]
+    is_locked = any(chunk.is_locked for chunk in sources)
+    folders, read, parts = dict(stretches.parts), 0, list[tuple[Transactions, list[Int64s]]]()
     for number in np.lexsort((first, first - last)).tolist():
-        span = slice(first[number], last[number] + 1)
-        if not all(found[kind][span].all() for kind in KINDS):
-            tally = _tally(parts, number, order)
-            for kind in KINDS:
-                found[kind][span] |= tally[kind] > 0
+        span, length = slice(first[number], last[number] + 1), int(last[number] - first[number]) + 1
+        if all(found[kind][span].all() for kind in KINDS):
+            continue
+        if length != read:
+            nearest = chunks(folders[length], is_locked=is_locked) if length in folders else sources
+            parts = [(each, groups(classes[each.key], len(by_class))) for each in map(load, nearest)]
+            read = length
+        tally = _tally(parts, number, order)
+        for kind in KINDS:
+            found[kind][span] |= tally[kind] > 0
     return found
 
 
