@@ -4,7 +4,7 @@ A *rung* is a model without sessions, with them, or with real time. If it holds,
 no more order of time. If it is broken, so are all above it, and only the weakest broken ones are reported.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
@@ -76,12 +76,24 @@ class Answers:
     """The decisions: the absent anomalies, the weakest present ones with evidence, and the unknown ones with a reason.
 
     `undecided_pairs` is the number of pairs of versions whose order was in doubt when the solver's budget ended.
+    `cyclic` are the orders of time of which nothing is decided, as reads and known versions alone have a cycle.
     """
 
     absent: frozenset[str]
     broken: tuple[tuple[str, Evidence], ...]
     unknown: dict[str, str]
     undecided_pairs: int = 0
+    cyclic: frozenset[int] = frozenset()
+
+    def unnamed(self, requested: Iterable[str], found: Set[str]) -> frozenset[str]:
+        """Those of the requested anomalies that are open because a search named no G0 or G1c of such a cycle."""
+        bare = (order for order in self.cyclic if not found & {n + _SUFFIX[o] for n in _UNTIMED for o in _up_to(order)})
+        names = {name + _SUFFIX[order] for order in bare for name in _UNTIMED + tuple(each.value for each in _MODELS)}
+        return frozenset(names.intersection(requested))
+
+
+def _up_to(order: int) -> list[int]:
+    return [each for each in _SUFFIX if each <= order]
 
 
 NO_ANSWERS: Final = Answers(frozenset(), (), {})
@@ -128,15 +140,17 @@ def answers(history: Execution, anomalies: Iterable[str]) -> Answers:
                 broken[rung] = evidence
     weakest = [rung for rung in broken if not any(rung != other and rung.implies(other) for other in broken)]
     absent = {rung.anomaly for rung in wanted if any(other.implies(rung) for other in kept)}
+    cyclic = frozenset(_SUFFIX).difference(ordered, (rung.order for rung in unknown if rung.order not in ordered))
     if history.left_out:
         reason = Open(f"unclear-writers: of {history.left_out} keys it is not known who wrote what was read")
         unknown |= dict.fromkeys((rung for rung in wanted if rung not in broken), reason)
-        absent, ordered = set(), set()
+        absent, ordered, cyclic = set(), set(), frozenset()
     return Answers(
         frozenset(absent | {name + _SUFFIX[order] for name in _UNTIMED for order in ordered} & requested),
         tuple((rung.anomaly, broken[rung]) for rung in sorted(weakest, key=RUNGS.index)),
         {rung.anomaly: why.reason for rung, why in unknown.items() if not any(map(rung.implies, broken))},
         max((why.pairs for why in unknown.values()), default=0),
+        cyclic,
     )
 
 

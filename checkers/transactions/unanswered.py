@@ -22,6 +22,7 @@ COVERS: Final = {
     "G-update": "G2-item",
 }
 _NOT_SOUGHT: Final = "not-sought: it is a case of {}, which occurs, and no check tells these cases apart"
+_UNNAMED: Final = "unnamed-cycle: what was read has a cycle with known versions or time, which no search named"
 _ANYWAY: Final = frozenset({"internal"})  # Found within one transaction, even if its keys are left out.
 _LEFT_OUT: Final = {
     "duplicate-appends": "{element} was appended to {key} more than once (T{op})",
@@ -64,6 +65,7 @@ def unknown(
         reasons |= dict.fromkeys(affected, "; ".join(unwritten(report, options)))
     found = {sighting.anomaly for sighting in report.sightings} | {named.anomaly for named in cycles.search.named}
     found |= {anomaly for anomaly, _ in answers.broken}
+    reasons |= dict.fromkeys(answers.unnamed(forbidden, found), _UNNAMED)
     reasons |= {name: reasons[cover] for name, cover in COVERS.items() if cover in reasons}
     present = models.implied(found)
     unsettled = options.undecided(found)

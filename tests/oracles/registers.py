@@ -90,6 +90,15 @@ def telling_reads(op: Operation) -> Iterator[tuple[int, int]]:
                 yield key, mop.value
 
 
+def foreign_reads(op: Operation) -> Iterator[tuple[int, int]]:
+    """The telling reads, without those of its own values after it had used the register."""
+    own = [tuple(mop) for mop in op.mops if isinstance(mop, Store)]
+    for key, value in telling_reads(op):
+        first = on(op, key)[0]
+        if (key, value) not in own or (isinstance(first, Load) and first.value == value):
+            yield key, value
+
+
 def cleaned(operations: Sequence[Operation]) -> list[Operation]:
     """The operations without ambiguous registers."""
     keys, _ = ambiguous(operations)
@@ -197,13 +206,13 @@ def labels(operations: Sequence[Operation], order: Order) -> tuple[Labels, int]:
         for key, ordered in pairs.items():
             for earlier, later in ordered:
                 add(writers.get((key, earlier)), writers.get((key, later)), "ww" + suffix)
-                for each in every:
-                    if each.key == key and each.op.outcome == OK and each.read == earlier:
-                        add(each.op, writers.get((key, later)), "rw" + suffix)
+                for op, *read in seen:
+                    if read == [key, earlier]:
+                        add(op, writers.get((key, later)), "rw" + suffix)
 
-    for each in every:
-        if each.op.outcome == OK and each.read is not None:
-            add(writers.get((each.key, each.read)), each.op, "wr")
+    seen = [(op, *read) for op in operations if op.outcome == OK for read in foreign_reads(op)]
+    for op, key, value in seen:
+        add(writers.get((key, value)), op, "wr")
     known, circles = given(every, order)
     add_order(known, "")
     if order.process is Trust.TIMED:

@@ -1,7 +1,7 @@
 """The second half of the check of registers: dependencies and anomalies of all transactions on some registers.
 
 Theory of operation. Versions and their order: `versions`, `order`.
-1. wr: from the writer of a version to those whose external read shows it.
+1. wr: from the writer of a version to those that read it, at first or again.
 2. ww: from the writer of a version to that of a later one. rw: from its readers to the writer of a later one.
 3. A reader of a register's initial state precedes every writer of it. These rw stay implicit, and so do
    those of any version with many readers and many later versions: their number is readers times writers.
@@ -11,6 +11,7 @@ Theory of operation. Versions and their order: `versions`, `order`.
 """
 
 from collections import Counter
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -29,6 +30,7 @@ from checkers.graph.edges import (
     Edges,
     ImplicitRw,
     Inference,
+    Int32s,
     Members,
     all_edges,
 )
@@ -36,8 +38,8 @@ from checkers.graph.sightings import Report, union
 from checkers.history.registers import Order
 from checkers.transactions.registers.anomalies import anomalies
 from checkers.transactions.registers.order import Before, orders
-from checkers.transactions.registers.rows import RegisterRows
-from checkers.transactions.registers.versions import Registers, resolved
+from checkers.transactions.registers.rows import RegisterRows, Touches
+from checkers.transactions.registers.versions import NOBODY, Registers, resolved
 from harness.core.columns import OK, Bools, Int64s
 
 # A version with r readers and w later writers has r * w edges: stored if they are at most this many times r + w.
@@ -57,7 +59,7 @@ def infer_registers(rows: RegisterRows, order: Order) -> Inference:
         _without_implied(_timed(registers, readers, known.real_time, WW_BY_REALTIME, RW_BY_REALTIME)),
     )
     plain = (
-        _wr(registers),
+        _wr(registers, readers),
         _between_writers(registers, known.given, WW),
         _from_readers(registers, readers, narrow, RW),
     )
@@ -69,18 +71,43 @@ def infer_registers(rows: RegisterRows, order: Order) -> Inference:
     return Inference(all_edges([*plain, *timed]), implicit, report, () if duplicate is None else (duplicate,))
 
 
-class _Readers:
-    """For each version its readers: the ok transactions (rows of touches) whose external read shows it.
+@dataclass(frozen=True, slots=True)
+class _Reads:
+    """The reads of ok transactions, except from themselves, sorted by version."""
 
-    Those of one version are next to each other in `row`.
+    version: Int64s
+    op: Int32s
+    after: Int32s
+
+
+class _Readers:
+    """For each version its readers: `count` rows of `reads` from row `start` on, by the version's number.
+
+    A transaction that reads a register again and sees another version, which is not its own, has read both.
     """
 
     def __init__(self, registers: Registers) -> None:
-        rows = np.flatnonzero((registers.rows.touches.outcome == OK) & (registers.read_version >= 0))
-        version = registers.read_version[rows]
-        self.row = rows[ordered(version)[0]]
-        self.count = np.bincount(version, minlength=registers.size)
+        touches, odd = registers.rows.touches, registers.rows.odd
+        external = np.flatnonzero((touches.outcome == OK) & (registers.read_version >= 0))
+        again = np.flatnonzero((registers.odd_version >= 0) & ~_is_own(registers))
+        reads = _Reads(
+            np.concatenate((registers.read_version[external], registers.odd_version[again])),
+            np.concatenate((touches.op[external], odd.op[again])),
+            np.concatenate((touches.after[external], odd.after[again])),
+        )
+        self.reads = take(reads, ordered(reads.version)[0])
+        self.count = np.bincount(reads.version, minlength=registers.size)
         self.start = np.cumsum(self.count) - self.count
+
+
+def _is_own(registers: Registers) -> Bools:
+    """True for the reads that are not external and show what their own transaction wrote at another place."""
+    rows, version = registers.rows, registers.odd_version
+    passed, final = np.append(rows.passing.op, NOBODY), np.append(rows.touches.op, NOBODY)
+    result: Bools = (passed[registers.passer[version]] == rows.odd.op) | (
+        final[registers.writer[version]] == rows.odd.op
+    )
+    return result
 
 
 def _wide(registers: Registers, readers: _Readers, pairs: Before) -> Bools:
@@ -91,27 +118,25 @@ def _wide(registers: Registers, readers: _Readers, pairs: Before) -> Bools:
     return result
 
 
-def _wr(registers: Registers) -> Edges:
-    reader = np.flatnonzero((registers.rows.touches.outcome == OK) & registers.is_vertex[_writer_read(registers)])
-    return _edges(registers, _writer_read(registers)[reader], reader, WR)
-
-
-def _writer_read(registers: Registers) -> Int64s:
-    """For each touch the row of the touch that wrote what it read."""
-    return registers.writer[registers.read_version]
+def _wr(registers: Registers, readers: _Readers) -> Edges:
+    writer = registers.writer[readers.reads.version]
+    reader = np.flatnonzero(registers.is_vertex[writer])
+    return _edges(registers.rows.touches, writer[reader], readers.reads, reader, WR)
 
 
 def _between_writers(registers: Registers, pairs: Before, kind: int) -> Edges:
     source, target = registers.writer[pairs.earlier], registers.writer[pairs.later]
     is_edge = registers.is_vertex[source] & registers.is_vertex[target]
-    return _edges(registers, source[is_edge], target[is_edge], kind)
+    touches = registers.rows.touches
+    return _edges(touches, source[is_edge], touches, target[is_edge], kind)
 
 
 def _from_readers(registers: Registers, readers: _Readers, pairs: Before, kind: int) -> Edges:
     pairs = take(pairs, registers.is_vertex[registers.writer[pairs.later]])
     count = readers.count[pairs.earlier]
-    source = readers.row[expand(readers.start[pairs.earlier], count)]
-    return _edges(registers, source, np.repeat(registers.writer[pairs.later], count), kind)
+    source = expand(readers.start[pairs.earlier], count)
+    target = np.repeat(registers.writer[pairs.later], count)
+    return _edges(readers.reads, source, registers.rows.touches, target, kind)
 
 
 def _timed(registers: Registers, readers: _Readers, pairs: Before, ww: int, rw: int) -> Edges:
@@ -123,10 +148,10 @@ def _without_implied(edges: Edges) -> Edges:
     return take(edges, edges.source_after > edges.target)
 
 
-def _edges(registers: Registers, source: Int64s, target: Int64s, kind: int) -> Edges:
-    op, after = registers.rows.touches.op, registers.rows.touches.after
+def _edges(sources: Touches | _Reads, source: Int64s, targets: Touches | _Reads, target: Int64s, kind: int) -> Edges:
+    """The edges between the operations of those rows, without those from an operation to itself."""
     kinds = np.full(len(source), kind, np.int8)
-    edges = Edges(op[source], op[target], after[source], after[target], kinds)
+    edges = Edges(sources.op[source], targets.op[target], sources.after[source], targets.after[target], kinds)
     return take(edges, edges.source != edges.target)
 
 
@@ -142,9 +167,8 @@ def _implicit(registers: Registers, readers: _Readers, given: Before, is_wide: B
     group, writer = group[order], writer[order]
     has_writer = np.zeros(registers.size, np.bool_)
     has_writer[group] = True
-    wanted = readers.row[has_writer[registers.read_version[readers.row]]]
-    touches = registers.rows.touches
+    reads, touches = take(readers.reads, has_writer[readers.reads.version]), registers.rows.touches
     return ImplicitRw(
-        Members(registers.read_version[wanted].astype(np.int32), touches.op[wanted], touches.after[wanted]),
+        Members(reads.version.astype(np.int32), reads.op, reads.after),
         Members(group.astype(np.int32), touches.op[writer], touches.after[writer]),
     )

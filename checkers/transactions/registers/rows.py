@@ -32,7 +32,7 @@ ABSENT: Final = -2  # In place of a value: the transaction did not read, or writ
 class Touches:
     """The external read and final write of each transaction on each register: n rows.
 
-    `after` is OPEN_END for operations without a certain end.
+    `after` is OPEN_END for operations without a certain end, here and in `Passed`.
     """
 
     key: Int64s
@@ -51,6 +51,7 @@ class Passed:
 
     key: Int64s
     op: Int32s
+    after: Int32s
     outcome: Int8s
     value: Int64s
 
@@ -123,11 +124,10 @@ class _Grouped:
         owner = self.owner[start]
         outcome = whole.outcome[owner]
         has_write = self.last_write >= 0
-        after = np.where(outcome == OK, np.minimum(whole.after[owner], OPEN_END - 1), OPEN_END)
         return Touches(
             key=self.key[start],
             op=whole.index[owner].astype(np.int32),
-            after=after.astype(np.int32),
+            after=self._after(owner),
             process=whole.process[owner],
             commit=whole.commit[owner] if whole.commit.size else np.full(len(owner), NEVER),
             outcome=outcome,
@@ -138,7 +138,12 @@ class _Grouped:
     def _passed(self, rows: Int64s) -> Passed:
         owner = self.owner[rows]
         index, outcome = self.transactions.index[owner], self.transactions.outcome[owner]
-        return Passed(self.key[rows], index.astype(np.int32), outcome, self.value[rows])
+        return Passed(self.key[rows], index.astype(np.int32), self._after(owner), outcome, self.value[rows])
+
+    def _after(self, owner: Int64s) -> Int32s:
+        whole = self.transactions
+        ends = np.where(whole.outcome[owner] == OK, np.minimum(whole.after[owner], OPEN_END - 1), OPEN_END)
+        return ends.astype(np.int32)
 
     def _internal(self, odd: Int64s) -> tuple[Sighting, ...]:
         """A sighting of the transactions that contradict themselves; the example is the first read that does."""

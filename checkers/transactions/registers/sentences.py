@@ -165,7 +165,7 @@ class RegisterSentences:
 
     def wr(self, before: Operation, after: Operation) -> Iterator[Reason]:
         """Reads by `after` of what `before` wrote."""
-        for load_ in _external(after):
+        for load_ in _foreign(after):
             if Store(load_.key, load_.value) in list(_final(before)):
                 yield Reason(
                     f"T{after.index} read {self._name.key(load_.key)} as {self._name(load_.value)}, "
@@ -175,7 +175,7 @@ class RegisterSentences:
     def rw(self, before: Operation, after: Operation) -> Iterator[Reason]:
         """Reads by `before` that miss a write of `after`."""
         for store in _final(after):
-            for load_ in _external(before):
+            for load_ in _foreign(before):
                 why = self._why(store, load_)
                 if why is not None:
                     yield Reason(
@@ -276,6 +276,19 @@ def _final(operation: Operation) -> Iterator[Store]:
     """The last write of the operation to each register."""
     last = {mop.key: mop for mop in operation.mops if isinstance(mop, Store)}
     yield from sorted(last.values())
+
+
+def _foreign(operation: Operation) -> Iterator[Load]:
+    """The operation's external reads, and the later ones that show neither what it met or left there, nor its own."""
+    yield from _external(operation)
+    last: dict[int, Load | Store] = {}
+    own = {(mop.key, mop.value) for mop in operation.mops if isinstance(mop, Store)}
+    for mop in operation.mops:
+        if isinstance(mop, Load | Store):
+            before = last.get(mop.key)
+            if isinstance(mop, Load) and before and before.value != mop.value and (mop.key, mop.value) not in own:
+                yield mop
+            last[mop.key] = mop
 
 
 def _external(operation: Operation) -> Iterator[Load]:

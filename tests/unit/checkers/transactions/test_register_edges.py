@@ -99,6 +99,23 @@ def test_an_info_write_that_somebody_saw_has_happened_with_all_that_it_wrote() -
     assert finding.ops == (0, 1)
 
 
+@pytest.mark.parametrize(
+    ("texts", "model", "anomaly"),
+    [
+        # T0 reads T1's x the second time, and T1 reads T0's y.
+        (("rx= rx=1 wy1", "ry=1 wx1"), "read-committed", "G1c"),
+        (("wx1", "rx=1 wx2", "rx=2 rx=1"), "consistent-view", "G-single"),
+    ],
+)
+def test_a_second_read_of_a_register_counts_like_the_first(texts: tuple[str, ...], model: str, anomaly: str) -> None:
+    found = check_sources([to_transactions(concurrent(*texts))], ENGINE, Options(model=model)).findings
+    assert anomaly in {finding.anomaly for finding in found}
+
+
+def test_a_second_read_of_an_own_value_is_from_nobody_else() -> None:
+    assert names(sequential("wx3", "wx1 wx2 rx=1")) == {"internal"}
+
+
 def test_a_timed_order_counts_only_in_models_with_that_order() -> None:
     stale = sequential("wx1", "wx2", "rx=1")
     serializable = judged(stale, options=Options(model="serializable"))
