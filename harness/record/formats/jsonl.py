@@ -2,7 +2,8 @@
 
 A record is an object with `type` (invoke, complete, event, fault, probe, state, mark) and the fields of
 `harness.core.record` under their names; defaults are left out. A micro-operation is [f, key, value], with table and
-lock if it has them. Headers and footers are allowed, and are not evidence.
+lock if it has them. Headers and footers are allowed, and are not evidence. A process whose operations overlap becomes
+several, as in Jepsen's maps (`harness.record.formats.sessions`).
 """
 
 import re
@@ -18,6 +19,7 @@ from harness.core.record import RECORD_TYPES, Evidence, Footer, Header, Json, Mi
 from harness.record.formats.edn.jepsen import records_of_maps
 from harness.record.formats.edn.values import INT_MAX, INT_MIN, shown
 from harness.record.formats.json_array import BadJson, array_elements
+from harness.record.formats.sessions import in_sessions
 
 LINE_MAX: Final = 64 << 20
 NESTING_MAX: Final = 64
@@ -42,7 +44,7 @@ def read_jsonl(path: Path) -> Iterator[Evidence]:
             return
         is_ours = isinstance(first[1], dict) and ("time_ns" in first[1] or first[1].get("type") == "header")
         every = chain([first], values)
-        yield from _our_records(every) if is_ours else records_of_maps(str(path), every, "")
+        yield from in_sessions(_our_records(every)) if is_ours else records_of_maps(str(path), every, "")
     except OSError as error:
         raise HistoryError(f"{path}: cannot be read ({error.strerror})") from None
     except BadJson as bad:

@@ -2,8 +2,8 @@
 
 The conversion:
 1. An invocation opens an operation of its process, the next completion of that process ends it. A process that never
-   invokes has completions only: each is an operation of its own, invoked just before it. An invocation while its
-   process has another operation open gets a process of its own, as no client works like that; a completion must then
+   invokes has completions only: each is an operation of its own, invoked just before it. If several operations of a
+   process are open at once, they go to several sessions (`harness.record.formats.sessions`); a completion must then
    match exactly one of the open operations (the same transaction; or the same f, and the same value if the invocation
    has one).
 2. A missing process is process 0; a missing index or time is the map's position in the file. Indexes must ascend.
@@ -28,6 +28,7 @@ from harness.core.record import Complete, Evidence, Fault, Invoke, Json, MicroOp
 from harness.record.formats.edn.plain import PlainTransaction
 from harness.record.formats.edn.values import shown
 from harness.record.formats.parquet.operations import is_identical, same_request
+from harness.record.formats.sessions import in_sessions
 
 Mark = Literal[":", ""]  # The prefix of field names: a colon in EDN, nothing in JSON.
 Mops = tuple[MicroOp, ...]
@@ -41,7 +42,6 @@ _KINDS: Final[Mapping[str, Literal["r", "append", "w"]]] = {
 }
 _MOPS: Final = {mark + word: kind for word, kind in _KINDS.items() for mark in ("", ":")}
 SAMPLE: Final = 10_000  # The number of maps from which it is decided whether a history is about lists or registers.
-OVERLAPPING: Final = 1 << 62  # Process numbers from here on: operations that overlap others of their process.
 OVERLAPPING_MAX: Final = 100  # The most open operations of one process; a completion is compared with all of them.
 _TYPES: Final = ("invoke", "ok", "fail", "info")
 _INT_MAX: Final = (1 << 63) - 1
@@ -84,6 +84,10 @@ def records_of_maps(source: str, maps: Iterable[tuple[str, Json | PlainTransacti
 
     Raises HistoryError with the file, the place, and the problem of that map.
     """
+    return in_sessions(_paired(source, maps, mark))
+
+
+def _paired(source: str, maps: Iterable[tuple[str, Json | PlainTransaction]], mark: Mark) -> Iterator[Evidence]:
     names, maps = FieldNames(mark), iter(maps)
     sample = list(islice(maps, SAMPLE))
     pairing = Pairing(is_of_lists=is_of_lists(sample, names))
@@ -104,7 +108,7 @@ class Pairing:
         self._is_of_lists = is_of_lists
         self._open: dict[int, list[Open]] = {}
         self._invokes: dict[int, bool] = {}  # By process: True if it has invocations, False if completions only.
-        self._count, self._fault_count, self._overlap_count = first_op, 0, 0
+        self._count, self._fault_count = first_op, 0
 
     def records(self, each: Map) -> tuple[Evidence, ...]:
         """The records of one map. Raises ValueError if it does not fit the maps before it."""
@@ -128,15 +132,10 @@ class Pairing:
             raise ValueError("a transaction is a list of [f, key, value], where f is append, r or w")
         requested = None if mops is None else _without_results(mops)
         value = each.value if requested is None else None
-        opened = Open(each.place, self._count, each.f, value, requested)
-        others = self._open.get(process)
-        if others is None:
-            others = self._open[process] = []
+        others = self._open.setdefault(process, [])
         if len(others) == OVERLAPPING_MAX:
             raise ValueError(f"process {process} invokes, but its invocation in {others[0].place} is open")
-        if others:
-            process = OVERLAPPING + self._overlap_count
-            self._overlap_count += 1
+        opened = Open(each.place, self._count, each.f, value, requested)
         others.append(opened)
         self._count += 1
         f = each.f or ("operation" if requested is None else "txn")
