@@ -6,7 +6,7 @@ Theory of operation, for each key. Source: Kingsbury and Alvaro, Elle, VLDB 2020
 3. wr: from the appender of the last element of a read to the reader. Earlier elements follow by ww.
 4. rw: from a reader to the appender of the element right after the last one that it read.
 5. An append that no read shows comes after the newest version that was read: ww from the appender of that version, and
-   rw from all its readers. Those rw stay implicit.
+   rw from all its readers. Those rw stay implicit. What only a read that disagrees with the longest shows has no place.
 6. Failed operations are no nodes, nor is an appender that the history lacks: edges lead over their elements to the
    nearest node. An unclear operation is one: if it did not take effect, no read shows its writes, no edge leads away
    from it, and so it is in no cycle.
@@ -99,6 +99,7 @@ class Versions:
         self.agreed = found.agreed  # The length to which each list agrees with the longest of its key,
         # and True for reads that saw a version in the order.
         self.is_version = self.read_length <= self.agreed[rows.reads.of_list]
+        self.disputed = np.flatnonzero(self.agreed < lists.length)  # The lists that differ from the longest one.
         length = np.zeros(len(self.keys), np.int64)
         length[self.list_code[found.row]] = lists.length[found.row]
         self.seen_start = np.concatenate(([0], np.cumsum(length)))
@@ -191,6 +192,7 @@ def _implicit(versions: Versions, readers: Int64s) -> tuple[ImplicitRw, Int64s]:
     rows = versions.rows
     is_seen = np.zeros(len(rows.appends.op) + 1, np.bool_)
     is_seen[versions.writer] = True
+    is_seen[_disputed_writers(versions)] = True
     unseen = np.flatnonzero(~is_seen[:-1] & versions.is_vertex[:-1])
     unseen = unseen[ascending(versions.append_code[unseen], rows.appends.op[unseen].astype(np.int64))]
     # Only keys with both readers and writers have such edges.
@@ -201,6 +203,15 @@ def _implicit(versions: Versions, readers: Int64s) -> tuple[ImplicitRw, Int64s]:
     return ImplicitRw(
         reading, _members(versions.append_code[writers], rows.appends.op[writers], rows.appends.after[writers])
     ), unseen
+
+
+def _disputed_writers(versions: Versions) -> Int64s:
+    """The rows of appends, or -1, whose elements lists show behind the point where they differ from the longest."""
+    lists, rows = versions.rows.lists, versions.disputed
+    length = lists.length[rows].astype(np.int64) - versions.agreed[rows]
+    elements = versions.rows.elements[expand(lists.start[rows].astype(np.int64) + versions.agreed[rows], length)]
+    slot = versions.slots.of(np.repeat(versions.list_code[rows], length), elements)
+    return versions.writer_of_slot[slot].astype(np.int64)
 
 
 def _members(code: Int64s, op: Int32s, after: Int32s) -> Members:

@@ -11,6 +11,7 @@ from checkers.history.names import Names
 from checkers.transactions.options import Options
 from checkers.words import models
 from checkers.words.anomalies import CYCLES, ORDERS, TRANSACTIONAL
+from harness.core.columns import NOTHING
 from harness.core.record import Json
 
 # The anomalies that some models forbid and no check looks for, each with one that it is a case of.
@@ -29,6 +30,7 @@ _LEFT_OUT: Final = {
     "duplicate-writes": "{element} was written to {key} more than once (T{op})",
     "mixed-key": "{key} is used as a list (T{op}) and as a register",
 }
+_WRITTEN_AGAIN: Final = "{key} held {element} at first, and that was written again (T{op})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +84,10 @@ def _has_order(report: Report, forbidden: frozenset[str]) -> bool:
 def _reason(left_out: Sighting, name: Names) -> str:
     """The reason why keys were left out, with one such key."""
     example = left_out.example
-    element = "nothing" if example.element < 0 else name(example.element)
-    reported = _LEFT_OUT[left_out.anomaly].format(element=element, key=name.key(example.key), op=example.op)
+    is_initial = example.element == NOTHING and left_out.anomaly == "duplicate-writes"
+    form = _WRITTEN_AGAIN if is_initial else _LEFT_OUT[left_out.anomaly]
+    element = name.initial if example.element < 0 else name(example.element)
+    reported = form.format(element=element, key=name.key(example.key), op=example.op)
     keys = "1 such key" if left_out.count == 1 else f"{left_out.count} such keys"
     return f"{left_out.anomaly}: {reported}; nothing follows for {keys}"
 

@@ -154,8 +154,14 @@ def by_reads(all_touches: list[Touch]) -> Pairs:
 
 
 def by_commits(all_touches: list[Touch]) -> Pairs:
-    """All pairs of final writes."""
-    writes = [each for each in all_touches if each.write is not None and each.op.outcome != FAIL]
+    """All pairs of final writes that are ok, or that a read shows."""
+    shown = {read for touch in all_touches if touch.op.outcome == OK for read in telling_reads(touch.op)}
+    writes = [
+        each
+        for each in all_touches
+        if each.write is not None
+        and (each.op.outcome == OK or (each.op.outcome != FAIL and (each.key, each.write) in shown))
+    ]
     result: Pairs = {}
     for one in writes:
         for other in writes:

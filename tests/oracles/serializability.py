@@ -66,6 +66,8 @@ def labels(operations: Sequence[Operation]) -> Labels:
 
     for op, key, element in appends(operations):
         order = list(dict.fromkeys(longest(operations, key)))
+        if element not in order and any(key == of and element in seen for _, of, seen in reads(operations)):
+            continue  # A read that disagrees with the longest shows it.
         place = order.index(element) if element in order else len(order)
         if op.outcome != FAIL:
             nodes = [at for at in range(place) if (key, order[at]) in writers]

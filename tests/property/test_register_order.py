@@ -100,7 +100,15 @@ def all_by_reads(registers: Registers) -> Pairs:
 
 def all_by_commits(registers: Registers) -> Pairs:
     touches = registers.rows.touches
-    writes = [row for row in rows(registers, is_ok=False) if registers.write_version[row] >= 0]
+    seen = {int(registers.read_version[row]) for row in rows(registers, is_ok=True)} | set(
+        registers.odd_version.tolist()
+    )
+    certain = set(rows(registers, is_ok=True))
+    writes = [
+        row
+        for row in rows(registers, is_ok=False)
+        if registers.write_version[row] >= 0 and (row in certain or int(registers.write_version[row]) in seen)
+    ]
     return {
         (int(registers.write_version[one]), int(registers.write_version[other]))
         for one in writes

@@ -11,7 +11,7 @@ from checkers.graph.sightings import Example, Report, Sighting, seen
 from checkers.transactions.registers.order import Orders, VersionCycle, spans_of
 from checkers.transactions.registers.rows import ABSENT
 from checkers.transactions.registers.versions import NOBODY, Registers
-from harness.core.columns import FAIL, OK, Bools, Int64s
+from harness.core.columns import FAIL, NOTHING, OK, Bools, Int64s
 
 _SHOWN = 8  # The number of versions of a cycle that are shown.
 
@@ -71,7 +71,12 @@ def _tally(registers: Registers, reads: _Reads, known: Orders) -> Counter[str]:
     touches, passing = registers.rows.touches, registers.rows.passing
     failed = np.concatenate((touches.key[touches.outcome == FAIL], passing.key[passing.outcome == FAIL]))
     versions = distinct(reads.version[reads.is_value & (reads.writer_op == NOBODY)])
-    unwritten = np.bincount(registers.code[versions]) > 1  # Only one of them can be the initial value.
+    # Only one of these can be the initial value, or none if that is read as nothing.
+    of_key, nothing = (
+        np.bincount(registers.code[each], minlength=len(registers.keys))
+        for each in (versions, distinct(reads.version[reads.value == NOTHING]))
+    )
+    unwritten = (of_key > 0) & (of_key + nothing > 1)
     is_ok = (touches.outcome == OK) & (registers.write_version >= 0)
     return Counter(
         {

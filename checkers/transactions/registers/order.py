@@ -30,7 +30,7 @@ from checkers.graph.paths import components, cycle_labels
 from checkers.history.registers import Order, Trust
 from checkers.transactions.registers.rows import ABSENT
 from checkers.transactions.registers.versions import Registers
-from harness.core.columns import NEVER, OK, Bools, Int64s
+from harness.core.columns import FAIL, NEVER, OK, Bools, Int64s
 
 _HIGH: Final = 32  # The register is in the high bits and an index in the low ones, so one column sorts by both.
 
@@ -97,9 +97,16 @@ def _has_writer(registers: Registers) -> Bools:
 
 
 def by_commits(registers: Registers) -> Before:
-    """The pairs of each final write and the next in the order of commits. Equal positions have no order."""
+    """The pairs of each final write and the next in the order of commits. Equal positions have no order.
+
+    An unclear write counts only if a read shows it: with a position alone it may have failed.
+    """
     touches = registers.rows.touches
-    rows = np.flatnonzero((registers.write_version >= 0) & (touches.commit != NEVER) & registers.is_vertex[:-1])
+    is_read = np.zeros(registers.size + 1, np.bool_)
+    is_read[registers.read_version[touches.outcome == OK]] = True
+    is_read[registers.odd_version] = True
+    has_happened = (touches.outcome == OK) | ((touches.outcome != FAIL) & is_read[registers.write_version])
+    rows = np.flatnonzero((registers.write_version >= 0) & (touches.commit != NEVER) & has_happened)
     rows = rows[np.lexsort((touches.commit[rows], registers.touch_code[rows]))]
     code, commit = registers.touch_code[rows], touches.commit[rows]
     follows = np.flatnonzero((code[1:] == code[:-1]) & (commit[1:] > commit[:-1]))

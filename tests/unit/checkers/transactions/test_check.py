@@ -120,6 +120,13 @@ def _skew(at: int) -> Iterator[Operation]:
         yield Operation(index, number, OK, index + 1, (Read(one, ()), Append(other, 1)))
 
 
+@pytest.mark.parametrize("model", ["read-uncommitted", "strong-read-uncommitted"])
+def test_what_only_a_read_that_disagrees_shows_has_no_place(model: str) -> None:
+    operations = concurrent("ax1 rx1 ay1", "ay2 ax2 rx2", "ry21")
+    assert judged(operations, Options(model=model)).findings == ()
+    assert "incompatible-order" in names(operations)
+
+
 def test_two_updates_of_two_versions_are_no_lost_update_though_nobody_wrote_these() -> None:
     judgement = judged(concurrent("rx12", "rx1 ax3", "rx12 ax4"))
     assert [finding.anomaly for finding in judgement.findings] == ["G2-item"]  # T1 appended to more than it had seen.

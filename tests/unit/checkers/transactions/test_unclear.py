@@ -96,6 +96,21 @@ def test_commits_that_contradict_what_was_read_leave_no_model_proved() -> None:
         assert all(why.startswith("declared-order: ") for why in judgement.unknown.values())
 
 
+def test_a_write_without_an_answer_has_no_place_by_its_position_alone() -> None:
+    operations = [replace(one, commit=one.index) for one in sequential("~wx1", "rx= wx2")]
+    for model in ("update-atomic", "parallel-snapshot-isolation", "snapshot-isolation"):
+        judgement = check_sources(
+            [to_transactions(operations)], ENGINE, Options(model=model, order=Order(commits=True))
+        )
+        assert (judgement.findings, judgement.unknown) == ((), {})
+
+
+def test_of_nothing_and_a_value_that_nobody_wrote_one_was_not_there_at_first() -> None:
+    for model in ("read-committed", "serializable"):
+        operations = sequential("rx=9 wy1", "rx= ry=1")
+        assert check_sources([to_transactions(operations)], ENGINE, Options(model=model)).unknown
+
+
 def test_longer_histories_with_several_troubles_are_neither_accused_nor_passed() -> None:
     assert [line for seed in range(20) for line in entangled(seed, lists=bool(seed % 2))] == []
 
