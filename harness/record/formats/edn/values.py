@@ -4,19 +4,23 @@ JSON cannot express some EDN values. Such a value becomes an object with one nam
 a set {"#set": [...]}, a ratio {"#ratio": "1/3"}, a decimal {"#decimal": "1.50"}, a character {"#char": "a"}, a symbol
 {"#symbol": "x"}, an integer beyond 64 bits {"#int": "..."}, a float that is not finite {"#float": "##Inf"}, a map
 whose keys are not all text {"#map": [[k, v], ...]}, a tagged value {"#inst": "..."}. A keyword is text with its colon,
-so that :x and "x" stay two keys. Lists and vectors are lists. Source: github.com/edn-format/edn, read 2026-11-21.
+so that :x and "x" stay two keys. Lists and vectors are lists. The elements of a set and the pairs of such a map come in
+an order of their own, as EDN gives them none. Source: github.com/edn-format/edn, read 2026-11-21.
 """
 
 import math
 import re
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, cast
+
+import msgspec
 
 from harness.core.record import Json
 
 INT_MIN, INT_MAX = -(1 << 63), (1 << 64) - 1  # The range that msgpack can hold.
 WORDS: Final[dict[str, Json]] = {"nil": None, "true": True, "false": False}
 
+_ENCODER: Final = msgspec.json.Encoder(order="sorted")
 _INTEGER: Final = re.compile(r"([+-]?(?:0|[1-9][0-9]*+))N?")
 _FLOAT: Final = re.compile(r"[+-]?(?:0|[1-9][0-9]*+)(?:\.[0-9]*+)?(?:[eE][+-]?[0-9]++)?")
 _DECIMAL: Final = re.compile(_FLOAT.pattern + "M")
@@ -63,17 +67,24 @@ def collection(opener: str, items: list[Json]) -> Json:
     if opener in {"[", "("}:
         return items
     if opener == "#{":
-        return {"#set": items}
+        return {"#set": _in_order(items)}
     if len(items) % 2:
         raise ValueError("a map ends after a key")
     result: dict[str, Json] = {}
     for key, value in zip(items[::2], items[1::2], strict=True):
         if not isinstance(key, str) or key[:1] == "#":
-            return {"#map": [items[place : place + 2] for place in range(0, len(items), 2)]}
+            return {"#map": _in_order([items[place : place + 2] for place in range(0, len(items), 2)])}
         result[key] = value
     if len(result) * 2 < len(items):
         raise ValueError("a map has a key twice")
     return result
+
+
+def _in_order(items: list[Json]) -> list[Json]:
+    """The elements in an order that depends on nothing but themselves: a set is one value, however it was written."""
+    if all(type(each) is int for each in items):
+        return sorted(items, key=lambda each: cast("int", each))
+    return sorted(items, key=_ENCODER.encode)
 
 
 def shown(token: str) -> str:

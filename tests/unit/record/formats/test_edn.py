@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from harness.core.errors import HistoryError
 from harness.core.record import Json
 from harness.record.formats.edn.forms import FORM_MAX, NESTING_MAX, BadEdn, forms, read_edn
-from harness.record.formats.edn.values import to_edn
+from harness.record.formats.edn.values import collection, to_edn
+from harness.record.formats.parquet.names import json_text
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 SCALARS: st.SearchStrategy[Json] = st.one_of(
@@ -27,8 +28,10 @@ VALUES: st.SearchStrategy[Json] = st.recursive(
     lambda inner: st.one_of(
         st.lists(inner, max_size=4),
         st.dictionaries(KEYS, inner, max_size=3),
-        st.lists(inner, max_size=3).map(lambda items: {"#set": items}),
-        st.lists(st.lists(inner, min_size=2, max_size=2), max_size=2).map(lambda pairs: {"#map": [[1, 2], *pairs]}),
+        st.lists(inner, max_size=3).map(lambda items: collection("#{", items)),
+        st.lists(inner, max_size=4)
+        .filter(lambda items: len(items) % 2 == 0)
+        .map(lambda items: collection("{", [1, 2, *items])),
         inner.map(lambda value: {"#inst": value}),
     ),
     max_leaves=12,
@@ -72,6 +75,21 @@ def test_all_that_edn_can_say_has_a_value() -> None:
         "tab\t é 😀",
         {"#map": [["#set", 1]]},
     ]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("#{1 2}", "#{2 1}"),
+        ("#{10 9}", "#{9 10}"),
+        ('#{:a "b" nil 1.5 #{2 1}}', '#{1.5 #{1 2} nil "b" :a}'),
+        ("#{{:a 1 :b 2} 3}", "#{3 {:b 2 :a 1}}"),
+        ("{1 2, [3] 4}", "{[3] 4, 1 2}"),
+        ("{#{1 2} 3}", "{#{2 1} 3}"),
+    ],
+)
+def test_a_set_or_map_is_one_value_in_whatever_order_it_was_written(one: str, other: str) -> None:
+    assert json_text(parsed(f"nil {one}")) == json_text(parsed(f"nil {other}"))
 
 
 def test_one_list_around_all_is_taken_off() -> None:
