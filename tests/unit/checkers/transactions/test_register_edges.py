@@ -262,7 +262,11 @@ def test_to_empty_a_register_is_to_write_its_first_value_again() -> None:
     assert "G-single-realtime" in names(emptied)
     judgement = judged(emptied, options=replace(OPTIONS, initial=Initial((7,))))
     assert judgement.findings == ()
-    assert judgement.unknown["G1a"].startswith("duplicate-writes: nothing was written to x more than once (T1)")
+    assert judgement.unknown["G1a"].startswith("duplicate-writes: x held nothing at first, and that was written")
+    named = judged(emptied, options=replace(OPTIONS, name=Names(shown, initial="7"), initial=Initial((7,))))
+    assert named.unknown["G1a"] == (
+        "duplicate-writes: x held 7 at first, and that was written again (T1); nothing follows for 1 such key"
+    )
     unread = judged(sequential("wx1", "wx7", "ry="), options=replace(OPTIONS, initial=Initial((7,))))
     assert (unread.findings, unread.unknown) == ((), {})
     (stale,) = judged(sequential("wx1", "wx7", "rx=1"), options=replace(OPTIONS, initial=Initial((7,)))).findings
