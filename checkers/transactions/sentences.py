@@ -17,13 +17,14 @@ from checkers.graph.edges import PROCESS, REALTIME, RW, WR, WW
 from checkers.graph.sightings import NONE, Example, Sighting
 from checkers.history.names import Names, listed
 from checkers.history.registers import Initial, Order
-from checkers.history.transactions import Append, Load, Operation, Read, Source, Store
+from checkers.history.transactions import Append, Operation, Read, Source
 from checkers.transactions.evidence import Evidence, evidence, longest_reads
 from checkers.transactions.registers.sentences import (
     Reason,
     RegisterSentences,
     Seen,
     Version,
+    is_of_register,
     seen_versions,
     versions_of,
 )
@@ -288,7 +289,7 @@ class Explainer:
     def _what_happened(self, anomaly: str, example: Example) -> Reason:
         """The sentence about an anomaly without a cycle, with further operations that it mentions."""
         operation = self._operations[example.op]
-        if any(isinstance(mop, Load | Store) and mop.key == example.key for mop in operation.mops):
+        if is_of_register(operation, example.key):
             return self._registers.sighting(anomaly, example, operation)
         sentence = self._sentence(anomaly, example, operation)
         return Reason(sentence, (self._reader[example.key],) if anomaly == "dirty-update" else ())

@@ -12,7 +12,7 @@ from checkers.columns.table import take
 from checkers.graph.sightings import Example
 from checkers.history.names import Names
 from checkers.history.registers import Initial, Order, Trust
-from checkers.history.transactions import Load, Operation, Source, Store, load
+from checkers.history.transactions import Append, Load, Operation, Read, Source, Store, load
 from checkers.transactions.registers.rows import ABSENT, Touches, register_rows
 from harness.core.columns import FAIL, NEVER, NOTHING, OK, Int64s
 
@@ -45,6 +45,12 @@ class Meeting(NamedTuple):
 def versions_of(operation: Operation) -> Iterator[Version]:
     """The versions that an operation read or wrote."""
     yield from ((mop.key, mop.value) for mop in operation.mops if isinstance(mop, Load | Store))
+
+
+def is_of_register(operation: Operation, key: int) -> bool:
+    """True if it uses that key as a register. A read of null alone says so, but not beside reads of a list."""
+    kinds = {type(mop) for mop in operation.mops if mop.key == key}
+    return Store in kinds or (Load in kinds and kinds.isdisjoint({Append, Read}))
 
 
 def seen_versions(source: Source, *, key: Int64s, value: Int64s, initial: Initial) -> list[Meeting]:

@@ -282,6 +282,13 @@ def test_a_key_that_is_a_list_and_a_register_is_unknown() -> None:
     )
 
 
+def test_a_read_of_null_makes_no_register_of_a_list() -> None:
+    (update,) = (each for each in judged(concurrent("rx= rx ax1", "rx ax2")).findings if each.anomaly == "lost-update")
+    assert update.sentence == (
+        "T0 and T1 both read x as [], and both appended to it: one did not see the other's update."
+    )
+
+
 def test_lists_and_registers_of_one_history_are_one_graph() -> None:
     assert names(concurrent("ax1 wy1", "rx1 ry=")) == {"G-single"}
     assert names(concurrent("ax1 wy1", "rx ry=1")) == {"G-single"}
