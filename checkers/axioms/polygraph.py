@@ -79,27 +79,35 @@ def decided(
         answer = _Search(execution, level, order, best).result(min(most, _PROBED))
         if not isinstance(answer, Unsolved):
             return answer
-    every = np.arange(len(execution.op))
-    found = forced.decided(execution, level, order, every if len(every) <= forced.MOST else best.nodes)
+    found = _after_forced(execution, level, order, best)
     if isinstance(found, Contradiction):
         return found
-    if len(found) == len(every):
-        best = _guess(execution, base(execution, order, level), level, found[execution.installs.writer])
     # An order that explains more is found faster, as more of it is known.
     is_last = (level, order) == (Level.SERIAL, REALTIME) or level is Level.UPDATE  # The latter knows more ww.
     if not is_last and most and is_ordered(execution, REALTIME):
         strong = _best_guess(execution, Level.SERIAL, REALTIME)
         if strong is None or _is_serial(execution, strong):
             return None
-    return _Search(execution, level, order, best).result(most)
+    return _Search(execution, level, order, found).result(most)
+
+
+def _after_forced(execution: Execution, level: Level, order: int, guess: "_Guess") -> "Contradiction | _Guess":
+    """The proof that no order of versions is left; or a guess that keeps what is forced, if all of it was followed."""
+    every = np.arange(len(execution.op))
+    found = forced.decided(execution, level, order, every if len(every) <= forced.MOST else guess.nodes)
+    if isinstance(found, Contradiction):
+        return found
+    if len(found) < len(every):
+        return guess
+    return _guess(execution, base(execution, order, level), level, found[execution.installs.writer])
 
 
 def _is_serial(execution: Execution, guess: "_Guess") -> bool:
     """True if an order of versions is found that is strictly serializable."""
-    found = forced.decided(execution, Level.SERIAL, REALTIME, guess.nodes)
+    found = _after_forced(execution, Level.SERIAL, REALTIME, guess)
     if isinstance(found, Contradiction):
         return False
-    return bool(_Search(execution, Level.SERIAL, REALTIME, guess).is_explained(_PROBED))
+    return bool(_Search(execution, Level.SERIAL, REALTIME, found).is_explained(_PROBED))
 
 
 def _best_guess(execution: Execution, level: Level, order: int) -> "_Guess | None":

@@ -36,6 +36,8 @@ def row_count(table: Columns) -> int:
 
 def take(table: T, rows: Bools | Int64s | slice) -> T:
     """A table of those rows: in the order of the row numbers, or for a mask or slice in their original order."""
+    if not isinstance(rows, slice) and rows.dtype == np.bool_:
+        rows = np.flatnonzero(rows)  # Once for all columns.
     return type(table)(**{name: taken(column, rows) for name, column in _columns(table).items()})
 
 
@@ -65,7 +67,9 @@ def distinct_by(table: T, *names: str) -> T:
 def taken(column: NDArray[Scalar], rows: Bools | Int64s | slice) -> NDArray[Scalar]:
     """Those rows of one column. The rows of a constant column are a constant column, without memory."""
     if column.strides != (0,) or not len(column):
-        return column[rows]
+        if isinstance(rows, slice) or rows.dtype == np.bool_:
+            return column[rows]
+        return column.take(rows)  # In half the time of an index.
     if isinstance(rows, slice):
         count = len(range(len(column))[rows])
     else:
