@@ -20,7 +20,7 @@ Not checked: predicates, and what info operations read.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -30,6 +30,7 @@ import numpy as np
 
 from checkers.axioms.execution import Execution, Pairs
 from checkers.axioms.ladder import ANOMALIES, NO_ANSWERS, Answers, answers, whole
+from checkers.axioms.weak import Breach
 from checkers.columns.runs import distinct
 from checkers.columns.table import take
 from checkers.engine.datasets import Dataset, Engine, Noted
@@ -124,18 +125,18 @@ def check_sources(sources: Sequence[Source], engine: Engine, options: Options | 
     is_settled = options.is_of_stretches and cycles.search.undecided
     unsettled = frozenset() if is_settled else options.undecided(found)
     answers = early or _answers(parts, declared, report, cycles, unsettled, options)
-    findings = _findings(parts, report, cycles.search, answers, options)
-    reported = _reported([one for one in findings if one.anomaly in forbidden], cycles.search, options)
+    counts = _counts(report, cycles.search, answers)
+    reported = _reported([name for name in counts if name in forbidden], cycles.search, options)
     left_out = _left_out(summaries)
     absent = frozenset[str]()
     if not left_out:
         absent = answers.absent if options.is_of_stretches else _absent(report, cycles, answers, found)
     return Judgement(
         checker=CHECKER,
-        findings=tuple(reported),
+        findings=_findings(parts, report, cycles.search, answers, frozenset(reported), options),
         witnesses=_witnesses(report.tally),
         unknown=unknown(report, left_out, cycles, answers, options),
-        facts=_facts(report, cycles, answers, options) | _consequences(findings, reported, forbidden, absent),
+        facts=_facts(report, cycles, answers, options) | _consequences(counts, reported, forbidden, absent),
     )
 
 
@@ -251,16 +252,27 @@ def _is_searched(cycles: Cycles) -> bool:
     return cycles.truncated is None and not cycles.search.undecided
 
 
+def _counts(report: Report, found: Search, broken: Answers) -> dict[str, int]:
+    """The anomalies that occur, prohibited or not, each with its count."""
+    seen = {one.anomaly: one.count for one in report.sightings}
+    named = {one.anomaly: one.count for one in found.named}
+    axioms = {name: evidence.count if isinstance(evidence, Breach) else 1 for name, evidence in broken.broken}
+    return seen | named | axioms
+
+
 def _findings(
-    chunks: Dataset[Source], report: Report, found: Search, broken: Answers, options: Options
-) -> list[Finding]:
-    """All findings, prohibited or not, in sentences that show the operations."""
-    if not report.sightings and not found.named and not broken.broken:
-        return []
-    examples = [sighting.example for sighting in report.sightings]
+    chunks: Dataset[Source], report: Report, found: Search, broken: Answers, reported: Set[str], options: Options
+) -> tuple[Finding, ...]:
+    """The findings of the reported anomalies, in sentences that show the operations."""
+    if not reported:
+        return ()
+    sightings = [one for one in report.sightings if one.anomaly in reported]
+    cycles = [one for one in found.named if one.anomaly in reported]
+    axioms = [(anomaly, evidence) for anomaly, evidence in broken.broken if anomaly in reported]
+    examples = [sighting.example for sighting in sightings]
     ops = {op for example in examples for op in (example.op, example.other)}
-    ops |= {op for named in found.named for op in named.example.ops}
-    ops |= {op for _, evidence in broken.broken for op in evidence.ops}
+    ops |= {op for named in cycles for op in named.example.ops}
+    ops |= {op for _, evidence in axioms for op in evidence.ops}
     explain = explainer(
         chunks,
         ops=ops,
@@ -269,11 +281,11 @@ def _findings(
         order=options.order,
         initial=options.initial,
     )
-    return [
-        *(explain.sighting(sighting) for sighting in report.sightings),
-        *(explain.cycle(named.anomaly, named.count, named.example) for named in found.named),
-        *(explain.broken(anomaly, evidence) for anomaly, evidence in broken.broken),
-    ]
+    return (
+        *(explain.sighting(sighting) for sighting in sightings),
+        *(explain.cycle(named.anomaly, named.count, named.example) for named in cycles),
+        *(explain.broken(anomaly, evidence) for anomaly, evidence in axioms),
+    )
 
 
 def _witnesses(tally: Counter[str]) -> dict[str, int]:
@@ -284,20 +296,19 @@ def _witnesses(tally: Counter[str]) -> dict[str, int]:
     return {name: counts.get(name, tally[name]) for name in TRANSACTIONAL}
 
 
-def _reported(findings: Sequence[Finding], found: Search, options: Options) -> list[Finding]:
-    """The findings without those that only restate others.
+def _reported(anomalies: Sequence[str], found: Search, options: Options) -> list[str]:
+    """The anomalies without those that only restate others.
 
     Operations that are ordered by a dependency and by time at once form cycles of two classes. The one by time is
     reported only if it breaks a model or a promise that the others do not. Elle reports the one by dependency alone.
     """
     restated = {named.anomaly for named in found.named if named.is_restated}
-    reported = [finding for finding in findings if finding.anomaly not in restated]
-    for finding in findings:
-        names = {one.anomaly for one in reported}
-        breaks_more = not set(models.ruled_out([finding.anomaly])) <= set(models.ruled_out(names))
-        if finding.anomaly in restated and (breaks_more or finding.anomaly in options.undecided(names)):
-            reported.append(finding)
-    return [finding for finding in findings if finding in reported]  # The worst first, restated or not.
+    reported = [anomaly for anomaly in anomalies if anomaly not in restated]
+    for anomaly in anomalies:
+        breaks_more = not set(models.ruled_out([anomaly])) <= set(models.ruled_out(reported))
+        if anomaly in restated and (breaks_more or anomaly in options.undecided(reported)):
+            reported.append(anomaly)
+    return reported
 
 
 def _facts(report: Report, cycles: Cycles, answers: Answers, options: Options) -> dict[str, Json]:
@@ -339,22 +350,21 @@ def _absent(report: Report, cycles: Cycles, answers: Answers, found: set[str]) -
 
 
 def _consequences(
-    findings: Sequence[Finding], reported: Sequence[Finding], forbidden: frozenset[str], absent: frozenset[str]
+    counts: Mapping[str, int], reported: Sequence[str], forbidden: frozenset[str], absent: frozenset[str]
 ) -> dict[str, Json]:
-    """The models that are ruled out or certainly hold, and the findings that are not reported, by anomaly.
+    """The models that are ruled out or certainly hold, and the anomalies that are not reported, with their counts.
 
     A model holds if each cycle and broken axiom that it forbids is absent, or implies or is a case of one that is.
     """
-    found = models.ruled_out(finding.anomaly for finding in findings)
+    found = models.ruled_out(counts)
     named = ((model, models.prohibited((model,)) & _DECIDED) for model in models.MODELS if model not in found)
     kept = [
         model
         for model, rules in named
         if rules and all(models.implied([COVERS.get(rule, rule)]) & absent for rule in rules)
     ]
-    names = {finding.anomaly for finding in reported}
-    allowed: dict[str, Json] = {one.anomaly: one.count for one in findings if one.anomaly not in forbidden}
-    restated: dict[str, Json] = {one.anomaly: one.count for one in findings if one.anomaly in forbidden - names}
+    allowed: dict[str, Json] = {name: count for name, count in counts.items() if name not in forbidden}
+    restated: dict[str, Json] = {name: counts[name] for name in counts if name in forbidden.difference(reported)}
     return {
         "ruled_out_weakest": list(models.weakest(found)),
         "not_ruled_out_strongest": list(models.strongest(kept)),
