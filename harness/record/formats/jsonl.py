@@ -93,9 +93,13 @@ def _record(place: str, value: Json) -> Record:
         raise BadJson(f"{place}: it has a field {shown(unknown[0])}, which a record of type {tag} does not have")
     cells = [value.get(field.name, _default(field)) for field in fields]
     try:
-        return cast("Record", msgspec.convert([tag, *cells], _KINDS[tag]))
+        record = cast("Record", msgspec.convert([tag, *cells], _KINDS[tag]))
     except msgspec.ValidationError as error:
         raise BadJson(f"{place}: {_by_name(str(error), [field.name for field in fields])}") from None
+    for number, step in enumerate(cast("list[list[Json]]", value.get("mops") or ()), start=1):
+        if len(step) == 2 and step[0] != "r":
+            raise BadJson(f'{place}: step {number} of its transaction has no value: write ["{step[0]}", key, value]')
+    return record
 
 
 def _by_name(problem: str, names: list[str]) -> str:

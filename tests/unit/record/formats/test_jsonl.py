@@ -71,6 +71,10 @@ def test_an_integer_beyond_64_bits_keeps_all_its_digits(tmp_path: Path) -> None:
         ('{"type":"probe","time_ns":1,"node":"n","name":"m"}', "line 1: .* at `value`"),
         ('{"type":"invoke","time_ns":1,"mops":[["x",1]]}', "line 1: .* at `index`"),
         ('{"type":"fault","time_ns":1,"step":1,"phase":"' + "9" * 9999 + '","kind":"c"}', "line 1: .{,210} at `phase`"),
+        (
+            '{"type":"invoke","index":0,"time_ns":1,"intended_ns":1,"process":0,"f":"txn","mops":[["r",1],["append",1]]}',
+            r'line 1: step 2 of its transaction has no value: write \["append", key, value\]',
+        ),
         ('{"type":"ok"}\n{', "line 2: Input data was truncated"),
         ('{"type":"ok"}\n\xff', "line 2: "),
         ('{"value":' + "[" * 70 + "]" * 70 + "}", "line 1: it is nested deeper than 64, the limit"),
