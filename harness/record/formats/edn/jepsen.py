@@ -9,11 +9,12 @@ The conversion:
 2. A missing process is process 0; a missing index or time is the map's position in the file. Indexes must ascend.
 3. A transaction is a list of micro-operations [f, key, value], where f is append, r or w (or read, write). A
    successful read of nil saw the empty list; or nothing, if the history writes registers. An operation that failed or
-   is unclear has unknown reads, unless it carries results. A list of other steps, such as send and poll, is a plain
-   value.
+   is unclear has unknown reads, unless it carries results. A list of send and poll is a plain value; other steps are
+   refused, as no check would judge them.
 4. A map with a :key that is not a transaction has the value [key, value].
-5. Maps of an unnumbered process (the nemesis) become faults of phase "effect", as the maps do not say when a fault
-   began and ended. Other fields of a map are left out, except `error`.
+5. Maps of a process with a name (the nemesis) become faults of phase "effect", as the maps do not say when a fault
+   began and ended. If it is not called nemesis, they must be of type info, as all of Jepsen's nemesis are: else it may
+   be a client, and a history without its operations would pass. Other fields of a map are left out, except `error`.
 Source: jepsen.history, elle.list-append.
 """
 
@@ -23,6 +24,7 @@ from typing import Final, Literal, NamedTuple, cast
 
 import msgspec
 
+from checkers.invariants.log_acts import POLL, SEND
 from harness.core.errors import HistoryError
 from harness.core.record import Complete, Evidence, Fault, Invoke, Json, MicroOp, Outcome
 from harness.record.formats.edn.plain import PlainTransaction
@@ -128,8 +130,8 @@ class Pairing:
         if each.type == "invoke" and not self._invokes.setdefault(process, True):
             raise ValueError(f"process {process} invokes, after it completed without an invocation")
         mops = _mops(each)
-        if mops is None and each.f == "txn" and not _is_of_steps(each.value):
-            raise ValueError("a transaction is a list of [f, key, value], where f is append, r or w")
+        if mops is None and each.f == "txn":
+            _require_steps(each.value)
         requested = None if mops is None else _without_results(mops)
         value = each.value if requested is None else None
         others = self._open.setdefault(process, [])
@@ -228,6 +230,8 @@ def checked(
     name = fields.get(names.process)
     is_numbered = not isinstance(name, str) or name.isdecimal()
     process = _number(fields, names.process, 0) if is_numbered else None
+    if process is None and kind != "info" and _word(name) != "nemesis":
+        raise ValueError(f"its process is {shown(_word(name) or '')}: give clients integers for names")
     time_ns = _number(fields, names.time, number)
     error = fields.get(names.error)
     text = error if isinstance(error, str | None) else msgspec.json.encode(error).decode()
@@ -272,9 +276,17 @@ def is_of_lists(sample: Iterable[tuple[str, Json | PlainTransaction]], names: Fi
     return "append" in kinds or "w" not in kinds
 
 
-def _is_of_steps(value: Json) -> bool:
-    """True for a list of lists that each begin with a name."""
-    return isinstance(value, list) and all(isinstance(each, list) and each and type(each[0]) is str for each in value)
+def _require_steps(value: Json) -> None:
+    """Raise ValueError unless that is a list of steps over logs: no check knows other transactions."""
+    if not isinstance(value, list) or not all(
+        isinstance(step, list) and step and type(step[0]) is str for step in value
+    ):
+        raise ValueError("a transaction is a list of [f, key, value], where f is append, r or w")
+    for place, name in enumerate([cast("str", cast("list[Json]", step)[0]) for step in value], start=1):
+        if name not in {*SEND, *POLL}:
+            raise ValueError(
+                f"step {place} of its transaction is {shown(name)}, which no check knows: write append, r or w"
+            )
 
 
 def _is_transaction(each: Map) -> bool:

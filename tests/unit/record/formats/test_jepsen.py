@@ -97,6 +97,18 @@ def test_the_nemesis_leaves_effects_without_a_window(tmp_path: Path) -> None:
     assert edn(tmp_path, text) == [Fault(3, 0, "effect", "start", (), note='":all"')]
 
 
+def test_only_the_nemesis_and_what_never_succeeds_may_have_a_name() -> None:
+    named: list[dict[str, Json]] = [
+        {"type": "invoke", "process": "nemesis"},
+        {"type": "ok", "process": ":nemesis"},
+        {"type": "info", "process": "clock"},
+    ]
+    assert all(isinstance(each, Fault) for each in records(*named))
+    for kind in ("invoke", "ok", "fail"):
+        with pytest.raises(HistoryError, match="element 0: its process is 'a': give clients integers for names"):
+            records(op(kind, [["append", "x", 1]], process="a"))
+
+
 def test_an_operation_of_jepsen_s_own_type_is_a_map(tmp_path: Path) -> None:
     [invoke] = edn(tmp_path, "#jepsen.history.Op{:index 0, :type :invoke, :f :txn, :value [[:append :x 1]]}")
     assert invoke == Invoke(0, 0, 0, 0, "txn", None, (MicroOp("append", ":x", 1),))
@@ -146,6 +158,8 @@ def test_more_than_a_hundred_open_operations_of_one_process_are_refused() -> Non
         ([op("invoke")], "element 0: a transaction is a list of"),
         ([op("invoke", [["r", 1, None], ["poll", 1, 2]])], "element 0: step 2 of its transaction is not"),
         ([op("invoke", [[], ["poll"]])], "element 0: a transaction is a list of"),
+        ([op("ok", [["frob", "x", 1]])], "element 0: step 1 of its transaction is 'frob', which no check knows: write"),
+        ([op("invoke", [["poll"], [":cas", 1, 2]])], "element 0: step 2 of its transaction is ':cas', which no check"),
         ([op("invoke", [["append", 1]])], "element 0: a micro-operation has 2 parts"),
         ([op("invoke", [["r", 1, None, 3]])], "element 0: a micro-operation has 4 parts"),
         ([op("invoke", []), op("ok", []), op("ok", [])], "element 2: process 0 completes, but has no open invocation"),
