@@ -2,8 +2,8 @@
 
 Theory of operation.
 1. A transaction is committed if it is ok, or if an ok transaction shows one of its writes.
-2. A session is what one process did, one operation after the other. A transaction without a clear outcome is alone in
-   its session: the moment at which it took effect is unknown.
+2. A session is what one process did, one operation after the other. A transaction without a clear outcome follows what
+   its process had done before. Nothing follows it: the moment at which it took effect is unknown.
 3. A list's versions are in the order of its longest read. A committed append that no read shows comes after them.
 4. A value that was read, and that no committed transaction wrote, was there at first, if that is possible: what follows
    from that alone is no proof (`sure`).
@@ -75,13 +75,15 @@ class Execution:
     `end` is the moment of the answer, NEVER if the outcome is unclear. `session` is the number of its session, and
     `turn` its place in that, from 0. These columns have the shape (n,). `versions` are the pairs of writers of
     neighbouring versions, where the order is known; those of rule 7 are `declared` as well. `left_out` is the number of
-    keys that rule 5 leaves out.
+    keys that rule 5 leaves out. A transaction without a clear outcome has a session of its own; `unclear` are the pairs
+    of the last one that its process had ended before, and itself.
     """
 
     op: Int64s
     end: Int64s
     session: Int64s
     turn: Int64s
+    unclear: Pairs
     keys: Int64s
     views: Views
     installs: Installs
@@ -91,10 +93,10 @@ class Execution:
 
     @property
     def sessions(self) -> Pairs:
-        """The pairs of each transaction and the next one of its session."""
+        """The pairs of each transaction and the next one of its session, and those of unclear ones."""
         order = ascending(self.session, self.turn)
         follows = np.flatnonzero(self.session[order][1:] == self.session[order][:-1])
-        return Pairs(order[follows], order[follows + 1])
+        return concat([Pairs(order[follows], order[follows + 1]), self.unclear])
 
     def row_of(self, writer: Int64s, key: Int64s) -> Int64s:
         """For each pair of transaction and key the row of installs with its write; -1 if it did not write the key."""
@@ -113,13 +115,14 @@ def part(whole: Execution, nodes: Int64s) -> tuple[Execution, Int64s]:
     seen = take(views, is_inside)
     rows = np.flatnonzero(place[installs.writer] >= 0)
     own = take(installs, rows)
-    versions, declared = (_placed(pairs, place) for pairs in (whole.versions, whole.declared))
+    versions, declared, unclear = (_placed(pairs, place) for pairs in (whole.versions, whole.declared, whole.unclear))
     inside = replace(
         whole,
         op=whole.op[nodes],
         end=whole.end[nodes],
         session=whole.session[nodes],
         turn=whole.turn[nodes],
+        unclear=unclear,
         views=replace(seen, reader=place[seen.reader], writer=place[seen.writer]),
         installs=replace(own, writer=place[own.writer]),
         versions=versions,
@@ -184,6 +187,7 @@ def execution(
         end=np.where(ops.outcome == OK, ops.after, NEVER),
         session=session,
         turn=turn,
+        unclear=_unclear(ops),
         keys=keys,
         views=_views(reads, writer_row, owner, node, key, installs, len(keys)),
         installs=installs,
@@ -322,6 +326,17 @@ def _sessions(ops: Ops) -> tuple[Int64s, Int64s]:
     session[order] = number
     turn[order] = np.arange(len(order)) - np.flatnonzero(begins)[number]
     return session, turn
+
+
+def _unclear(ops: Ops) -> Pairs:
+    """The pairs of each transaction without a clear outcome and the last ok one that its process had ended before."""
+    order, process = ordered(codes(ops.process)[1])
+    is_ok = ops.outcome[order] == OK
+    late = np.flatnonzero(~is_ok)
+    early = np.maximum.accumulate(np.where(is_ok, np.arange(len(order)), -1))[late]
+    source, target = order[early], order[late]
+    follows = (early >= 0) & (process[early] == process[late]) & (ops.after[source] <= ops.index[target])
+    return Pairs(source[follows], target[follows])
 
 
 def concatenated(parts: Sequence[Pairs]) -> Pairs:

@@ -67,13 +67,15 @@ S = TypeVar("S", bound=HasEnds)
 
 
 def process_steps(index: Int64s, end: Int64s, process: Int64s) -> Steps:
-    """Steps from each operation of a process to its next one."""
+    """Steps to each operation of a process from the last one before it that has a certain end, if that had ended."""
     nodes = np.flatnonzero(process != UNORDERED)
     nodes = nodes[np.argsort(process[nodes], kind="stable")]
+    has_end = end[nodes] != OPEN_END
+    last = np.maximum.accumulate(np.where(has_end, np.arange(len(nodes)), -1))[:-1]
+    source, target = nodes[last], nodes[1:]
     # A process does one thing after the other; two operations that a history shows as concurrent have no order.
-    is_next = (process[nodes[1:]] == process[nodes[:-1]]) & (end[nodes[:-1]] <= index[nodes[1:]])
-    follows = np.flatnonzero(is_next)
-    return Steps(nodes[follows], nodes[follows + 1], np.full(len(follows), PROCESS))
+    follows = (last >= 0) & (process[source] == process[target]) & (end[source] <= index[target])
+    return Steps(source[follows], target[follows], np.full(np.count_nonzero(follows), PROCESS))
 
 
 def time_steps(index: Int64s, end: Int64s, is_mark: Bools | None = None) -> Steps:

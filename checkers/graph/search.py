@@ -51,7 +51,7 @@ _REACH_BUDGET: Final = 300_000_000  # Limit of nodes and edges visited for G-sin
 class Residual:
     """Operations and their dependencies: n nodes, e edges between places of nodes, at most one edge from u to v.
 
-    `process` is set for ok operations only; `end` is OPEN_END for operations without a certain end.
+    `process` is set for operations of clients; `end` is OPEN_END for operations without a certain end.
     """
 
     index: Int64s  # (n,) ascending
@@ -88,7 +88,7 @@ class Search:
 
 
 def residual(edges: Edges, *, op: Int64s, process: Int64s) -> Residual:
-    """The graph of those edges. `op` are the ok operations among its nodes, ascending, with their `process` each."""
+    """The graph of those edges. `op` are client operations among its nodes, ascending, with the `process` of each."""
     graph = merged(edges)
     kinds = graph.kinds
     # A pair ordered by ww or wr must not be named by an rw beside it, which is weaker; nor an rw by a timed kind.

@@ -12,7 +12,7 @@ from checkers.graph.classes import kinds_of
 from checkers.graph.edges import Edges, Inference, all_edges
 from checkers.graph.search import Residual, Search, has_cycle
 from checkers.history.transactions import Source, load
-from harness.core.columns import OK, Int64s
+from harness.core.columns import FAIL, Int64s
 
 
 def windows_of(inferred: Dataset[Inference], known: Ends, *, slice_ids: int) -> Windows:
@@ -43,7 +43,7 @@ def possible(graph: Residual, forbidden: frozenset[str], covers: Mapping[str, st
 
 
 def processes_of(chunks: Dataset[Source], op: Int64s) -> tuple[Int64s, Int64s]:
-    """Those of the operations that are ok, ascending, and the process of each."""
+    """Those of the operations that did not fail, ascending, and the process of each."""
     none = np.empty(0, np.int64)
     parts = [(none, none), *chunks.map(partial(_processes, op=op)).collect()]
     ops, processes = (np.concatenate(columns) for columns in zip(*parts, strict=True))
@@ -53,5 +53,5 @@ def processes_of(chunks: Dataset[Source], op: Int64s) -> tuple[Int64s, Int64s]:
 
 def _processes(source: Source, *, op: Int64s) -> tuple[Int64s, Int64s]:
     transactions = load(source)
-    rows = np.flatnonzero((transactions.outcome == OK) & np.isin(transactions.index, op))
+    rows = np.flatnonzero((transactions.outcome != FAIL) & np.isin(transactions.index, op))
     return transactions.index[rows], transactions.process[rows]

@@ -21,7 +21,7 @@ STEPS: Final = 30_000  # A component with more is not searched either.
 DEPENDENCIES: Final = (WW, WR, RW)
 
 Details = Callable[[Int64s, Int64s], Sequence[Detail]]  # Finds the edges between given operations and watermarks.
-Processes = Callable[[Int64s], tuple[Int64s, Int64s]]  # The ok ones of given operations, ascending; their processes.
+Processes = Callable[[Int64s], tuple[Int64s, Int64s]]  # Those of given operations that did not fail; their processes.
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,7 +69,7 @@ def timed(live: Sequence[Operation], time: str) -> Pairs:
         for a in live
         for b in live
         if time and a.outcome == OK and a.after <= b.index
-        if time == "realtime" or (a.process == b.process and b.outcome == OK)
+        if time == "realtime" or a.process == b.process
     }
 
 

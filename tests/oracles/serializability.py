@@ -96,7 +96,12 @@ def with_time(pairs: Labels, operations: Sequence[Operation]) -> Labels:
         for other in operations:
             if one.outcome == OK and other.outcome != FAIL and one.after <= other.index:
                 result.setdefault((one.index, other.index), set()).add("realtime")
-            if one.outcome == other.outcome == OK and one.process == other.process and one.index < other.index:
+            if (
+                one.outcome == OK
+                and one.process == other.process
+                and one.after <= other.index
+                and other.outcome != FAIL
+            ):
                 result.setdefault((one.index, other.index), set()).add("process")
     return result
 

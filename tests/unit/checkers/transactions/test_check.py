@@ -260,8 +260,17 @@ def test_by_elles_convention_an_order_of_time_is_a_dependency(
     assert bool(asked.unknown) == is_unknown
 
 
-def test_what_is_unclear_stands_in_no_order_of_its_process() -> None:
-    assert only(sequential("1:rx1", "1:~ax1")).anomaly == "G1c-realtime"
+def test_what_is_unclear_follows_what_its_process_did_and_nothing_follows_it() -> None:
+    assert only(sequential("1:rx1", "1:~ax1")).anomaly == "G1c-process"
+    assert names(sequential("1:~ax1", "1:rx", "rx1")) == set()
+    assert names(sequential("1:ax1", "1:~ay1", "1:rx", "rx1")) >= {"G-single-process"}
+
+
+def test_who_sees_an_unclear_write_sees_what_its_process_had_done_before() -> None:
+    operations = sequential("1:wx1", "1:~wy1", "2:ry=1 rx=")
+    for model, found in (("strong-session-causal", {"causal-violation-process"}), ("causal-cerone", set())):
+        judgement = judged(operations, Options(model=model))
+        assert ({one.anomaly for one in judgement.findings}, judgement.unknown) == (found, {})
 
 
 def test_the_model_that_was_asked_for_is_told() -> None:
