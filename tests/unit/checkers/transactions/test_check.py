@@ -120,13 +120,6 @@ def _skew(at: int) -> Iterator[Operation]:
         yield Operation(index, number, OK, index + 1, (Read(one, ()), Append(other, 1)))
 
 
-@pytest.mark.parametrize("model", ["read-uncommitted", "strong-read-uncommitted"])
-def test_what_only_a_read_that_disagrees_shows_has_no_place(model: str) -> None:
-    operations = concurrent("ax1 rx1 ay1", "ay2 ax2 rx2", "ry21")
-    assert judged(operations, Options(model=model)).findings == ()
-    assert "incompatible-order" in names(operations)
-
-
 def test_two_updates_of_two_versions_are_no_lost_update_though_nobody_wrote_these() -> None:
     judgement = judged(concurrent("rx12", "rx1 ax3", "rx12 ax4"))
     assert [finding.anomaly for finding in judgement.findings] == ["G2-item"]  # T1 appended to more than it had seen.
@@ -258,19 +251,6 @@ def test_by_elles_convention_an_order_of_time_is_a_dependency(
 ) -> None:
     asked = judged(operations, Options(model=model, is_empty_unknown=True))
     assert bool(asked.unknown) == is_unknown
-
-
-def test_what_is_unclear_follows_what_its_process_did_and_nothing_follows_it() -> None:
-    assert only(sequential("1:rx1", "1:~ax1")).anomaly == "G1c-process"
-    assert names(sequential("1:~ax1", "1:rx", "rx1")) == set()
-    assert names(sequential("1:ax1", "1:~ay1", "1:rx", "rx1")) >= {"G-single-process"}
-
-
-def test_who_sees_an_unclear_write_sees_what_its_process_had_done_before() -> None:
-    operations = sequential("1:wx1", "1:~wy1", "2:ry=1 rx=")
-    for model, found in (("strong-session-causal", {"causal-violation-process"}), ("causal-cerone", set())):
-        judgement = judged(operations, Options(model=model))
-        assert ({one.anomaly for one in judgement.findings}, judgement.unknown) == (found, {})
 
 
 def test_the_model_that_was_asked_for_is_told() -> None:

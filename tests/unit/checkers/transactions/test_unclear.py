@@ -1,5 +1,6 @@
 """What the whole check says where outcomes or orders are unclear, against every reading of the history."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from random import Random
 
@@ -15,6 +16,13 @@ from tests.oracles.explained import explained
 from tests.oracles.solved import solved
 from tests.worlds.small_language import concurrent, sequential
 from tests.worlds.tangled_histories import tangled
+
+
+def found(operations: Sequence[Operation], model: str = "strict-serializable") -> set[str]:
+    """The anomalies that break the model; none is unknown."""
+    judgement = check_sources([to_transactions(operations)], ENGINE, Options(model=model))
+    assert judgement.unknown == {}
+    return {finding.anomaly for finding in judgement.findings}
 
 
 def verdicts(operations: list[Operation], *names: str) -> dict[str, str]:
@@ -109,6 +117,25 @@ def test_of_nothing_and_a_value_that_nobody_wrote_one_was_not_there_at_first() -
     for model in ("read-committed", "serializable"):
         operations = sequential("rx=9 wy1", "rx= ry=1")
         assert check_sources([to_transactions(operations)], ENGINE, Options(model=model)).unknown
+
+
+@pytest.mark.parametrize("model", ["read-uncommitted", "strong-read-uncommitted"])
+def test_what_only_a_read_that_disagrees_shows_has_no_place(model: str) -> None:
+    operations = concurrent("ax1 rx1 ay1", "ay2 ax2 rx2", "ry21")
+    assert found(operations, model) == set()
+    assert "incompatible-order" in found(operations)
+
+
+def test_what_is_unclear_follows_what_its_process_did_and_nothing_follows_it() -> None:
+    assert found(sequential("1:rx1", "1:~ax1")) == {"G1c-process"}
+    assert found(sequential("1:~ax1", "1:rx", "rx1")) == set()
+    assert found(sequential("1:ax1", "1:~ay1", "1:rx", "rx1")) >= {"G-single-process"}
+
+
+def test_who_sees_an_unclear_write_sees_what_its_process_had_done_before() -> None:
+    operations = sequential("1:wx1", "1:~wy1", "2:ry=1 rx=")
+    assert found(operations, "strong-session-causal") == {"causal-violation-process"}
+    assert found(operations, "causal-cerone") == set()
 
 
 def test_longer_histories_with_several_troubles_are_neither_accused_nor_passed() -> None:
