@@ -57,7 +57,7 @@ class _Clocks:
         self.horizon, self.reach = np.zeros(size, np.int64), np.full(size, -1)
 
     def seen(self, nodes: Int64s) -> Int32s:
-        """What those transactions see: of each session the first transaction that they do not, shape (m, sessions)."""
+        """The first transaction of each session that those transactions do not see, shape (m, sessions)."""
         count = self._before.count[nodes]
         before = self._before.of(nodes)
         row, starts = self._row[before], np.cumsum(count) - count
@@ -106,8 +106,8 @@ class _Clocks:
 class _Writers:
     """The writers of each key, and of each group: one of key and session.
 
-    Rows of installs are sorted by key and transaction; the first two columns have that order: neighbours there are read
-    without a jump for each. `packed` is a session << 32 | a transaction.
+    `rows` are those of installs, sorted by key and transaction. `packed` has that order, so that neighbours are read
+    without a jump for each: the session of each writer << 32, plus the writer.
     """
 
     def __init__(self, execution: Execution) -> None:
@@ -121,9 +121,8 @@ class _Writers:
         stretch_count = -(-size // self._width)
         counts = np.bincount(writer // self._width * keys + key, minlength=stretch_count * keys)
         first = bounds(key[self.rows], keys)[:-1]
-        self._places = np.vstack((first, first + np.cumsum(counts.reshape(stretch_count, keys), axis=0))).astype(
-            np.int32
-        )
+        later = first + np.cumsum(counts.reshape(stretch_count, keys), axis=0)
+        self._places = np.vstack((first, later)).astype(np.int32)
         group = codes(key, session)
         of_group = first_places(group, int(group.max(initial=-1)) + 1)
         self.by_group = GroupIndex(group, writer)

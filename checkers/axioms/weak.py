@@ -152,9 +152,8 @@ class _Order:
         target = np.where(found.target == INITIAL, first, found.target)
         firsts = distinct(found.source[found.target == INITIAL])
         sessions = execution.sessions if order == PROCESS else empty(Pairs)
-        self._time = (
-            time_steps(execution.op, np.minimum(execution.end, OPEN_END)) if order == REALTIME else empty(Steps)
-        )
+        end = np.minimum(execution.end, OPEN_END)
+        self._time = time_steps(execution.op, end) if order == REALTIME else empty(Steps)
         self._columns = (
             (found.source, target, AXIOM),
             (reads.source, reads.target, WR),

@@ -8,8 +8,8 @@ that include the same operations of it. The history written here has the stretch
    has the edges of every generation's graph, and whatever is in no cycle here is in no cycle of any generation. A
    cycle here may be made of edges of several generations: then it proves nothing, and each generation must be judged
    by itself.
-3. Counts of a key count once for each generation of its stretch. The history written here counts each stretch once,
-   and `Stretches.parts`, histories of all stretches of one length above 1, count what is left.
+3. Counts of a key count once for each generation of its stretch. The history written here counts each stretch once.
+   `Stretches.parts` are histories of all stretches of one length above 1: they give the counts that are left.
 4. A failed operation alone shows nothing: it is kept only in generations that include another operation on its key.
    Other generations include it as well, but nothing follows from it there.
 5. Generations include writers until they are void (checkers/history/generations.py). So a key has one or a few
