@@ -25,9 +25,8 @@ class Context:
     `prohibited` holds the anomalies of transactions that count: for each check a set for each promise. `whole` is the
     folder of the whole history if a check judges a part: only that folder has the streams and the dictionary. With
     `stretches` the history has several generations at once: a cycle in it is no finding, but leaves the check
-    undecided. With `is_locked` of all reads only those under a lock count. If `counts_only`, the caller needs no more
-    of a judgement than its witnesses. `facts` are those that several checks need; their names begin with the folder
-    that they are of.
+    undecided, and witnesses count once for each generation. With `is_locked` of all reads only those under a lock
+    count. `facts` are those that several checks need; their names begin with the folder that they are of.
     """
 
     engine: Engine
@@ -43,20 +42,11 @@ class Context:
     whole: Path | None = None
     stretches: Stretches | None = None
     is_locked: bool = False
-    counts_only: bool = False
     facts: Facts = field(default_factory=Facts)
 
     def home(self, history: Path) -> Path:
         """The folder of the whole history that `history` is, or is a part of."""
         return self.whole or history
-
-
-class AtOnce(Enum):
-    """Whether, and how, a check can judge all generations but the last at once, as one history of stretches."""
-
-    NO = "each by itself"
-    BY_KEY = "findings need a key's operations or a cycle, and each witness belongs to a key"
-    BY_ITSELF = "as `BY_KEY`, but the check itself counts its witnesses in all generations"
 
 
 class When(Enum):
@@ -72,9 +62,9 @@ class Check:
     """A check as data. `anomalies` are the names that it may report, each with a one-line meaning.
 
     `needs_contract`: only histories with a stream contract get it. `by_generation`: it judges the operations between
-    two restarts of the whole cluster by themselves; with `is_locked` it sees only their reads under a lock; `at_once`
-    says whether it can judge many generations together. `has_kernels`: it runs on the engine, so for a small history it
-    is one task.
+    two restarts of the whole cluster by themselves; with `is_locked` it sees only their reads under a lock;
+    `of_stretches` says that it can judge many generations together, as one history of stretches, and counts the
+    witnesses of each. `has_kernels`: it runs on the engine, so for a small history it is one task.
     """
 
     name: str
@@ -83,7 +73,7 @@ class Check:
     when: When = When.NEEDED
     needs_contract: bool = False
     by_generation: bool = False
-    at_once: AtOnce = AtOnce.NO
+    of_stretches: bool = False
     is_locked: bool = False
     has_kernels: bool = False
 

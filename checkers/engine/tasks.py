@@ -43,8 +43,7 @@ def judged(judge: Judge, parts: Sequence[tuple[Path, Context]]) -> list[Judgemen
 
 def size(part: Path, context: Context) -> int:
     """The number of values that a check of that part looks at. Raises HistoryError if a file cannot be read."""
-    streams = 0 if context.counts_only else _values(context.home(part) / _EVENTS)  # Counts need no stream.
-    return streams + sum(_values(part / name) for name in _OPERATIONS)
+    return _values(context.home(part) / _EVENTS) + sum(_values(part / name) for name in _OPERATIONS)
 
 
 def _grouped(places: Sequence[int], sizes: Sequence[int]) -> list[list[int]]:

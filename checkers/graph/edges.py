@@ -4,8 +4,8 @@ A node is an operation with its index and its end (`after` of harness/core/colum
 real time iff after[u] <= index[v]. Watermarks in the graph are nodes with the same two numbers.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import numpy as np
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from checkers.columns.runs import expand, spans
 from checkers.columns.table import concat, empty
 from checkers.graph.sightings import Report, Sighting
-from harness.core.columns import Int8s, Int64s
+from harness.core.columns import Bools, Int8s, Int64s
 
 Int32s = NDArray[np.int32]
 OPEN_END: Final = np.iinfo(np.int32).max  # The end of an operation that may take effect at any time.
@@ -89,9 +89,13 @@ NO_IMPLICIT: Final = ImplicitRw(empty(Members), empty(Members))
 
 @dataclass(frozen=True, slots=True)
 class Inference:
-    """The edges that follow from the keys of one partition. `left_out` counts, by reason, keys that give no edges."""
+    """The edges that follow from the keys of one partition. `left_out` counts, by reason, keys that give no edges.
+
+    `kinds`: for each kind of edge the generations that have one, shape (generations,); empty if nobody asks for it.
+    """
 
     edges: Edges
     implicit: ImplicitRw
     report: Report
     left_out: tuple[Sighting, ...]
+    kinds: Mapping[str, Bools] = field(default_factory=dict)

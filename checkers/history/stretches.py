@@ -8,8 +8,7 @@ that include the same operations of it. The history written here has the stretch
    has the edges of every generation's graph, and whatever is in no cycle here is in no cycle of any generation. A
    cycle here may be made of edges of several generations: then it proves nothing, and each generation must be judged
    by itself.
-3. Counts of a key count once for each generation of its stretch. The history written here counts each stretch once.
-   `Stretches.parts` are histories of all stretches of one length above 1: they give the counts that are left.
+3. What is about a key counts once for each generation of its stretch (`Weights`).
 4. A failed operation alone shows nothing: it is kept only in generations that include another operation on its key.
    Other generations include it as well, but nothing follows from it there.
 5. Generations include writers until they are void (checkers/history/generations.py). So a key has one or a few
@@ -18,7 +17,7 @@ The events of streams are repeated for every stretch of their key, in the same o
 """
 
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
@@ -32,7 +31,7 @@ import pyarrow.parquet as pq
 from checkers.columns.arrow import integers
 from checkers.columns.files import opened, opened_operations, passing_writer
 from checkers.columns.index import Places
-from checkers.columns.runs import codes, distinct, expand, first_of_each, groups
+from checkers.columns.runs import codes, distinct, expand
 from checkers.columns.table import concat, take
 from checkers.history.generation_files import as_unclear
 from checkers.history.generations import Restart, Spans, spans
@@ -56,7 +55,35 @@ class Stretches:
     generations: int
     first: Int64s
     last: Int64s
-    parts: tuple[tuple[int, Path], ...]  # (length above 1, history of all stretches of that length)
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """How often what is about a key counts: in each generation of the stretch that the key is, or else once."""
+
+    stretches: Stretches | None = None
+
+    def of(self, keys: Int64s) -> "Weights":
+        """The same for rows that name a key by its place in `keys`."""
+        known = self.stretches
+        return Weights(known and replace(known, first=known.first[keys], last=known.last[keys]))
+
+    def count(self, key: Int64s) -> int:
+        """The number of rows with those keys, each counted as often as its key."""
+        known = self.stretches
+        return len(key) if known is None else int((known.last[key] - known.first[key] + 1).sum())
+
+    def generations(self, key: Int64s) -> Bools:
+        """True for each generation that one of those keys is in, shape (generations,)."""
+        if self.stretches is None:
+            return np.array([len(key) > 0])
+        size = self.stretches.generations + 1
+        begins, ends = self.stretches.first[key], self.stretches.last[key] + 1
+        result: Bools = np.cumsum(np.bincount(begins, minlength=size) - np.bincount(ends, minlength=size))[:-1] > 0
+        return result
+
+
+ONCE: Final = Weights()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,14 +182,12 @@ def write_stretches(
     every = take(every, every.first <= every.last)
     cuts = _Cuts.of(every.key, every.first, every.last, step=len(known) + 1)
     first, last = cuts.generations()
-    length = last - first + 1
     whole = [chunk.repeated(cuts, row, until=until) for chunk, row in zip(chunks, rows, strict=True)]
-    _write(folder / "all", iter(whole))
+    _write(folder / "all", whole)
     _write_events(history / _EVENTS, folder / "all" / _EVENTS, cuts)
     if (history / _NAMES).is_file():
         shutil.copy(history / _NAMES, folder / "all" / _NAMES)
-    parts = tuple(_parts(folder, whole, length))
-    return Stretches(folder=folder / "all", generations=len(known), first=first, last=last, parts=parts)
+    return Stretches(folder=folder / "all", generations=len(known), first=first, last=last)
 
 
 def _among(file: pq.ParquetFile, names: Sequence[str]) -> list[str]:
@@ -206,39 +231,14 @@ def _with_keys(table: pa.Table, key: Int64s) -> pa.Table:
     return table.set_column(table.schema.get_field_index("key"), table.schema.field("key"), pa.array(key, pa.int64()))
 
 
-def _parts(folder: Path, whole: Sequence[tuple[pa.Table, pa.Table]], length: Int64s) -> Iterator[tuple[int, Path]]:
-    """Pairs of a length above 1 and the history of all stretches of that length."""
-    # Rows taken of a column in chunks cost the whole column each time.
-    ops, mops = (pa.concat_tables(tables).combine_chunks() for tables in zip(*whole, strict=True))
-    index, owner = integers(ops["index"]), integers(mops["op"])
-    lengths, code = codes(length[integers(mops["key"])])
-    by_length = groups(code, len(lengths)) if len(lengths) else []
-    for number, rows in zip(lengths.tolist(), by_length, strict=True):
-        if number > 1:
-            place = folder / str(number)
-            _write(place, _chunks_of(ops, index, mops, rows, owner[rows]))
-            yield number, place
-
-
-def _chunks_of(
-    ops: pa.Table, index: Int64s, mops: pa.Table, rows: Int64s, owner: Int64s
-) -> Iterator[tuple[pa.Table, pa.Table]]:
-    """Those micro-operations with their operations, a chunk at a time."""
-    begins = np.append(np.flatnonzero(first_of_each(owner)), len(owner))
-    for start in range(0, len(begins) - 1, _ROWS_OF_A_CHUNK):
-        chunk = begins[start : start + _ROWS_OF_A_CHUNK + 1]
-        place = np.searchsorted(index, owner[chunk[:-1]])
-        yield ops.take(pa.array(place)), mops.take(pa.array(rows[chunk[0] : chunk[-1]]))
-
-
-def _write(folder: Path, chunks: Iterator[tuple[pa.Table, pa.Table]]) -> None:
+def _write(folder: Path, chunks: Sequence[tuple[pa.Table, pa.Table]]) -> None:
     folder.mkdir()
-    first = next(chunks)
+    ops, mops = chunks[0]
     with (
-        passing_writer(folder / "ops.parquet", first[0].schema) as ops_out,
-        passing_writer(folder / "mops.parquet", first[1].schema) as mops_out,
+        passing_writer(folder / "ops.parquet", ops.schema) as ops_out,
+        passing_writer(folder / "mops.parquet", mops.schema) as mops_out,
     ):
-        for chunk in (first, *chunks):
+        for chunk in chunks:
             for table, out in zip(chunk, (ops_out, mops_out), strict=True):
                 out.write_table(table, row_group_size=max(1, table.num_rows))
 

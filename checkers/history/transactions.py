@@ -5,7 +5,7 @@ chunks, never rows: reading them is part of the kernel's work.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -204,25 +204,6 @@ def select(transactions: Transactions, rows: Int64s) -> Transactions:
         element_start=element_start,
         elements=transactions.elements[elements],
         commit=transactions.commit[rows] if transactions.commit.size else transactions.commit,
-    )
-
-
-def select_steps(transactions: Transactions, mops: Int64s) -> Transactions:
-    """The transactions reduced to those micro-operations, which must ascend; transactions without any are left out."""
-    count = np.bincount(np.searchsorted(transactions.mop_start, mops, side="right") - 1, minlength=1)
-    rows = np.flatnonzero(count)
-    whole = select(transactions, rows)
-    places = np.searchsorted(_gathered(transactions.mop_start, rows)[0], mops)
-    elements, element_start = _gathered(whole.element_start, places)
-    return replace(
-        whole,
-        mop_start=np.concatenate(([0], np.cumsum(count[rows]))),
-        f=whole.f[places],
-        key=whole.key[places],
-        value=whole.value[places],
-        is_known=whole.is_known[places],
-        element_start=element_start,
-        elements=whole.elements[elements],
     )
 
 

@@ -27,8 +27,9 @@ import numpy as np
 
 from checkers.columns.runs import first_of_each, ordered
 from checkers.columns.table import Join
-from checkers.engine.protocol import AtOnce, Check, Context
+from checkers.engine.protocol import Check, Context
 from checkers.history.names import EpochName, Names, epoch_name
+from checkers.history.stretches import ONCE, Weights
 from checkers.history.troubles import Trouble, judgement
 from checkers.transactions.acts import Acts, Writers, read_acts, versions_read
 from checkers.transactions.list_versions import Versions
@@ -71,7 +72,7 @@ class Closure:
 def check(history: Path, context: Context) -> Judgement:
     """The judgement of all epochs as cuts. Raises HistoryError if the history is damaged."""
     acts = context.facts.of((history, "acts"), partial(read_acts, history))
-    found = closure(acts)
+    found = closure(acts, Weights(context.stretches))
     unknown = {NOT_CLOSED: "duplicate-appends: an element was appended to one key twice"} if acts.has_duplicates else {}
     show = epoch_name(context.bounds.saved_bits)
     return judgement(
@@ -85,9 +86,9 @@ def check(history: Path, context: Context) -> Judgement:
     )
 
 
-def closure(acts: Acts) -> Closure:
+def closure(acts: Acts, weights: Weights = ONCE) -> Closure:
     """The broken edges of all four kinds, and the number of edges of each kind that were checked."""
-    along = _Along(acts.versions, acts.writers)
+    along = _Along(acts.versions, acts.writers, weights)
     results = [_ww(along), _wr(along), (_rt(acts.writers), 0), _rw(along, _is_locked(acts))]
     return Closure(
         broken=tuple(broken for broken, _ in results if broken is not None),
@@ -98,8 +99,8 @@ def closure(acts: Acts) -> Closure:
 class _Along:
     """The versions of all keys in order, each with its writer's epoch as a rank: 0 is the lowest epoch, -1 unknown."""
 
-    def __init__(self, versions: Versions, writers: Writers) -> None:
-        self.versions, self.writers = versions, writers
+    def __init__(self, versions: Versions, writers: Writers, weights: Weights) -> None:
+        self.versions, self.writers, self.weights = versions, writers, weights.of(versions.keys)
         self.epochs, rank = np.unique(writers.epoch, return_inverse=True)
         self.rank_of_row = np.append(rank, -1).astype(np.int64)  # The last one is for row -1, no epoch.
         self.op = np.append(versions.rows.appends.op.astype(np.int64), NOBODY)[versions.writer]
@@ -153,7 +154,8 @@ def _ww(along: _Along) -> tuple[Broken | None, int]:
     edges = is_known & (np.append(-1, along.rank[:-1]) >= 0) & (neighbour != along.op)
     bad = np.flatnonzero(is_known & (np.append(-1, along.highest[:-1]) > along.rank))
     source = along.highest_at[bad - 1]
-    return along.broken("ww", along.op[source], along.op[bad], bad, source), int(np.count_nonzero(edges))
+    count = along.weights.count(along.versions.order_code[edges])
+    return along.broken("ww", along.op[source], along.op[bad], bad, source), count
 
 
 def _wr(along: _Along) -> tuple[Broken | None, int]:
@@ -183,7 +185,8 @@ def _read(along: _Along, place: Int64s, is_usable: Bools) -> tuple[Int64s, Int64
     rank = along.rank_of(reader)
     usable = np.flatnonzero(is_usable & (rank >= 0) & along.versions.is_version)
     place, reader = place[usable], reader[usable]
-    count = int(np.count_nonzero((along.rank[place] >= 0) & (along.op[place] != reader)))
+    is_edge = (along.rank[place] >= 0) & (along.op[place] != reader)
+    count = along.weights.count(along.versions.read_code[usable[is_edge]])
     return place, rank[usable], reader, count
 
 
@@ -243,4 +246,4 @@ def _reason(edge: Broken, name: Names) -> str:
             return f"{before} had been answered before {after} was invoked"
 
 
-CHECKS: Final = (Check(name=CHECKER, anomalies=ANOMALIES, judge=check, by_generation=True, at_once=AtOnce.BY_KEY),)
+CHECKS: Final = (Check(name=CHECKER, anomalies=ANOMALIES, judge=check, by_generation=True, of_stretches=True),)

@@ -20,8 +20,9 @@ from typing import Final
 import numpy as np
 
 from checkers.columns.runs import codes, expand, ordered
-from checkers.engine.protocol import AtOnce, Check, Context
+from checkers.engine.protocol import Check, Context
 from checkers.history.names import Names
+from checkers.history.stretches import ONCE, Weights
 from checkers.history.troubles import Trouble, judgement
 from checkers.transactions.acts import Acts, read_acts, versions_read
 from harness.core.columns import APPEND, NEVER, OK, READ, Int64s, Transactions
@@ -60,16 +61,16 @@ class Staleness:
 def check(history: Path, context: Context) -> Judgement:
     """The judgement of all reads. Raises HistoryError if the history is damaged."""
     acts = context.facts.of((history, "acts"), partial(read_acts, history))
-    found = staleness(acts)
+    found = staleness(acts, Weights(context.stretches))
     unknown = {STALE: "duplicate-appends: an element was appended to one key twice"} if acts.has_duplicates else {}
     troubles = () if found.example is None else (_trouble(found.example, len(found.ops), context.name),)
     return judgement(CHECKER, ANOMALIES, troubles, {STALE: found.witnesses}, unknown=unknown, scope=())
 
 
-def staleness(acts: Acts) -> Staleness:
+def staleness(acts: Acts, weights: Weights = ONCE) -> Staleness:
     """The stale reads by rules 1 to 3, and the witnesses."""
-    own = [_own(transactions) for transactions in acts.transactions]
-    demands = _Demands(acts)
+    own = [_own(transactions, weights) for transactions in acts.transactions]
+    demands = _Demands(acts, weights)
     ops = np.unique(np.concatenate([demands.stale_ops(), *(op for op, _, _ in own)]))
     examples = [*demands.examples(ops[:1]), *(stale for _, example, _ in own for stale in example)]
     witnesses = demands.witnesses + sum(count for _, _, count in own)
@@ -82,7 +83,7 @@ def staleness(acts: Acts) -> Staleness:
 class _Demands:
     """The version that each read must hold by rules 1 and 2. Versions are numbered from 0, which is the empty list."""
 
-    def __init__(self, acts: Acts) -> None:
+    def __init__(self, acts: Acts, weights: Weights) -> None:
         self.acts, self.versions = acts, acts.versions
         versions, rows = acts.versions, acts.versions.rows
         size = np.diff(versions.order_start)
@@ -111,7 +112,7 @@ class _Demands:
             at=reader,
         )
         demand = np.maximum(by_append, by_read)
-        self.witnesses = int(np.count_nonzero(demand > 0))
+        self.witnesses = weights.of(versions.keys).count(versions.read_code[demand > 0])
         self._stale = self.plain[demand[self.plain] > self.read_version[self.plain]]
         missing = [row for row in self.odd[by_append[self.odd] > 0].tolist() if self._missed(row)]
         self.stale_reads = np.sort(np.concatenate((self._stale, np.array(missing, np.int64))))
@@ -170,8 +171,8 @@ def _highest_before(*, code: Int64s, after: Int64s, height: Int64s, at_code: Int
     return np.where(is_same, highest[place] - at_code * span, 0)
 
 
-def _own(transactions: Transactions) -> tuple[Int64s, list[Stale], int]:
-    """Rule 3 for one chunk: operations that miss their own element, an example, and the number of its reads."""
+def _own(transactions: Transactions, weights: Weights) -> tuple[Int64s, list[Stale], int]:
+    """Rule 3 for one chunk: operations that miss their own element, an example, and the number of witnesses."""
     owner = np.repeat(np.arange(len(transactions.index)), np.diff(transactions.mop_start))
     is_ok = transactions.outcome[owner] == OK
     rows = np.flatnonzero(is_ok & ((transactions.f == APPEND) | ((transactions.f == READ) & transactions.is_known)))
@@ -190,14 +191,15 @@ def _own(transactions: Transactions) -> tuple[Int64s, list[Stale], int]:
     hits = np.bincount(np.repeat(np.arange(len(read)), length)[is_hit], minlength=len(read))
     missed = np.flatnonzero(hits == 0)
     ops = transactions.index[owner[rows[read[missed]]]]
+    witnesses = weights.count(transactions.key[rows[read]])
     if not len(missed):
-        return ops, [], len(read)
+        return ops, [], witnesses
     at = int(missed[np.argmin(ops)])
     row, op = int(rows[read[at]]), int(ops.min())
     seen = transactions.elements[start[at] : start[at] + length[at]].tolist()
     key = int(transactions.key[row])
     example = Stale(op=op, key=key, why="own", by=op, element=int(value[at]), seen=tuple(seen))
-    return ops, [example], len(read)
+    return ops, [example], witnesses
 
 
 def _trouble(stale: Stale, count: int, name: Names) -> Trouble:
@@ -221,4 +223,4 @@ def _trouble(stale: Stale, count: int, name: Names) -> Trouble:
     return Trouble(STALE, f"{read}, {why}", facts, (stale.op, stale.by), count=count)
 
 
-CHECKS: Final = (Check(name=CHECKER, anomalies=ANOMALIES, judge=check, by_generation=True, at_once=AtOnce.BY_KEY),)
+CHECKS: Final = (Check(name=CHECKER, anomalies=ANOMALIES, judge=check, by_generation=True, of_stretches=True),)

@@ -34,12 +34,13 @@ from checkers.axioms.weak import Breach
 from checkers.columns.runs import distinct
 from checkers.columns.table import take
 from checkers.engine.datasets import Dataset, Engine, Noted
-from checkers.engine.protocol import AtOnce, Check, Context, When
+from checkers.engine.protocol import Check, Context, When
 from checkers.graph import certificate
 from checkers.graph.edges import NO_IMPLICIT, WW, Edges, Inference, all_edges
 from checkers.graph.search import Search, residual, search
 from checkers.graph.sightings import Report, Sighting, union
 from checkers.history.registers import Order, Trust
+from checkers.history.stretches import Weights
 from checkers.history.transactions import Source, chunks, op_count
 from checkers.transactions.options import Options
 from checkers.transactions.partition import Share, infer, shares
@@ -48,6 +49,7 @@ from checkers.transactions.unanswered import COVERS, Cycles, unknown, unwritten,
 from checkers.transactions.uncertified import edge_count, edges_inside, possible, processes_of, windows_of
 from checkers.words import models
 from checkers.words.anomalies import AXIOMS, CYCLES, ORDERS, TRANSACTIONAL, UPDATE
+from harness.core.columns import Bools
 from harness.core.record import Json
 from harness.core.verdict import Finding, Judgement
 
@@ -72,6 +74,7 @@ class Summary:
     left_out: tuple[Sighting, ...]
     open_sources: Edges
     last_index: int
+    kinds: Mapping[str, Bools]
 
 
 _NO_CYCLES: Final = Cycles(Search((), 0, ()), 0, 0, None)
@@ -88,8 +91,7 @@ def check(history: Path, context: Context, name: str = CHECKER) -> Judgement:
         name=context.name,
         order=context.order,
         initial=context.initial,
-        is_of_stretches=context.stretches is not None,
-        counts_only=context.counts_only,
+        stretches=context.stretches,
     )
     return check_sources(chunks(history, is_locked=context.is_locked), context.engine, options)
 
@@ -103,17 +105,16 @@ def check_sources(sources: Sequence[Source], engine: Engine, options: Options | 
     forbidden = options.forbidden()
     parts = engine.over(sources)
     is_declared = options.order.commits or Trust.GIVEN in {options.order.process, options.order.real_time}
-    early = None if is_declared or options.counts_only else _weak_answers(parts, None, options)
+    early = None if is_declared else _weak_answers(parts, None, options)
     is_small = op_count(sources) <= _ASIDE
-    is_searched = not options.counts_only and (early is None or is_small)
+    is_searched = early is None or is_small
     partitions = options.partitions or _partitions(op_count(sources), engine.parallelism)
-    route = partial(shares, partitions=partitions, initial=options.initial)
-    kernel = partial(_inferred, order=options.order, has_edges=is_searched)
+    weights = Weights(options.stretches)
+    route = partial(shares, partitions=partitions, initial=options.initial, weights=weights)
+    kernel = partial(_inferred, order=options.order, weights=weights, has_edges=is_searched)
     noted = parts.shuffle(route, kernel, partitions=partitions).keep()
     inferred, summaries = noted.items(), noted.notes()
     report = union(one.report for one in summaries)
-    if options.counts_only:
-        return Judgement(checker=CHECKER, findings=(), witnesses=_witnesses(report.tally))
     last = max((one.last_index for one in summaries), default=0)
     known = certificate.ends([one.open_sources for one in summaries], last=last)
     declared = _declared(inferred) if is_declared else None
@@ -122,7 +123,7 @@ def check_sources(sources: Sequence[Source], engine: Engine, options: Options | 
         is_searched = early is None or is_small
     cycles = _cycles(parts, inferred, known, options) if is_searched else _UNSEARCHED
     found = {one.anomaly for one in report.sightings} | {one.anomaly for one in cycles.search.named}
-    is_settled = options.is_of_stretches and cycles.search.undecided
+    is_settled = options.stretches is not None and cycles.search.undecided
     unsettled = frozenset() if is_settled else options.undecided(found)
     answers = early or _answers(parts, declared, report, cycles, unsettled, options)
     counts = _counts(report, cycles.search, answers)
@@ -130,7 +131,7 @@ def check_sources(sources: Sequence[Source], engine: Engine, options: Options | 
     left_out = _left_out(summaries)
     absent = frozenset[str]()
     if not left_out:
-        absent = answers.absent if options.is_of_stretches else _absent(report, cycles, answers, found)
+        absent = answers.absent if options.stretches is not None else _absent(report, cycles, answers, found)
     return Judgement(
         checker=CHECKER,
         findings=_findings(parts, report, cycles.search, answers, frozenset(reported), options),
@@ -140,9 +141,9 @@ def check_sources(sources: Sequence[Source], engine: Engine, options: Options | 
     )
 
 
-def _inferred(parts: Sequence[Share], *, order: Order, has_edges: bool) -> Noted[Inference, Summary]:
+def _inferred(parts: Sequence[Share], *, order: Order, weights: Weights, has_edges: bool) -> Noted[Inference, Summary]:
     """The inference of one partition, or only its summary if nothing will use its edges."""
-    inference = infer(parts, order=order)
+    inference = infer(parts, order=order, weights=weights)
     kept = inference if has_edges else replace(inference, edges=all_edges([]), implicit=NO_IMPLICIT)
     return Noted(kept, summary(inference))
 
@@ -150,7 +151,11 @@ def _inferred(parts: Sequence[Share], *, order: Order, has_edges: bool) -> Noted
 def summary(inference: Inference) -> Summary:
     """The part of an inference that the driver needs."""
     return Summary(
-        inference.report, inference.left_out, certificate.open_sources(inference), certificate.last_index(inference)
+        inference.report,
+        inference.left_out,
+        certificate.open_sources(inference),
+        certificate.last_index(inference),
+        inference.kinds,
     )
 
 
@@ -171,7 +176,7 @@ def _cycles(chunks: Dataset[Source], inferred: Dataset[Inference], known: certif
     edges = edges_inside(inferred, windows, known)
     op, process = processes_of(chunks, distinct(np.concatenate((edges.source, edges.target)).astype(np.int64)))
     graph = residual(edges, op=op, process=process)
-    found = possible(graph, options.forbidden(), COVERS) if options.is_of_stretches else search(graph)
+    found = search(graph) if options.stretches is None else possible(graph, options.forbidden(), COVERS)
     return Cycles(found, len(windows.start), count, total if total > count else None)
 
 
@@ -231,7 +236,7 @@ def _answers(
     """
     requested = forbidden | {cover for name, cover in COVERS.items() if name in forbidden}
     # Of stretches only forbidden cycles are sought, and if there may be one, all is left open.
-    has_part = options.is_of_stretches and cycles.window_count > 0
+    has_part = options.stretches is not None and cycles.window_count > 0
     is_known = not report.tally["registers"] and _is_searched(cycles)
     if is_known and not cycles.search.named and not has_part:
         return NO_ANSWERS
@@ -379,7 +384,7 @@ _OF_BOTH: Final = Check(
     judge=check,
     when=When.ALWAYS,
     by_generation=True,
-    at_once=AtOnce.BY_KEY,
+    of_stretches=True,
     has_kernels=True,
 )
 CHECKS: Final = (

@@ -12,6 +12,7 @@ import numpy as np
 from checkers.columns.runs import distinct, expand, first_of_each
 from checkers.graph.edges import Inference
 from checkers.graph.sightings import NONE, Report, Sighting, seen
+from checkers.history.stretches import ONCE, Weights
 from checkers.transactions.key_rows import KeyRows
 from checkers.transactions.list_versions import Versions, inference, resolved
 from harness.core.columns import FAIL, INFO, OK, Bools, Int64s
@@ -19,13 +20,13 @@ from harness.core.columns import FAIL, INFO, OK, Bools, Int64s
 _FAR = np.iinfo(np.int64).max
 
 
-def infer(parts: Sequence[KeyRows]) -> Inference:
+def infer(parts: Sequence[KeyRows], weights: Weights = ONCE) -> Inference:
     """The edges and anomalies that follow from the rows of all chunks about the keys of one partition."""
     versions, duplicate = resolved(parts)
-    return inference(versions, duplicate, anomalies(versions))
+    return inference(versions, duplicate, anomalies(versions, weights), weights)
 
 
-def anomalies(versions: Versions) -> Report:
+def anomalies(versions: Versions, weights: Weights) -> Report:
     """All anomalies of single keys, and for each the number of witnesses."""
     odd = _OddReads(versions)
     sightings = (
@@ -39,7 +40,7 @@ def anomalies(versions: Versions) -> Report:
         *_dirty_updates(versions),
         *_lost_updates(versions, odd),
     )
-    return Report(sightings, _tally(versions))
+    return Report(sightings, _tally(versions, weights.of(versions.keys)))
 
 
 class _OddReads:
@@ -57,17 +58,17 @@ class _OddReads:
         self.slot = versions.slots.of(np.repeat(versions.read_code[self.read], length), self.elements)
 
 
-def _tally(versions: Versions) -> Counter[str]:
-    rows, code = versions.rows, versions.read_code
+def _tally(versions: Versions, weights: Weights) -> Counter[str]:
+    """Sizes, and the witnesses by `weights` of the versions' keys."""
+    rows, code, append_code = versions.rows, versions.read_code, versions.append_code
     has_failed = np.zeros(len(versions.keys), np.bool_)
-    has_failed[versions.append_code[rows.appends.outcome == FAIL]] = True
+    has_failed[append_code[rows.appends.outcome == FAIL]] = True
     has_passing = np.zeros(len(versions.keys), np.bool_)
-    has_passing[versions.append_code[~rows.appends.is_final]] = True
+    has_passing[append_code[~rows.appends.is_final]] = True
     is_ok = rows.appends.outcome == OK
     is_placed = np.zeros(len(rows.appends.op) + 1, np.bool_)
     is_placed[versions.writer] = True
-    read_keys = len(distinct(code[versions.read_length > 0]))
-    in_turn = int(np.count_nonzero(rows.appends.is_again & is_placed[:-1]))
+    shown, in_turn = code[versions.read_length > 0], append_code[rows.appends.is_again & is_placed[:-1]]
     return Counter(
         {
             "keys": len(versions.keys),
@@ -76,12 +77,12 @@ def _tally(versions: Versions) -> Counter[str]:
             "elements-without-writer": int(np.count_nonzero(versions.writer < 0)),
             "keys-unordered": int(np.count_nonzero(_has_two_unseen(versions))),
             "unwritten-twice": int(np.count_nonzero(_has_two_firsts(versions))),
-            "garbage-read": int(np.count_nonzero(versions.read_length)),
-            "G1a": int(np.count_nonzero(has_failed[code])),
-            "G1b": int(np.count_nonzero(has_passing[code])),
-            "incompatible-order": int(np.count_nonzero(versions.read_length)) - read_keys + in_turn,
-            "dirty-update": int(np.count_nonzero(is_ok & has_failed[versions.append_code])),
-            "lost-update": int(np.count_nonzero(rows.reads.is_update)),
+            "garbage-read": weights.count(shown),
+            "G1a": weights.count(code[has_failed[code]]),
+            "G1b": weights.count(code[has_passing[code]]),
+            "incompatible-order": weights.count(shown) - weights.count(distinct(shown)) + weights.count(in_turn),
+            "dirty-update": weights.count(append_code[is_ok & has_failed[append_code]]),
+            "lost-update": weights.count(code[rows.reads.is_update]),
         }
     )
 

@@ -19,13 +19,14 @@ from checkers.columns.runs import codes, common_prefix, expand, first_of_each, g
 from checkers.graph.edges import OPEN_END
 from checkers.graph.sightings import Report, Sighting, seen
 from checkers.history.longest import longest_lists
+from checkers.history.stretches import ONCE, Weights
 from checkers.history.transactions import Source, load
 from checkers.transactions.key_rows import AppendRows, KeyRows, ListRows, ReadRows, chosen
 from harness.core.columns import APPEND, FAIL, INFO, NEVER, OK, READ, WRITE, Bools, Int64s, Transactions
 from harness.core.errors import HistoryError
 
 
-def rows_by_key(source: Source, *, partitions: int) -> Iterator[tuple[int, KeyRows]]:
+def rows_by_key(source: Source, *, partitions: int, weights: Weights = ONCE) -> Iterator[tuple[int, KeyRows]]:
     """Yield for each partition its number and the chunk's rows about its keys; the report is with partition 0.
 
     Raises HistoryError if an index needs more than 31 bits, or an ok operation has no end, or one before its beginning.
@@ -35,7 +36,7 @@ def rows_by_key(source: Source, *, partitions: int) -> Iterator[tuple[int, KeyRo
     mops = _Mops(transactions)
     repeated = _repeated(mops)
     is_foreseen, future_reads = _foreseen(mops, repeated)
-    report = _report(mops, repeated, future_reads)
+    report = _report(mops, repeated, future_reads, weights)
     whole = _key_rows(mops, *_roles(mops, repeated), is_foreseen, report)
     yield from enumerate(_parted(whole, partitions))
 
@@ -110,7 +111,7 @@ def _roles(mops: _Mops, repeated: _Repeated) -> tuple[Bools, Bools, Bools]:
     return is_update, is_final, is_again
 
 
-def _report(mops: _Mops, repeated: _Repeated, future_reads: int) -> Report:
+def _report(mops: _Mops, repeated: _Repeated, future_reads: Int64s, weights: Weights) -> Report:
     transactions, is_read = mops.transactions, mops.is_read
     tally = Counter(
         {
@@ -120,15 +121,15 @@ def _report(mops: _Mops, repeated: _Repeated, future_reads: int) -> Report:
             "micro-operations": len(transactions.f),
             "register-writes": int(np.count_nonzero(transactions.f == WRITE)),
             "elements-read": len(transactions.elements),
-            "duplicate-elements": int(np.count_nonzero(is_read & (mops.length > 1))),
         }
     )
-    internal, internal_tally = _internal(mops, repeated)
-    return Report(internal, tally + internal_tally + Counter({"future-read": future_reads}))
+    internal, reads = _internal(mops, repeated)
+    chances = {"duplicate-elements": is_read & (mops.length > 1), "internal": reads, "future-read": future_reads}
+    return Report(internal, tally + Counter({name: weights.count(mops.key[rows]) for name, rows in chances.items()}))
 
 
-def _internal(mops: _Mops, repeated: _Repeated) -> tuple[tuple[Sighting, ...], Counter[str]]:
-    """Transactions that contradict themselves, and the number of reads that could have shown it.
+def _internal(mops: _Mops, repeated: _Repeated) -> tuple[tuple[Sighting, ...], Int64s]:
+    """Transactions that contradict themselves, and the rows of the reads that could have shown it.
 
     A read must equal the transaction's previous read of the key plus its appends since. A first read of a key to which
     the transaction has appended must end with what it appended.
@@ -162,11 +163,11 @@ def _internal(mops: _Mops, repeated: _Repeated) -> tuple[tuple[Sighting, ...], C
     wrong = np.sort(this[~is_right])
     wrong = wrong[first_of_each(mops.owner[wrong])]
     sightings = seen("internal", len(wrong), op=mops.op(wrong), key=mops.key[wrong])
-    return sightings, Counter({"internal": len(read)})
+    return sightings, this
 
 
-def _foreseen(mops: _Mops, repeated: _Repeated) -> tuple[Bools, int]:
-    """True for appends whose element the same ok transaction had read before; and the number of reads before an append.
+def _foreseen(mops: _Mops, repeated: _Repeated) -> tuple[Bools, Int64s]:
+    """True for appends whose element the same ok transaction had read before; and the rows of reads before an append.
 
     Cost: a sort of what those reads show, however many appends follow.
     """
@@ -188,7 +189,7 @@ def _foreseen(mops: _Mops, repeated: _Repeated) -> tuple[Bools, int]:
     reader = np.append(np.repeat(read, length)[order], 0)[first]
     is_foreseen = np.zeros(len(mops.rows), np.bool_)
     is_foreseen[at[append[is_shown & (reader < append)]]] = True
-    return is_foreseen, len(read)
+    return is_foreseen, at[read]
 
 
 def _key_rows(

@@ -16,6 +16,7 @@ Theory of operation, for each key. Source: Kingsbury and Alvaro, Elle, VLDB 2020
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -26,6 +27,7 @@ from checkers.columns.table import take
 from checkers.graph.edges import RW, WR, WW, Edges, ImplicitRw, Inference, Int32s, Members, all_edges
 from checkers.graph.sightings import Example, Report, Sighting, union
 from checkers.history.longest import longest_lists
+from checkers.history.stretches import ONCE, Weights
 from checkers.transactions.key_rows import AppendRows, KeyRows, ReadRows, chosen, concatenated, without
 from harness.core.columns import FAIL, Int64s
 
@@ -176,15 +178,24 @@ def _failed_beside_another(versions: Versions) -> Int64s:
     return spare
 
 
-def dependencies(versions: Versions) -> tuple[Edges, ImplicitRw]:
+@dataclass(frozen=True, slots=True)
+class _OfKeys:
+    """Edges of one kind, each with the code of the key that it follows from."""
+
+    edges: Edges
+    code: Int64s
+
+
+def _dependencies(versions: Versions) -> tuple[dict[str, _OfKeys], ImplicitRw]:
     """The edges ww, wr and rw, and the implicit rw to appends that no read shows."""
     following = _next_place(versions)
     has_place = (versions.last_place >= 0) | (versions.read_length == 0)
     is_newest = following >= versions.order_start[versions.read_code + 1]
     implicit, unseen = _implicit(versions, np.flatnonzero(has_place & is_newest))
     reader = np.flatnonzero(has_place & ~is_newest)
-    rw = _edges(versions.rows.reads, reader, versions.rows.appends, versions.writer[following[reader]], RW)
-    return all_edges([_ww(versions, unseen), _wr(versions), rw]), implicit
+    writer, code = versions.writer[following[reader]], versions.read_code[reader]
+    rw = _edges(versions.rows.reads, reader, versions.rows.appends, writer, RW, code)
+    return {"ww": _ww(versions, unseen), "wr": _wr(versions), "rw": rw}, implicit
 
 
 def _implicit(versions: Versions, readers: Int64s) -> tuple[ImplicitRw, Int64s]:
@@ -228,7 +239,7 @@ def _next_place(versions: Versions) -> Int64s:
     return following
 
 
-def _ww(versions: Versions, unseen: Int64s) -> Edges:
+def _ww(versions: Versions, unseen: Int64s) -> _OfKeys:
     """The edges by rules 2 and 5; `unseen` are the rows of the appends that no read shows."""
     place = np.flatnonzero(versions.is_vertex[versions.writer])
     code, writer = versions.order_code[place], versions.writer[place]
@@ -236,10 +247,10 @@ def _ww(versions: Versions, unseen: Int64s) -> Edges:
     newest = last_places(code, len(versions.keys))[versions.append_code[unseen]]
     source = np.append(writer[follows], writer[newest[newest >= 0]])
     target = np.append(writer[follows + 1], unseen[newest >= 0])
-    return _edges(versions.rows.appends, source, versions.rows.appends, target, WW)
+    return _edges(versions.rows.appends, source, versions.rows.appends, target, WW, versions.append_code[target])
 
 
-def _wr(versions: Versions) -> Edges:
+def _wr(versions: Versions) -> _OfKeys:
     """The edges by rule 3. A read that is no version says nothing about what comes before its last element."""
     place = np.arange(len(versions.writer))
     nearest = np.maximum.accumulate(np.where(versions.is_vertex[versions.writer], place, -1))
@@ -247,27 +258,39 @@ def _wr(versions: Versions) -> Edges:
     is_shown = versions.is_version & (shown >= versions.order_start[versions.read_code])
     writer = np.where(is_shown, np.append(versions.writer, -1)[shown], versions.last_writer)
     reader = np.flatnonzero(versions.is_vertex[writer])
-    return _edges(versions.rows.appends, writer[reader], versions.rows.reads, reader, WR)
+    code = versions.read_code[reader]
+    return _edges(versions.rows.appends, writer[reader], versions.rows.reads, reader, WR, code)
 
 
 def _edges(
-    sources: ReadRows | AppendRows, source: Int64s, targets: ReadRows | AppendRows, target: Int64s, kind: int
-) -> Edges:
+    sources: ReadRows | AppendRows,
+    source: Int64s,
+    targets: ReadRows | AppendRows,
+    target: Int64s,
+    kind: int,
+    code: Int64s,
+) -> _OfKeys:
     """The edges between the operations of those rows, without those from an operation to itself."""
     op, other = sources.op[source], targets.op[target]
     edges = Edges(op, other, sources.after[source], targets.after[target], np.full(len(source), kind, np.int8))
-    return take(edges, op != other)
+    is_edge = op != other
+    return _OfKeys(take(edges, is_edge), code[is_edge])
 
 
-def edge_tally(edges: Edges, implicit: ImplicitRw) -> Counter[str]:
-    """The number of edges of each kind. An implicit rw counts once for each reader, as its pairs are not stored."""
-    counts = {name: int(np.count_nonzero(edges.kinds == kind)) for name, kind in (("ww", WW), ("wr", WR), ("rw", RW))}
-    counts["rw"] += len(implicit.readers.op)
-    return Counter(counts)
+def inference(versions: Versions, duplicate: Sighting | None, anomalies: Report, weights: Weights = ONCE) -> Inference:
+    """All edges, all anomalies, and all counts of these keys.
 
-
-def inference(versions: Versions, duplicate: Sighting | None, anomalies: Report) -> Inference:
-    """All edges, all anomalies, and all counts of these keys."""
-    edges, implicit = dependencies(versions)
-    report = union((versions.rows.report, anomalies, Report((), edge_tally(edges, implicit))))
-    return Inference(edges, implicit, report, () if duplicate is None else (duplicate,))
+    An implicit rw counts once for each reader, as its pairs are not stored.
+    """
+    edges, implicit = _dependencies(versions)
+    weights = weights.of(versions.keys)
+    code = {kind: each.code for kind, each in edges.items()}
+    code["rw"] = np.append(code["rw"], implicit.readers.group)
+    tally = Counter({kind: weights.count(each) for kind, each in code.items()})
+    return Inference(
+        all_edges([each.edges for each in edges.values()]),
+        implicit,
+        union((versions.rows.report, anomalies, Report((), tally))),
+        () if duplicate is None else (duplicate,),
+        {kind: weights.generations(each) for kind, each in code.items()},
+    )

@@ -7,6 +7,7 @@ from typing import Final
 from checkers.graph import certificate
 from checkers.history.names import PLAIN, Names
 from checkers.history.registers import EMPTY, ORDER, Initial, Order
+from checkers.history.stretches import Stretches
 from checkers.words import models
 from checkers.words.anomalies import UPDATE
 
@@ -29,8 +30,7 @@ class Options:
     slice_ids: int = certificate.SLICE_IDS
     partitions: int | None = None
     residual_edges: int = RESIDUAL_EDGES
-    is_of_stretches: bool = False  # The edges are of several generations: cycles leave the check undecided.
-    counts_only: bool = False  # Only witnesses are wanted.
+    stretches: Stretches | None = None  # The history has several generations at once: cycles leave the check undecided.
 
     def forbidden(self) -> frozenset[str]:
         """All anomalies that count. Raises ScenarioError if there is no such model."""

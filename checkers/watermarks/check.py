@@ -28,14 +28,13 @@ from checkers.columns.index import first_rows
 from checkers.columns.runs import distinct
 from checkers.columns.table import concat
 from checkers.engine.datasets import Dataset, Engine, Noted
-from checkers.engine.protocol import AtOnce, Check, Context, When
+from checkers.engine.protocol import Check, Context, When
 from checkers.graph import certificate
 from checkers.graph.edges import Edges, Inference
-from checkers.graph.sightings import union
 from checkers.history.names import PLAIN, Names
 from checkers.history.registers import EMPTY, ORDER, Initial, Order
 from checkers.history.streams import merged, stream_logs
-from checkers.history.stretches import Stretches
+from checkers.history.stretches import Stretches, Weights
 from checkers.history.transactions import Chunk, Source, chunks
 from checkers.transactions.check import Summary as PartitionSummary
 from checkers.transactions.options import RESIDUAL_EDGES
@@ -47,7 +46,7 @@ from checkers.watermarks.components import Found, may_be_cyclic, search
 from checkers.watermarks.cycles.forbidden import forbidden
 from checkers.watermarks.cycles.steps import FORK, G0, G1C, INTERMEDIATE, NAMES, SPLIT, TORN, is_wider
 from checkers.watermarks.cycles.steps import ORDER as ORDERED
-from checkers.watermarks.generations import KINDS, Chances, chances, chances_of_one, kinds_in
+from checkers.watermarks.generations import KINDS, Chances, chances, chances_of_one
 from checkers.watermarks.numbering import joined, nodes_at, nodes_of, numbering
 from checkers.watermarks.order_elsewhere import agreed, shows_order
 from checkers.watermarks.reads import NO_NODE, Readers, as_of, invoked_before, may_read_as_of
@@ -229,7 +228,7 @@ class _Check:
         return Judgement(
             checker=CHECKER,
             findings=tuple(one for one in findings if one.anomaly in self.options.forbidden),
-            witnesses=witnesses(seen, self._by_kind(union(one.report for one in summaries).tally)),
+            witnesses=witnesses(seen, self._by_kind([one.kinds for one in summaries if one.kinds])),
             unknown={name: reason for name, reason in unknown.items() if name not in names},
             facts=self._facts(found, findings, len(windows.start)),
         )
@@ -268,11 +267,10 @@ class _Check:
             "components": found.component_count,
         }
 
-    def _by_kind(self, tally: Counter[str]) -> dict[str, Bools]:
+    def _by_kind(self, of_parts: Sequence[Mapping[str, Bools]]) -> dict[str, Bools]:
         """For each kind of edge, (generations,): True for generations whose transactions have an edge of the kind."""
-        if self.options.stretches is None:
-            return {kind: np.array([tally[kind] > 0]) for kind in KINDS}
-        return kinds_in(self.sources, self.options.stretches, order=self.options.order)
+        nowhere = Weights(self.options.stretches).generations(np.empty(0, np.int64))
+        return {kind: np.logical_or.reduce([nowhere, *(each[kind] for each in of_parts)]) for kind in KINDS}
 
     def _chances(self) -> Chances:
         """The chances to see each kind of class; for a history of stretches over all its generations."""
@@ -313,7 +311,8 @@ class _Check:
         count = sum(chunk.op_count for chunk in self.sources)
         partitions = self.options.partitions or max(1, count // _OPS_PER_PARTITION)
         send = partial(shares, partitions=partitions, initial=self.options.initial)
-        take = partial(gather, order=self.options.order, places=self.places)
+        weights = Weights(self.options.stretches)
+        take = partial(gather, order=self.options.order, places=self.places, weights=weights)
         return self._chunks().shuffle(send, take, partitions=partitions).keep()
 
     def _residual(
@@ -386,7 +385,7 @@ _OF_BOTH: Final = Check(
     when=When.ALWAYS,
     needs_contract=True,
     by_generation=True,
-    at_once=AtOnce.BY_ITSELF,
+    of_stretches=True,
     has_kernels=True,
 )
 CHECKS: Final = (

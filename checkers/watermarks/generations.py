@@ -4,8 +4,6 @@ Every generation has all watermarks, as the same nodes and chains. They differ i
 write counts in the generations of its key's stretch. So a watermark is a witness in a union of spans of generations.
 """
 
-from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -13,13 +11,9 @@ import numpy as np
 
 from checkers.columns import runs
 from checkers.columns.index import ascending, codes
-from checkers.columns.runs import first_of_each, groups
-from checkers.history.registers import Order
 from checkers.history.stretches import Stretches
-from checkers.history.transactions import Chunk, chunks, load, select_steps
-from checkers.transactions.partition import infer, shares
 from checkers.watermarks.numbering import Watermarks
-from harness.core.columns import Bools, Int64s, Transactions
+from harness.core.columns import Bools, Int64s
 
 KINDS: Final = ("ww", "wr", "rw")  # Kinds of edges that a class must have for a witness.
 
@@ -125,37 +119,3 @@ def _of_spans(group: Int64s, first: Int64s, last: Int64s, *, least: int = 1) -> 
     rows = np.flatnonzero((depth[:-1] >= least) & (at[1:] > at[:-1]))
     start, stop = runs.merged(at[rows], at[rows + 1])
     return Spells(start // step, start % step, stop - start // step * step)
-
-
-def kinds_in(sources: Sequence[Chunk], stretches: Stretches, *, order: Order) -> dict[str, Bools]:
-    """For each kind of edge, (generations,): True for generations whose transactions have an edge of the kind.
-
-    The stretches of the same generations are inferred together, the longest first, until every kind is found in every
-    generation: usually three or four steps, for which the files of the longest stretches are enough.
-    """
-    found = {kind: np.zeros(stretches.generations, np.bool_) for kind in KINDS}
-    classes = codes(stretches.first, stretches.last)
-    of_class = np.flatnonzero(first_of_each(np.sort(classes)))
-    by_class = np.argsort(classes, kind="stable")[of_class]
-    first, last = stretches.first[by_class], stretches.last[by_class]
-    is_locked = any(chunk.is_locked for chunk in sources)
-    folders, read, parts = dict(stretches.parts), 0, list[tuple[Transactions, list[Int64s]]]()
-    for number in np.lexsort((first, first - last)).tolist():
-        span, length = slice(first[number], last[number] + 1), int(last[number] - first[number]) + 1
-        if all(found[kind][span].all() for kind in KINDS):
-            continue
-        if length != read:
-            nearest = chunks(folders[length], is_locked=is_locked) if length in folders else sources
-            parts = [(each, groups(classes[each.key], len(by_class))) for each in map(load, nearest)]
-            read = length
-        tally = _tally(parts, number, order)
-        for kind in KINDS:
-            found[kind][span] |= tally[kind] > 0
-    return found
-
-
-def _tally(parts: Sequence[tuple[Transactions, list[Int64s]]], number: int, order: Order) -> Counter[str]:
-    """The counts of edges by kind in the stretches of that number alone."""
-    chosen = [select_steps(transactions, steps[number]) for transactions, steps in parts]
-    found = [share for each in chosen for _, share in shares(each, partitions=1)]
-    return infer(found, order=order).report.tally

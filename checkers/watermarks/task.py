@@ -26,6 +26,7 @@ from checkers.graph.edges import NO_IMPLICIT, OPEN_END, Edges, ImplicitRw, Infer
 from checkers.graph.sightings import Report
 from checkers.history.registers import Order
 from checkers.history.streams import Placement, StreamLog, placement_by
+from checkers.history.stretches import Weights
 from checkers.history.version_ranks import read_beside
 from checkers.transactions.check import Summary as PartitionSummary
 from checkers.transactions.check import summary as partition_summary
@@ -188,9 +189,11 @@ def derived(
     )
 
 
-def gather(parts: Sequence[Share], *, order: Order, places: Placed) -> Noted[Inference, PartitionSummary]:
+def gather(
+    parts: Sequence[Share], *, order: Order, places: Placed, weights: Weights
+) -> Noted[Inference, PartitionSummary]:
     """The dependencies that follow from the shares of one partition, with nodes by number."""
-    inference = infer(parts, order=order)
+    inference = infer(parts, order=order, weights=weights)
     edges, readers, writers = inference.edges, inference.implicit.readers, inference.implicit.writers
     source, source_after, has_source = _renumbered(places, edges.source, edges.source_after)
     target, target_after, has_target = _renumbered(places, edges.target, edges.target_after)

@@ -1,7 +1,6 @@
 """The generations of a history for the checks that judge them: each is written once, when a check first needs it."""
 
 import os
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
@@ -10,10 +9,8 @@ from pathlib import Path
 from threading import RLock
 from typing import Final
 
-import msgspec
-
 from checkers.columns.facts import Facts
-from checkers.engine.protocol import AtOnce, Check, Context
+from checkers.engine.protocol import Check, Context
 from checkers.history.generation_files import Part, is_whole, parts, write_part
 from checkers.history.generations import merged, placement_of_streams, restarts
 from checkers.history.stretches import Stretches, write_stretches
@@ -45,12 +42,10 @@ class Generations:
         stretches = self._stretches_for(check)
         found: list[Judgement] = []
         if stretches is not None:
-            together, *counted, last = judged(
-                check, [*_of_stretches(check, stretches, context), (self._place(selected[-1]), context)]
-            )
+            of_stretches = replace(context, stretches=stretches, whole=stretches.folder)
+            earlier, last = judged(check, [(stretches.folder, of_stretches), (self._place(selected[-1]), context)])
             # Findings and open questions may mix generations: without them no generation has any.
-            if not together.findings and not together.unknown:
-                earlier = _counted(check, stretches, together, counted)
+            if not earlier.findings and not earlier.unknown:
                 return merged([earlier, last], generations=len(selected))
             selected, found = selected[:-1], [last]
         if len(selected) > 1:  # What is known of all generations together may be more than the memory holds.
@@ -89,31 +84,11 @@ class Generations:
         return write_stretches(self.history, place, last.restarts, saved_bits=last.saved_bits, reported=last.reported)
 
     def _stretches_for(self, check: Check) -> Stretches | None:
-        """The stretches, if that check can judge them, and they are fewer parts than the generations."""
-        if len(self._selected) <= MANY or check.at_once is AtOnce.NO:
+        """The stretches, if that check can judge them, and there are many generations."""
+        if len(self._selected) <= MANY or not check.of_stretches:
             return None
         with self._lock:
             return self._stretches
-
-
-def _of_stretches(check: Check, stretches: Stretches, context: Context) -> list[tuple[Path, Context]]:
-    """The parts to judge in place of all generations but the last: all stretches, then the longer ones by length."""
-    context = replace(context, stretches=stretches)
-    together = (stretches.folder, replace(context, whole=stretches.folder))
-    if check.at_once is AtOnce.BY_ITSELF:
-        return [together]
-    context = replace(context, counts_only=True)
-    return [together, *((place, context) for _, place in stretches.parts)]
-
-
-def _counted(check: Check, stretches: Stretches, together: Judgement, counted: Sequence[Judgement]) -> Judgement:
-    """The judgement of the stretches, with the witnesses of all their generations."""
-    if check.at_once is AtOnce.BY_ITSELF:
-        return together
-    witnesses = Counter(together.witnesses)  # Each stretch counts once here.
-    for (length, _), part in zip(stretches.parts, counted, strict=True):
-        witnesses.update({name: (length - 1) * count for name, count in part.witnesses.items()})
-    return msgspec.structs.replace(together, witnesses=dict(witnesses))
 
 
 @contextmanager

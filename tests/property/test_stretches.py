@@ -6,7 +6,6 @@ from random import Random
 
 import pytest
 
-from checkers.engine.protocol import AtOnce
 from checkers.history.generation_files import parts, write_part
 from checkers.history.generations import restarts
 from checkers.history.stretches import write_stretches
@@ -78,7 +77,7 @@ def judged(history: Path, many: int, monkeypatch: pytest.MonkeyPatch) -> dict[st
     monkeypatch.setattr(generations, "MANY", many)
     what = context(*EPOCHS, CUT, contract=CONTRACT)
     with generations.generations(history, what) as known:
-        checks = [check for check in chosen(what) if check.at_once is not AtOnce.NO]
+        checks = [check for check in chosen(what) if check.of_stretches]
         return {check.name: judgement_of(check, known) for check in checks}
 
 

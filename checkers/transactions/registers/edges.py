@@ -68,7 +68,13 @@ def infer_registers(rows: RegisterRows, order: Order) -> Inference:
     tally["rw"] += len(implicit.readers.op)
     tally |= Counter({name: len(edges.source) for name, edges in zip(_TIMED, timed, strict=True)})
     report = union((registers.rows.report, anomalies(registers, known), Report((), tally)))
-    return Inference(all_edges([*plain, *timed]), implicit, report, () if duplicate is None else (duplicate,))
+    return Inference(
+        all_edges([*plain, *timed]),
+        implicit,
+        report,
+        () if duplicate is None else (duplicate,),
+        {kind: np.array([tally[kind] > 0]) for kind in ("ww", "wr", "rw")},
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,7 +58,7 @@ def test_all_checks_share_the_stretches_and_the_last_generation(
     assert {judgement.facts.get("generations") for judgement in found.values()} >= {restarts + 1}
 
 
-def test_the_stretches_their_counts_and_the_last_generation_are_one_job_of_a_check(tmp_path: Path) -> None:
+def test_the_stretches_and_the_last_generation_are_one_job_of_a_check(tmp_path: Path) -> None:
     write_history(records(Random(1), restarts=4), tmp_path / "history")
     engine = Counted()
     assert not any(

@@ -3,8 +3,10 @@
 import sys
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 from random import Random
 
+import numpy as np
 import pytest
 
 from checkers.axioms import clocks, forced, polygraph, reach, weak
@@ -17,6 +19,7 @@ from checkers.axioms.polygraph import Unsolved
 from checkers.axioms.weak import Axiom
 from checkers.engine.datasets import LocalEngine
 from checkers.graph.edges import PROCESS, REALTIME
+from checkers.history.stretches import Stretches
 from checkers.history.transactions import Append, Load, Operation, Read, Source, Store, to_transactions
 from checkers.transactions.check import check_sources
 from checkers.transactions.options import Options
@@ -263,7 +266,9 @@ def test_the_finding_of_a_write_that_an_update_missed_says_how_it_was_seen() -> 
 def test_of_stretches_without_a_forbidden_cycle_the_axioms_are_decided_still() -> None:
     # A cycle with an rw is none that the model forbids by its class, but the axiom of views is broken.
     broken = history((Append(0, 1), Append(1, 1)), (Read(0, (1,)), Read(1, ())))
-    options = Options(model="strong-monotonic-atomic-view", is_of_stretches=True)
+    once = np.zeros(2, np.int64)
+    stretches = Stretches(folder=Path(), generations=1, first=once, last=once)
+    options = Options(model="strong-monotonic-atomic-view", stretches=stretches)
     (finding,) = check_sources([to_transactions(broken)], LocalEngine(1), options).findings
     assert finding.anomaly == "non-monotonic-view"
 

@@ -88,10 +88,9 @@ def test_without_a_small_part_there_is_no_job_of_tasks(history: Path, monkeypatc
     assert engine.jobs == []
 
 
-def test_the_streams_of_the_whole_history_count_for_each_part_but_not_where_only_counts_matter(history: Path) -> None:
+def test_the_streams_of_the_whole_history_count_for_each_part(history: Path) -> None:
     part = history / "0"
     assert tasks.size(part, Context(engine=LocalEngine(1), whole=history)) == tasks.value_count(part) + 400
-    assert tasks.size(part, Context(engine=LocalEngine(1), whole=history, counts_only=True)) == tasks.value_count(part)
 
 
 def test_the_elements_that_were_read_are_values(history: Path) -> None:

@@ -2,11 +2,12 @@
 
 from pathlib import Path
 
+import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
 from checkers.history.generations import restarts
-from checkers.history.stretches import Stretches, write_stretches
+from checkers.history.stretches import ONCE, Stretches, Weights, write_stretches
 from tests.worlds.epoch_cases import BITS, Story
 
 X = "x"
@@ -58,7 +59,6 @@ def test_a_key_has_a_stretch_with_its_readers_and_one_without(tmp_path: Path) ->
     stretches = stretches_of(story, tmp_path)
     assert stretches is not None
     assert list(zip(stretches.first.tolist(), stretches.last.tolist(), strict=True))[:2] == [(0, 0), (1, 2)]
-    assert [length for length, _ in stretches.parts] == [2]  # One of length 1 is counted with all.
 
 
 def test_what_was_lost_has_no_stretch_after_the_restart_that_lost_it(tmp_path: Path) -> None:
@@ -78,7 +78,7 @@ def test_a_key_that_only_failed_operations_touched_is_left_out(tmp_path: Path) -
         story.restart(number, (number + 1, 0), number=number)
     stretches = stretches_of(story, tmp_path)
     assert stretches is not None
-    assert stretches.parts == ()
+    assert pq.read_metadata(stretches.folder / "mops.parquet").num_rows == 0
 
 
 def test_a_snapshot_in_a_stream_leaves_each_generation_to_itself(tmp_path: Path) -> None:
@@ -93,3 +93,20 @@ def test_a_snapshot_in_a_stream_leaves_each_generation_to_itself(tmp_path: Path)
     pq.write_table(snapshot, history / "events.parquet")
     (tmp_path / "stretches").mkdir()
     assert write_stretches(history, tmp_path / "stretches", restarts(history), saved_bits=BITS) is None
+
+
+def test_what_is_about_a_key_counts_once_for_each_generation_of_its_stretch() -> None:
+    keys = np.array([2, 0, 2, 1])
+    # Stretch 0 spans generations 0 and 1, stretch 2 generation 3, and number 1 is none.
+    known = Stretches(folder=Path(), generations=4, first=np.array([0, 2, 3]), last=np.array([1, 1, 3]))
+    assert Weights(known).count(keys) == 1 + 2 + 1 + 0
+    assert Weights(known).of(np.array([2, 0])).count(np.array([1, 1, 0])) == 2 + 2 + 1
+    assert Weights(known).generations(keys).tolist() == [True, True, False, True]
+    assert Weights(known).generations(keys[3:]).tolist() == [False] * 4
+
+
+def test_without_stretches_all_counts_once() -> None:
+    keys = np.array([5, 5, 7])
+    assert ONCE.count(keys) == ONCE.of(keys).count(np.array([0, 1, 2])) == 3
+    assert ONCE.generations(keys).tolist() == [True]
+    assert ONCE.generations(keys[:0]).tolist() == [False]
