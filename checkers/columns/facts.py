@@ -15,17 +15,22 @@ F = TypeVar("F")
 
 
 class Facts:
-    """The facts of one subject that are known so far. Another process gets none of them, but a copy (`is_copy`)."""
+    """The facts of one subject that are known so far. Another process gets none of them, but a copy (`is_copy`).
 
-    def __init__(self, *, is_copy: bool = False) -> None:
-        self.is_copy = is_copy
+    Without `is_kept` each is computed whenever it is asked for: nothing is shared, and nothing takes memory.
+    """
+
+    def __init__(self, *, is_copy: bool = False, is_kept: bool = True) -> None:
+        self.is_copy, self._is_kept = is_copy, is_kept
         self._known: dict[Hashable, Future[Any]] = {}
 
     def __reduce__(self) -> tuple[Callable[[], "Facts"], tuple[()]]:
-        return partial(Facts, is_copy=True), ()
+        return partial(Facts, is_copy=True, is_kept=self._is_kept), ()
 
     def of(self, name: Hashable, make: Callable[[], F]) -> F:
         """The fact of that name, the result of `make`."""
+        if not self._is_kept:
+            return make()
         mine: Future[F] = Future()
         known: Future[F] = self._known.setdefault(name, mine)  # Atomic between threads.
         if known is mine:

@@ -1,9 +1,9 @@
 """Consistency models of transactions on lists and registers, checked from chunks to findings.
 
-The chain of computations: `list_rows` and `registers.rows` (each chunk by itself) -> shuffle by key (`partition`) ->
-`list_versions`, `registers.edges` and the modules that they use (each partition of keys) -> shuffle by slice ->
-`certificate` (proof without a search) -> the residual graph, to `search` (cycles by name) -> `sentences`. The driver
-holds windows, counts and the residual graph, never the history.
+The chain of computations (`inferred`): `list_rows` and `registers.rows` (each chunk by itself) -> shuffle by key
+(`partition`) -> `list_versions`, `registers.edges` and the modules that they use (each partition of keys). Then shuffle
+by slice -> `certificate` (proof without a search) -> the residual graph, to `search` (cycles by name) -> `sentences`.
+The driver holds windows, counts and the residual graph, never the history.
 
 Witnesses, by anomaly: the number of places where it could have shown.
 - internal: reads of a key that their transaction had touched before. future-read: reads before an own append.
@@ -21,7 +21,7 @@ Not checked: predicates, and what info operations read.
 
 from collections import Counter
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -33,30 +33,26 @@ from checkers.axioms.ladder import ANOMALIES, NO_ANSWERS, Answers, answers, whol
 from checkers.axioms.weak import Breach
 from checkers.columns.runs import distinct
 from checkers.columns.table import take
-from checkers.engine.datasets import Dataset, Engine, Noted
+from checkers.engine.datasets import Dataset, Engine
 from checkers.engine.protocol import Check, Context, When
 from checkers.graph import certificate
-from checkers.graph.edges import NO_IMPLICIT, WW, Edges, Inference, all_edges
+from checkers.graph.edges import WW, Edges, Inference, all_edges
 from checkers.graph.search import Search, residual, search
 from checkers.graph.sightings import Report, Sighting, union
 from checkers.history.registers import Order, Trust
-from checkers.history.stretches import Weights
 from checkers.history.transactions import Source, chunks, op_count
+from checkers.transactions.inferred import Summary, inferred
 from checkers.transactions.options import Options
-from checkers.transactions.partition import Share, infer, shares
 from checkers.transactions.sentences import CHECKER, explainer
 from checkers.transactions.unanswered import COVERS, Cycles, unknown, unwritten, unwritten_reads
 from checkers.transactions.uncertified import edge_count, edges_inside, possible, processes_of, windows_of
 from checkers.words import models
 from checkers.words.anomalies import AXIOMS, CYCLES, ORDERS, TRANSACTIONAL, UPDATE
-from harness.core.columns import Bools
 from harness.core.record import Json
 from harness.core.verdict import Finding, Judgement
 
 LOCKED: Final = "serializability-locked"
 _ASIDE: Final = 5_000  # In a history of up to so many operations, cycles that no verdict needs are searched for, too.
-_OPS_PER_PARTITION: Final = 200_000
-_OPS_WORTH_A_TASK: Final = 20_000
 _AXIOMS: Final = frozenset(name + order for name in AXIOMS for order in ORDERS)
 _DECIDED: Final = _AXIOMS | {UPDATE, *COVERS} | {base + order for base in CYCLES for order in ORDERS}
 _WITHOUT_RW: Final = ("G0", "G1c")
@@ -64,17 +60,6 @@ _SIZES: Final = (
     *("ok", "fail", "info", "micro-operations", "elements-read", "elements-without-writer", "keys"),
     *("registers", "register-writes", "registers-read", "values-without-writer"),
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Summary:
-    """The part of one partition's inference that the driver needs."""
-
-    report: Report
-    left_out: tuple[Sighting, ...]
-    open_sources: Edges
-    last_index: int
-    kinds: Mapping[str, Bools]
 
 
 _NO_CYCLES: Final = Cycles(Search((), 0, ()), 0, 0, None)
@@ -92,6 +77,7 @@ def check(history: Path, context: Context, name: str = CHECKER) -> Judgement:
         order=context.order,
         initial=context.initial,
         stretches=context.stretches,
+        shared=context.facts if context.contract is not None else None,  # The watermark graph needs the same.
     )
     return check_sources(chunks(history, is_locked=context.is_locked), context.engine, options)
 
@@ -108,20 +94,16 @@ def check_sources(sources: Sequence[Source], engine: Engine, options: Options | 
     early = None if is_declared else _weak_answers(parts, None, options)
     is_small = op_count(sources) <= _ASIDE
     is_searched = early is None or is_small
-    partitions = options.partitions or _partitions(op_count(sources), engine.parallelism)
-    weights = Weights(options.stretches)
-    route = partial(shares, partitions=partitions, initial=options.initial, weights=weights)
-    kernel = partial(_inferred, order=options.order, weights=weights, has_edges=is_searched)
-    noted = parts.shuffle(route, kernel, partitions=partitions).keep()
-    inferred, summaries = noted.items(), noted.notes()
+    noted = inferred(sources, engine, options.rules(), shared=options.shared, has_edges=is_searched)
+    dependencies, summaries = noted.items(), noted.notes()
     report = union(one.report for one in summaries)
     last = max((one.last_index for one in summaries), default=0)
     known = certificate.ends([one.open_sources for one in summaries], last=last)
-    declared = _declared(inferred) if is_declared else None
+    declared = _declared(dependencies) if is_declared else None
     if is_declared:
         early = _weak_answers(parts, declared, options)
         is_searched = early is None or is_small
-    cycles = _cycles(parts, inferred, known, options) if is_searched else _UNSEARCHED
+    cycles = _cycles(parts, dependencies, known, options) if is_searched else _UNSEARCHED
     found = {one.anomaly for one in report.sightings} | {one.anomaly for one in cycles.search.named}
     is_settled = options.stretches is not None and cycles.search.undecided
     unsettled = frozenset() if is_settled else options.undecided(found)
@@ -141,31 +123,8 @@ def check_sources(sources: Sequence[Source], engine: Engine, options: Options | 
     )
 
 
-def _inferred(parts: Sequence[Share], *, order: Order, weights: Weights, has_edges: bool) -> Noted[Inference, Summary]:
-    """The inference of one partition, or only its summary if nothing will use its edges."""
-    inference = infer(parts, order=order, weights=weights)
-    kept = inference if has_edges else replace(inference, edges=all_edges([]), implicit=NO_IMPLICIT)
-    return Noted(kept, summary(inference))
-
-
-def summary(inference: Inference) -> Summary:
-    """The part of an inference that the driver needs."""
-    return Summary(
-        inference.report,
-        inference.left_out,
-        certificate.open_sources(inference),
-        certificate.last_index(inference),
-        inference.kinds,
-    )
-
-
 def _left_out(summaries: Sequence[Summary]) -> tuple[Sighting, ...]:
     return union(Report(one.left_out, Counter()) for one in summaries).sightings
-
-
-def _partitions(op_count: int, parallelism: int) -> int:
-    """The number of partitions of keys: enough for all threads, but none too large, and none too small for a task."""
-    return max(op_count // _OPS_PER_PARTITION, min(parallelism, op_count // _OPS_WORTH_A_TASK), 1)
 
 
 def _cycles(chunks: Dataset[Source], inferred: Dataset[Inference], known: certificate.Ends, options: Options) -> Cycles:

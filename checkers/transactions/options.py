@@ -4,10 +4,12 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
 
+from checkers.columns.facts import Facts
 from checkers.graph import certificate
 from checkers.history.names import PLAIN, Names
 from checkers.history.registers import EMPTY, ORDER, Initial, Order
-from checkers.history.stretches import Stretches
+from checkers.history.stretches import Stretches, Weights
+from checkers.transactions.inferred import Rules
 from checkers.words import models
 from checkers.words.anomalies import UPDATE
 
@@ -30,7 +32,13 @@ class Options:
     slice_ids: int = certificate.SLICE_IDS
     partitions: int | None = None
     residual_edges: int = RESIDUAL_EDGES
+    shared: Facts | None = None  # Facts of the history, if other checks need its dependencies, too.
     stretches: Stretches | None = None  # The history has several generations at once: cycles leave the check undecided.
+
+    def rules(self) -> Rules:
+        """What dependencies follow from besides the operations."""
+        weights = Weights(self.stretches)
+        return Rules(order=self.order, initial=self.initial, weights=weights, partitions=self.partitions)
 
     def forbidden(self) -> frozenset[str]:
         """All anomalies that count. Raises ScenarioError if there is no such model."""

@@ -36,9 +36,9 @@ from checkers.history.registers import EMPTY, ORDER, Initial, Order
 from checkers.history.streams import merged, stream_logs
 from checkers.history.stretches import Stretches, Weights
 from checkers.history.transactions import Chunk, Source, chunks
-from checkers.transactions.check import Summary as PartitionSummary
+from checkers.transactions.inferred import Rules, inferred
+from checkers.transactions.inferred import Summary as PartitionSummary
 from checkers.transactions.options import RESIDUAL_EDGES
-from checkers.transactions.partition import shares
 from checkers.transactions.sentences import CHECKER as TRANSACTIONS
 from checkers.transactions.sentences import explainer
 from checkers.transactions.uncertified import edge_count, edges_inside, processes_of, windows_of
@@ -60,8 +60,8 @@ from checkers.watermarks.task import (
     Summary,
     derived,
     details,
-    gather,
     numbered,
+    of_nodes,
     placement_of,
     received_of,
     required,
@@ -74,7 +74,6 @@ from harness.core.record import Json
 from harness.core.verdict import Finding, Judgement
 
 LOCKED: Final = "watermark-graph-locked"
-_OPS_PER_PARTITION: Final = 500_000
 _NO_CUT: Final = "cut: unknown: nobody knows what a watermark of this stream contains, so there is no node to judge"
 
 
@@ -308,12 +307,15 @@ class _Check:
 
     def _inferred(self) -> Dataset[Noted[Inference, PartitionSummary]]:
         """The dependencies that follow from the operations alone."""
-        count = sum(chunk.op_count for chunk in self.sources)
-        partitions = self.options.partitions or max(1, count // _OPS_PER_PARTITION)
-        send = partial(shares, partitions=partitions, initial=self.options.initial)
-        weights = Weights(self.options.stretches)
-        take = partial(gather, order=self.options.order, places=self.places, weights=weights)
-        return self._chunks().shuffle(send, take, partitions=partitions).keep()
+        options = self.options
+        rules = Rules(
+            order=options.order,
+            initial=options.initial,
+            weights=Weights(options.stretches),
+            partitions=options.partitions,
+        )
+        every = inferred(self.sources, self.engine, rules, shared=options.facts).items()
+        return every.map(partial(of_nodes, places=self.places)).keep()
 
     def _residual(
         self, inferred: Dataset[Inference], windows: certificate.Windows, ends: certificate.Ends

@@ -24,13 +24,10 @@ from checkers.engine.datasets import Noted
 from checkers.graph.certificate import Region
 from checkers.graph.edges import NO_IMPLICIT, OPEN_END, Edges, ImplicitRw, Inference, Int32s, Members, all_edges
 from checkers.graph.sightings import Report
-from checkers.history.registers import Order
 from checkers.history.streams import Placement, StreamLog, placement_by
-from checkers.history.stretches import Weights
 from checkers.history.version_ranks import read_beside
-from checkers.transactions.check import Summary as PartitionSummary
-from checkers.transactions.check import summary as partition_summary
-from checkers.transactions.partition import Share, infer
+from checkers.transactions.inferred import Summary as PartitionSummary
+from checkers.transactions.inferred import summary as partition_summary
 from checkers.watermarks.blocks import (
     Pairs,
     block_of,
@@ -189,11 +186,8 @@ def derived(
     )
 
 
-def gather(
-    parts: Sequence[Share], *, order: Order, places: Placed, weights: Weights
-) -> Noted[Inference, PartitionSummary]:
-    """The dependencies that follow from the shares of one partition, with nodes by number."""
-    inference = infer(parts, order=order, weights=weights)
+def of_nodes(inference: Inference, *, places: Placed) -> Noted[Inference, PartitionSummary]:
+    """The same dependencies, with nodes by number."""
     edges, readers, writers = inference.edges, inference.implicit.readers, inference.implicit.writers
     source, source_after, has_source = _renumbered(places, edges.source, edges.source_after)
     target, target_after, has_target = _renumbered(places, edges.target, edges.target_after)

@@ -49,7 +49,7 @@ class Generations:
                 return merged([earlier, last], generations=len(selected))
             selected, found = selected[:-1], [last]
         if len(selected) > 1:  # What is known of all generations together may be more than the memory holds.
-            context = replace(context, facts=Facts())
+            context = replace(context, facts=Facts(is_kept=False))
         found = [*judged(check, [(self._place(part), context) for part in selected]), *found]
         return merged(found, generations=len(found))
 

@@ -1,15 +1,19 @@
 """Generations that are judged at once are judged as each by itself: findings, witnesses, facts."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from random import Random
 
 import pytest
 
+from checkers.graph.edges import Inference
 from checkers.history.generation_files import parts, write_part
 from checkers.history.generations import restarts
-from checkers.history.stretches import write_stretches
+from checkers.history.registers import Order
+from checkers.history.stretches import Weights, write_stretches
 from checkers.history.transactions import chunks, read_chunk, to_operations
+from checkers.transactions import inferred
+from checkers.transactions.partition import Share, infer
 from harness.core.columns import FAIL
 from harness.core.promises import Promise, StreamContract
 from harness.core.record import Complete, Evidence, State, StreamEvent
@@ -18,7 +22,7 @@ from harness.judging import generations
 from harness.judging.checks import chosen, judgement_of
 from harness.record.formats.parquet.parquet import write_history
 from tests.amount import FIRST_SEED, count
-from tests.worlds.contexts import EPOCHS, context
+from tests.worlds.contexts import EPOCHS, by_check, context
 from tests.worlds.epoch_histories import BITS, EpochStore
 
 CONTRACT = StreamContract(
@@ -91,6 +95,25 @@ def test_generations_at_once_are_judged_as_each_by_itself(tmp_path: Path, monkey
         clean |= {name for name, each in apart.items() if not each.findings and any(each.witnesses.values())}
     assert clean >= {"serializability", "serializability-locked", "watermark-graph", "freshness", "cuts"}
     assert broken >= {"watermark-graph", "cuts"}
+
+
+@pytest.mark.parametrize("restart_count", [0, 4])
+def test_the_checks_of_transactions_and_of_watermarks_share_the_dependencies(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, restart_count: int
+) -> None:
+    calls = list[object]()
+
+    def counted(parts: Sequence[Share], *, order: Order, weights: Weights) -> Inference:
+        calls.append(parts)
+        return infer(parts, order=order, weights=weights)
+
+    monkeypatch.setattr(inferred, "infer", counted)
+    history = history_of(1, tmp_path, restart_count=restart_count)
+    found = by_check(history, context(*EPOCHS, CUT, contract=CONTRACT))
+    assert found["watermark-graph"].witnesses["G1c-watermark"] > 0
+    assert found["serializability"].witnesses["G1c"] > 0
+    judged = 2 if restart_count else 1  # The stretches and the last generation, or the history as it is.
+    assert len(calls) == judged * 2  # All reads, and those under lock.
 
 
 def operations_by_key(folder: Path) -> dict[int, set[tuple[int, int]]]:
