@@ -8,7 +8,9 @@ Theory of operation.
 4. A value that was read, and that no committed transaction wrote, was there at first, if that is possible: what follows
    from that alone is no proof (`sure`).
 5. A key is left out if a value that was read has two writers, if it had two values at first, or one that no transaction
-   wrote though all initial values are declared, or if it is used as a list and as a register.
+   wrote though all initial values are declared, or if it is used as a list and as a register. And if nothing shows what
+   a register held at first but a read of a value that only the reader writes, later: then it was there, and was written
+   again (`transactions.registers.versions`).
 6. A read of a list that answered null says nothing, as for `transactions.list_rows`: an empty list answers [].
 7. A declared order of a register's versions, as by the commits that the system reported, is known like that of a list.
    That of commits holds for all versions that committed transactions left, whatever their values are.
@@ -160,8 +162,12 @@ def execution(
     ops = ordered_by(parts.ops, "index")
     every = distinct(np.concatenate([codes(each.key)[0] for each in (parts.reads, parts.writes)]))
     shown_by = Join((parts.reads.key, parts.reads.value), (parts.writes.key, parts.writes.value))
-    unclear = np.append(
-        _unclear_keys(parts, shown_by), _keys_with_two_firsts(parts.reads, shown_by.first, is_declared=is_declared)
+    unclear = np.concatenate(
+        (
+            _unclear_keys(parts, shown_by),
+            _keys_with_two_firsts(parts.reads, shown_by.first, is_declared=is_declared),
+            _keys_written_again(parts, shown_by.first, is_declared=is_declared),
+        )
     )
     keys = every[~np.isin(every, unclear)]
     lists, reads, writes = (
@@ -236,6 +242,18 @@ def _keys_with_two_firsts(reads: Reads, writer_row: Int64s, *, is_declared: bool
         seen = _Firsts(np.append(seen.key, keys), np.append(seen.value, nothing))
     seen = distinct_by(seen)
     return seen.key[Join((seen.key,), (seen.key,)).count > 1]
+
+
+def _keys_written_again(parts: Accesses, writer_row: Int64s, *, is_declared: bool) -> Int64s:
+    """The registers with a value that its only writer had read before, unless what they held at first is known."""
+    if is_declared:
+        return np.empty(0, np.int64)
+    reads = parts.reads
+    rows = np.flatnonzero(~reads.is_list & (writer_row >= 0))
+    is_early = reads.op[rows] == parts.writes.op[writer_row[rows]]
+    known = reads.key[~reads.is_list & (writer_row < 0)]
+    keys = distinct(reads.key[rows[is_early]])
+    return keys[~np.isin(keys, known)]
 
 
 @dataclass(frozen=True, slots=True)

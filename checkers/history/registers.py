@@ -102,8 +102,8 @@ class Initial:
 EMPTY: Final = Initial()
 
 
-def initial_state(history: Path, order: Order) -> Initial:
-    """The declared initial state of that history: null, and what `order` declares.
+def initial_state(history: Path, order: Order, *, is_known: bool) -> Initial:
+    """The declared initial state of that history: null, and what `order` declares; `is_known`: that is all.
 
     A first transaction that writes nothing but the declared value is the initial state as well. Raises ScenarioError if
     the first transaction is declared to be it and cannot be, HistoryError if the history is damaged.
@@ -112,7 +112,7 @@ def initial_state(history: Path, order: Order) -> Initial:
     declared = {dictionary.identity(value) for value in (None, order.initial)}
     values = tuple(sorted(value for value in declared if value >= 0))
     if order.initial is None and not order.initial_by_first_transaction:
-        return Initial(values)
+        return Initial(values, is_declared=is_known)
     first = next((part for chunk in chunks(history) if len((part := load(chunk)).index)), None)
     if first is not None and _only_writes(first):
         mops = slice(int(first.mop_start[0]), int(first.mop_start[1]))

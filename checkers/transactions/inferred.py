@@ -62,7 +62,7 @@ def _partitions(op_count: int, parallelism: int) -> int:
 
 
 def _inferred(parts: Sequence[Share], *, rules: Rules, has_edges: bool) -> Noted[Inference, Summary]:
-    inference = infer(parts, order=rules.order, weights=rules.weights)
+    inference = infer(parts, order=rules.order, initial=rules.initial, weights=rules.weights)
     kept = inference if has_edges else replace(inference, edges=all_edges([]), implicit=NO_IMPLICIT)
     return Noted(kept, summary(inference))
 

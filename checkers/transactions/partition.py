@@ -47,7 +47,7 @@ def shares(
         yield number, Share(rows, part)
 
 
-def infer(parts: Sequence[Share], *, order: Order, weights: Weights = ONCE) -> Inference:
+def infer(parts: Sequence[Share], *, order: Order, initial: Initial = EMPTY, weights: Weights = ONCE) -> Inference:
     """The edges and anomalies that follow from all shares of one partition.
 
     A key used as list and register gives none.
@@ -62,7 +62,8 @@ def infer(parts: Sequence[Share], *, order: Order, weights: Weights = ONCE) -> I
     ops = np.concatenate((rows.lists.op, rows.appends.op)).astype(np.int64)
     duplicate = seen("mixed-key", len(mixed), op=ops[is_mixed], key=keys[is_mixed])
     lists = list_anomalies.infer([key_rows.without(rows, mixed) if len(mixed) else rows], weights)
-    registered = infer_registers(register_rows.without(written, distinct(keys)), order)
+    rest = register_rows.without(written, distinct(keys))
+    registered = infer_registers(rest, order, is_declared=initial.is_declared)
     return Inference(
         all_edges([lists.edges, registered.edges]),
         lists.implicit.beside(registered.implicit),

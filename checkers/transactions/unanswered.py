@@ -28,6 +28,8 @@ _ANYWAY: Final = frozenset({"internal"})  # Found within one transaction, even i
 _LEFT_OUT: Final = {
     "duplicate-appends": "{element} was appended to {key} more than once (T{op})",
     "duplicate-writes": "{element} was written to {key} more than once (T{op})",
+    "written-again": "{element} was read in {key} before T{op} wrote it, so {key} held it at first, unless you declare "
+    "with --initial what registers held (null for nothing)",
     "mixed-key": "{key} is used as a list (T{op}) and as a register",
 }
 _WRITTEN_AGAIN: Final = "{key} held {element} at first, and that was written again (T{op})"

@@ -156,7 +156,7 @@ def _context(
         contract=declared.stream if declared is not None else None,
         register=register,
         order=order,
-        initial=initial_state(history, order),
+        initial=initial_state(history, order, is_known=register.is_initial_known),
         excuses=EXCUSES,
     )
 

@@ -6,7 +6,7 @@ from hypothesis import example, given, note, settings
 from hypothesis import strategies as st
 
 from checkers.engine.datasets import LocalEngine
-from checkers.history.registers import Order, Trust
+from checkers.history.registers import Initial, Order, Trust
 from checkers.history.transactions import Operation
 from checkers.transactions.check import check_sources
 from checkers.transactions.options import Options
@@ -37,7 +37,11 @@ def judged(draw: Random, operations: list[Operation], options: Options) -> Judge
 
 def drawn_options(draw: Random, order: Order, prohibited: frozenset[str] = ALL) -> Options:
     return Options(
-        prohibited=(prohibited,), order=order, slice_ids=draw.choice((1, 2, 3, 100)), partitions=draw.choice((1, 2, 5))
+        prohibited=(prohibited,),
+        order=order,
+        initial=Initial(is_declared=True),
+        slice_ids=draw.choice((1, 2, 3, 100)),
+        partitions=draw.choice((1, 2, 5)),
     )
 
 

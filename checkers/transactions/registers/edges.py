@@ -47,9 +47,12 @@ _SPARSE: Final = 4
 _TIMED: Final = ("timed-process", "timed-realtime")
 
 
-def infer_registers(rows: RegisterRows, order: Order) -> Inference:
-    """The edges and anomalies that follow from the rows of all chunks about the registers of one partition."""
-    registers, duplicate = resolved(rows)
+def infer_registers(rows: RegisterRows, order: Order, *, is_declared: bool = False) -> Inference:
+    """The edges and anomalies that follow from the rows of all chunks about the registers of one partition.
+
+    `is_declared`: what all registers held at first is declared.
+    """
+    registers, left_out = resolved(rows, is_declared=is_declared)
     known = orders(registers, order)
     readers = _Readers(registers)
     is_wide = _wide(registers, readers, known.given)
@@ -72,7 +75,7 @@ def infer_registers(rows: RegisterRows, order: Order) -> Inference:
         all_edges([*plain, *timed]),
         implicit,
         report,
-        () if duplicate is None else (duplicate,),
+        left_out,
         {kind: np.array([tally[kind] > 0]) for kind in ("ww", "wr", "rw")},
     )
 

@@ -5,18 +5,24 @@ each register's initial state. A register is left out, and reported, if a value 
 same key is used as a list: then its reads have no clear meaning. If a value with two writers was never read, only the
 writes of that value are left out. A failed write beside another one of the value, or beside the initial state, does not
 count: it did not happen, and the other explains what was read.
+
+What was written was not there at first, as all checkers of registers assume. But no system reads what will be written
+only later: if a transaction reads a value that it alone writes, and only afterwards, the value was there at first and
+was written again. Such a register is left out, too, unless its first value is known: by a declaration, or by a read of
+nothing or of a value that nobody wrote. The order of transactions is not used, as in many histories it is only that of
+the file.
 """
 
 from dataclasses import replace
 
 import numpy as np
 
-from checkers.columns.runs import codes
+from checkers.columns.runs import codes, distinct
 from checkers.columns.table import take
 from checkers.graph.sightings import Sighting, seen
 from checkers.transactions.list_versions import Slots
 from checkers.transactions.registers.rows import ABSENT, RegisterRows, without
-from harness.core.columns import FAIL, NOTHING, Bools, Int64s
+from harness.core.columns import FAIL, NOTHING, OK, Bools, Int64s
 
 NOBODY = -1
 
@@ -77,16 +83,32 @@ class Registers:
         return self.rows.touches.op[row].astype(np.int64)
 
 
-def resolved(rows: RegisterRows) -> tuple[Registers, Sighting | None]:
-    """The registers in those rows, and a sighting of those that are left out; None if there are none."""
+def resolved(rows: RegisterRows, *, is_declared: bool = False) -> tuple[Registers, tuple[Sighting, ...]]:
+    """The registers in those rows, and sightings of those that are left out.
+
+    `is_declared`: what all registers held at first is declared.
+    """
+    registers, duplicate = _with_one_writer(rows)
+    if is_declared:
+        return registers, duplicate
+    again = _written_again(registers)
+    if not len(again):
+        return registers, duplicate
+    keys, ops = registers.keys[registers.code[again]], _writer_ops(registers)[again]
+    example = seen("written-again", len(distinct(keys)), op=ops, key=keys, element=registers.value[again])
+    return Registers(without(registers.rows, keys)), (*duplicate, *example)
+
+
+def _with_one_writer(rows: RegisterRows) -> tuple[Registers, tuple[Sighting, ...]]:
+    """The registers without those of which a value that was read has two writers, and a sighting of these."""
     registers = Registers(rows)
     ambiguous = _written_twice(registers)
     if not ambiguous.any():
-        return registers, None
+        return registers, ()
     registers = Registers(_without_failed(registers, ambiguous))
     rows, ambiguous = registers.rows, _written_twice(registers)
     if not ambiguous.any():
-        return registers, None
+        return registers, ()
     is_read = np.zeros(registers.size + 1, np.bool_)
     for version in (registers.read_version, registers.odd_version):
         is_read[version] = True
@@ -124,13 +146,29 @@ def _without_failed(registers: Registers, ambiguous: Bools) -> RegisterRows:
     return RegisterRows(take(touches, kept), take(rows.passing, passing), rows.odd, rows.report)
 
 
-def _example(rows: RegisterRows, is_bad: Bools, registers: Registers, count: int) -> Sighting | None:
+def _writer_ops(registers: Registers) -> Int64s:
+    """For each version, and for NOBODY, the operation that wrote it; NOBODY if none did."""
+    final, passing = np.append(registers.rows.touches.op, NOBODY), np.append(registers.rows.passing.op, NOBODY)
+    return np.where(registers.writer >= 0, final[registers.writer], passing[registers.passer]).astype(np.int64)
+
+
+def _written_again(registers: Registers) -> Int64s:
+    """The versions that were there at first, and that an operation wrote again."""
+    touches, writer = registers.rows.touches, _writer_ops(registers)
+    rows = np.flatnonzero((touches.outcome == OK) & (registers.read_version >= 0))
+    version, op = registers.read_version[rows], touches.op[rows]
+    code = registers.touch_code[rows]
+    is_known = np.zeros(len(registers.keys), np.bool_)
+    is_known[code[writer[version] == NOBODY]] = True
+    return distinct(version[(writer[version] == op) & ~is_known[code]])
+
+
+def _example(rows: RegisterRows, is_bad: Bools, registers: Registers, count: int) -> tuple[Sighting, ...]:
     final, passing = is_bad[registers.write_version], is_bad[registers.passing_version]
     touches, others = take(rows.touches, final), take(rows.passing, passing)
     ops, keys = np.concatenate((touches.op, others.op)), np.concatenate((touches.key, others.key))
     values = np.concatenate((touches.write, others.value))
-    examples = seen("duplicate-writes", count, op=ops.astype(np.int64), key=keys, element=values)
-    return examples[0] if examples else None
+    return seen("duplicate-writes", count, op=ops.astype(np.int64), key=keys, element=values)
 
 
 def _clean(registers: Registers, ambiguous: Bools, is_bad: Bools) -> RegisterRows:

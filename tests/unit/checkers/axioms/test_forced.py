@@ -96,7 +96,7 @@ def test_each_order_of_versions_has_a_cycle_of_the_proof_and_what_holds_has_no_p
     for number in range(150):
         draw = Random(SEED + number)
         operations = drawn(draw, lists=lists)
-        ours = of(*cut(draw, operations))
+        ours = of(*cut(draw, operations), is_declared=True)
         for level in LEVELS:
             for order in orders_of_time(ours, level):
                 found = proof(ours, level, order)

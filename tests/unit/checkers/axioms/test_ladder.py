@@ -38,8 +38,8 @@ SEED = 20261123
 Mops = tuple[Append | Load | Read | Store, ...]
 
 
-def of(*sources: Source) -> Execution:
-    return execution(union([accesses(source) for source in sources]))
+def of(*sources: Source, is_declared: bool = False) -> Execution:
+    return execution(union([accesses(source) for source in sources]), is_declared=is_declared)
 
 
 def history(*transactions: Mops) -> list[Operation]:
@@ -53,7 +53,7 @@ def test_drawn_histories_are_judged_as_brute_force_judges_them(lists: bool) -> N
     for number in range(150):
         draw = Random(SEED + number)
         operations = drawn(draw, lists=lists)
-        ours = of(*cut(draw, operations))
+        ours = of(*cut(draw, operations), is_declared=True)
         for rung in RUNGS:
             expected = axioms.holds(operations, axiom_of(rung), TIMES[rung.order])
             assert holds(ours, rung) == expected, (SEED + number, rung, operations)

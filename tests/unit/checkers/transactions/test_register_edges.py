@@ -25,7 +25,7 @@ def shown(identity: int) -> str:
     return chr(identity) if identity > 96 else str(identity)
 
 
-OPTIONS = Options(name=Names(shown), prohibited=(EVERYTHING,))
+OPTIONS = Options(name=Names(shown), prohibited=(EVERYTHING,), initial=Initial(is_declared=True))
 
 
 def judged(operations: list[Operation], order: Order = ORDER, options: Options = OPTIONS) -> Judgement:
