@@ -44,7 +44,7 @@ from checkers.history.transactions import Source, chunks, op_count
 from checkers.transactions.inferred import Summary, inferred
 from checkers.transactions.options import Options
 from checkers.transactions.sentences import CHECKER, explainer
-from checkers.transactions.unanswered import COVERS, Cycles, unknown, unwritten, unwritten_reads
+from checkers.transactions.unanswered import COVERS, Cycles, undisputed, unknown, unwritten, unwritten_reads
 from checkers.transactions.uncertified import edge_count, edges_inside, possible, processes_of, windows_of
 from checkers.words import models
 from checkers.words.anomalies import AXIOMS, CYCLES, ORDERS, TRANSACTIONAL, UPDATE
@@ -107,7 +107,7 @@ def check_sources(sources: Sequence[Source], engine: Engine, options: Options | 
     found = {one.anomaly for one in report.sightings} | {one.anomaly for one in cycles.search.named}
     is_settled = options.stretches is not None and cycles.search.undecided
     unsettled = frozenset() if is_settled else options.undecided(found)
-    answers = early or _answers(parts, declared, report, cycles, unsettled, options)
+    answers = undisputed(early or _answers(parts, declared, report, cycles, unsettled, options), report)
     counts = _counts(report, cycles.search, answers)
     reported = _reported([name for name in counts if name in forbidden], cycles.search, options)
     left_out = _left_out(summaries)

@@ -76,6 +76,7 @@ def _tally(versions: Versions, weights: Weights) -> Counter[str]:
             "appends-placed": int(np.count_nonzero(is_ok & is_placed[:-1])),
             "elements-without-writer": int(np.count_nonzero(versions.writer < 0)),
             "keys-unordered": int(np.count_nonzero(_has_two_unseen(versions))),
+            "keys-contradicted": len(distinct(versions.list_code[versions.disputed])),
             "unwritten-twice": int(np.count_nonzero(_has_two_firsts(versions))),
             "garbage-read": weights.count(shown),
             "G1a": weights.count(code[has_failed[code]]),
@@ -88,13 +89,13 @@ def _tally(versions: Versions, weights: Weights) -> Counter[str]:
 
 
 def _has_two_unseen(versions: Versions) -> Bools:
-    """True for keys with appends of two transactions that no read shows: the order of these is unknown.
+    """True for keys with appends of two transactions that have no sure place: the order of these is unknown.
 
     An unclear transaction counts: a read of another key may show that it took effect.
     """
     rows = versions.rows
     is_unseen = rows.appends.outcome != FAIL
-    is_unseen[versions.writer[versions.writer >= 0]] = False
+    is_unseen[versions.writer[versions.is_sure & (versions.writer >= 0)]] = False
     unseen = np.flatnonzero(is_unseen)
     code, op = versions.append_code[unseen], rows.appends.op[unseen].astype(np.int64)
     least, greatest = np.full(len(versions.keys), _FAR), np.full(len(versions.keys), -1)

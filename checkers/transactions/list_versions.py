@@ -6,7 +6,8 @@ Theory of operation, for each key. Source: Kingsbury and Alvaro, Elle, VLDB 2020
 3. wr: from the appender of the last element of a read to the reader. Earlier elements follow by ww.
 4. rw: from a reader to the appender of the element right after the last one that it read.
 5. An append that no read shows comes after the newest version that was read: ww from the appender of that version, and
-   rw from all its readers. Those rw stay implicit. What only a read that disagrees with the longest shows has no place.
+   rw from all its readers. Those rw stay implicit. Where reads disagree, the order is known as far as all agree, and
+   whatever they show after that is newer, in no known order. A read that shows some of it has no rw.
 6. Failed operations are no nodes, nor is an appender that the history lacks: edges lead over their elements to the
    nearest node. An unclear operation is one: if it did not take effect, no read shows its writes, no edge leads away
    from it, and so it is in no cycle.
@@ -31,6 +32,7 @@ from checkers.history.stretches import ONCE, Weights
 from checkers.transactions.key_rows import AppendRows, KeyRows, ReadRows, chosen, concatenated, without
 from harness.core.columns import FAIL, Int64s
 
+_FAR = np.iinfo(np.int64).max
 # Elements numbered across all keys leave gaps in each key: up to this many slots per element a table is still faster.
 _TABLE_SPARSITY = 32
 
@@ -102,6 +104,10 @@ class Versions:
         # and True for reads that saw a version in the order.
         self.is_version = self.read_length <= self.agreed[rows.reads.of_list]
         self.disputed = np.flatnonzero(self.agreed < lists.length)  # The lists that differ from the longest one.
+        self.sure_length = np.full(
+            len(self.keys), _FAR
+        )  # The length to which all lists of a key agree, if some do not.
+        np.minimum.at(self.sure_length, self.list_code[self.disputed], self.agreed[self.disputed])
         length = np.zeros(len(self.keys), np.int64)
         length[self.list_code[found.row]] = lists.length[found.row]
         self.seen_start = np.concatenate(([0], np.cumsum(length)))
@@ -131,6 +137,8 @@ class Versions:
         self.order_code = self.seen_code[~self.is_repeated]
         self.writer = self.seen_writer[~self.is_repeated]
         self.order_start = np.searchsorted(self.order_code, np.arange(len(self.keys) + 1))
+        at = np.flatnonzero(~self.is_repeated) - self.seen_start[self.order_code]
+        self.is_sure = at < self.sure_length[self.order_code]  # For each place in the order: all lists agree up to it.
 
     def _find_last(self) -> None:
         """Set for each read the place of its last element in the order (-1: none), and the writer of that element."""
@@ -189,7 +197,9 @@ class _OfKeys:
 def _dependencies(versions: Versions) -> tuple[dict[str, _OfKeys], ImplicitRw]:
     """The edges ww, wr and rw, and the implicit rw to appends that no read shows."""
     following = _next_place(versions)
-    has_place = (versions.last_place >= 0) | (versions.read_length == 0)
+    has_place = ((versions.last_place >= 0) | (versions.read_length == 0)) & (
+        versions.read_length <= versions.sure_length[versions.read_code]
+    )
     is_newest = following >= versions.order_start[versions.read_code + 1]
     implicit, unseen = _implicit(versions, np.flatnonzero(has_place & is_newest))
     reader = np.flatnonzero(has_place & ~is_newest)
@@ -199,11 +209,10 @@ def _dependencies(versions: Versions) -> tuple[dict[str, _OfKeys], ImplicitRw]:
 
 
 def _implicit(versions: Versions, readers: Int64s) -> tuple[ImplicitRw, Int64s]:
-    """The implicit edges from readers of the newest versions, and the rows of the appends that no read shows."""
+    """The implicit edges from readers of the newest sure versions, and the rows of the appends after these."""
     rows = versions.rows
     is_seen = np.zeros(len(rows.appends.op) + 1, np.bool_)
-    is_seen[versions.writer] = True
-    is_seen[_disputed_writers(versions)] = True
+    is_seen[versions.writer[versions.is_sure]] = True
     unseen = np.flatnonzero(~is_seen[:-1] & versions.is_vertex[:-1])
     unseen = unseen[ascending(versions.append_code[unseen], rows.appends.op[unseen].astype(np.int64))]
     # Only keys with both readers and writers have such edges.
@@ -216,15 +225,6 @@ def _implicit(versions: Versions, readers: Int64s) -> tuple[ImplicitRw, Int64s]:
     ), unseen
 
 
-def _disputed_writers(versions: Versions) -> Int64s:
-    """The rows of appends, or -1, whose elements lists show behind the point where they differ from the longest."""
-    lists, rows = versions.rows.lists, versions.disputed
-    length = lists.length[rows].astype(np.int64) - versions.agreed[rows]
-    elements = versions.rows.elements[expand(lists.start[rows].astype(np.int64) + versions.agreed[rows], length)]
-    slot = versions.slots.of(np.repeat(versions.list_code[rows], length), elements)
-    return versions.writer_of_slot[slot].astype(np.int64)
-
-
 def _members(code: Int64s, op: Int32s, after: Int32s) -> Members:
     """The members, each once: a transaction that repeats one thing a thousand times would give a million pairs."""
     return take(Members(code.astype(np.int32), op, after), first_of_each(code) | first_of_each(op))
@@ -234,14 +234,14 @@ def _next_place(versions: Versions) -> Int64s:
     """For each read the place in the order of the first node after its last element, of any key."""
     first = np.where(versions.last_place >= 0, versions.last_place + 1, versions.order_start[versions.read_code])
     place = np.arange(len(versions.writer) + 1)
-    is_node = np.append(versions.is_vertex[versions.writer], True)
+    is_node = np.append(versions.is_vertex[versions.writer] & versions.is_sure, True)
     following: Int64s = np.minimum.accumulate(np.where(is_node, place, place[-1])[::-1])[::-1][first]
     return following
 
 
 def _ww(versions: Versions, unseen: Int64s) -> _OfKeys:
-    """The edges by rules 2 and 5; `unseen` are the rows of the appends that no read shows."""
-    place = np.flatnonzero(versions.is_vertex[versions.writer])
+    """The edges by rules 2 and 5; `unseen` are the rows of the appends that have no place."""
+    place = np.flatnonzero(versions.is_vertex[versions.writer] & versions.is_sure)
     code, writer = versions.order_code[place], versions.writer[place]
     follows = np.flatnonzero(code[1:] == code[:-1])
     newest = last_places(code, len(versions.keys))[versions.append_code[unseen]]

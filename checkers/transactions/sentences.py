@@ -275,7 +275,7 @@ class Explainer:
         reader = self._reader.get(append.key)
         if self._is_placed(append):
             return Reason(f"{sentence} (as T{reader} saw)", (self._reader[append.key],))
-        unseen = f"{sentence} (no read shows {self._name(append.element)}, so it is newer)"
+        unseen = f"{sentence} (the longest read shows no {self._name(append.element)}, so it is newer)"
         return Reason(unseen, () if reader is None else (reader,))
 
     def _earlier(self, append: Append) -> list[int]:

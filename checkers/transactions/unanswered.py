@@ -1,7 +1,7 @@
 """Reasons why an anomaly is unknown: a search or solver that ended early, keys that were left out, reads of garbage."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from checkers.axioms.ladder import Answers
@@ -24,6 +24,7 @@ COVERS: Final = {
 }
 _NOT_SOUGHT: Final = "not-sought: it is a case of {}, which occurs, and no check tells these cases apart"
 _UNNAMED: Final = "unnamed-cycle: what was read has a cycle with known versions or time, which no search named"
+_CONTRADICTED: Final = "contradicted-order: reads of a list disagree on its order, so it proves nothing"
 _ANYWAY: Final = frozenset({"internal"})  # Found within one transaction, even if its keys are left out.
 _LEFT_OUT: Final = {
     "duplicate-appends": "{element} was appended to {key} more than once (T{op})",
@@ -76,6 +77,14 @@ def unknown(
     reasons |= {n: _NOT_SOUGHT.format(cover) for n, cover in COVERS.items() if cover in present and n in unsettled}
     names = (*TRANSACTIONAL, *COVERS)
     return {name: reasons[name] for name in names if name in reasons and name in forbidden - found}
+
+
+def undisputed(answers: Answers, report: Report) -> Answers:
+    """The answers, but open where they may come from the order of a list on which reads disagree: axioms know one."""
+    if not report.tally["keys-contradicted"]:
+        return answers
+    names = (name for name, _ in answers.broken)
+    return replace(answers, broken=(), unknown=answers.unknown | dict.fromkeys(names, _CONTRADICTED))
 
 
 def _has_order(report: Report, forbidden: frozenset[str]) -> bool:

@@ -55,6 +55,14 @@ def longest(operations: Sequence[Operation], key: int) -> tuple[int, ...]:
     return max((seen for _, read_key, seen in reads(operations) if read_key == key), key=len, default=())
 
 
+def agreed(operations: Sequence[Operation], key: int) -> int:
+    """The number of first elements on which all reads of the key agree; all there are, if none disagrees."""
+    whole = longest(operations, key)
+    others = [seen for _, read_key, seen in reads(operations) if read_key == key and seen != whole[: len(seen)]]
+    pairs = [[one == other for one, other in zip(seen, whole, strict=False)] for seen in others]
+    return min((same.index(False) for same in pairs), default=len(whole))
+
+
 def labels(operations: Sequence[Operation]) -> Labels:
     """Every pair of operations of which the first must precede the second, and why."""
     result: Labels = {}
@@ -65,9 +73,8 @@ def labels(operations: Sequence[Operation]) -> Labels:
             result.setdefault((before.index, after.index), set()).add(label)
 
     for op, key, element in appends(operations):
-        order = list(dict.fromkeys(longest(operations, key)))
-        if element not in order and any(key == of and element in seen for _, of, seen in reads(operations)):
-            continue  # A read that disagrees with the longest shows it.
+        # As far as all reads agree. What is not there is newer, in no order.
+        order = list(dict.fromkeys(longest(operations, key)[: agreed(operations, key)]))
         place = order.index(element) if element in order else len(order)
         if op.outcome != FAIL:
             nodes = [at for at in range(place) if (key, order[at]) in writers]
@@ -75,7 +82,8 @@ def labels(operations: Sequence[Operation]) -> Labels:
             # Those who saw the last node before it, or what failed or is of nobody after that.
             missed_by = order[nodes[-1] if nodes else 0 : place]
             for reader, read_key, seen in reads(operations):
-                if read_key == key and (seen[-1] in missed_by if seen else not nodes):
+                is_sure = len(seen) <= agreed(operations, key)
+                if read_key == key and is_sure and (seen[-1] in missed_by if seen else not nodes):
                     add(reader, op, "rw")
     for reader, key, seen in reads(operations):
         is_prefix = longest(operations, key)[: len(seen)] == seen
