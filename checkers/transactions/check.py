@@ -44,7 +44,15 @@ from checkers.history.transactions import Source, chunks, op_count
 from checkers.transactions.inferred import Summary, inferred
 from checkers.transactions.options import Options
 from checkers.transactions.sentences import CHECKER, explainer
-from checkers.transactions.unanswered import COVERS, Cycles, undisputed, unknown, unwritten, unwritten_reads
+from checkers.transactions.unanswered import (
+    COVERS,
+    Cycles,
+    open_by_garbage,
+    undisputed,
+    unknown,
+    unwritten,
+    unwritten_reads,
+)
 from checkers.transactions.uncertified import edge_count, edges_inside, possible, processes_of, windows_of
 from checkers.words import models
 from checkers.words.anomalies import AXIOMS, CYCLES, ORDERS, TRANSACTIONAL, UPDATE
@@ -119,7 +127,7 @@ def check_sources(sources: Sequence[Source], engine: Engine, options: Options | 
         findings=_findings(parts, report, cycles.search, answers, frozenset(reported), options),
         witnesses=_witnesses(report.tally),
         unknown=unknown(report, left_out, cycles, answers, options),
-        facts=_facts(report, cycles, answers, options) | _consequences(counts, reported, forbidden, absent),
+        facts=_facts(report, cycles, answers, options) | _consequences(counts, report, reported, absent, options),
     )
 
 
@@ -314,17 +322,19 @@ def _absent(report: Report, cycles: Cycles, answers: Answers, found: set[str]) -
 
 
 def _consequences(
-    counts: Mapping[str, int], reported: Sequence[str], forbidden: frozenset[str], absent: frozenset[str]
+    counts: Mapping[str, int], report: Report, reported: Sequence[str], absent: frozenset[str], options: Options
 ) -> dict[str, Json]:
     """The models that are ruled out or certainly hold, and the anomalies that are not reported, with their counts.
 
-    A model holds if each cycle and broken axiom that it forbids is absent, or implies or is a case of one that is.
+    A model holds if nothing that it forbids is open for other reasons than its cycles, and each cycle and broken axiom
+    that it forbids is absent, or implies or is a case of one that is.
     """
-    found = models.ruled_out(counts)
-    named = ((model, models.prohibited((model,)) & _DECIDED) for model in models.MODELS if model not in found)
+    found, forbidden, still_open = models.ruled_out(counts), options.forbidden(), open_by_garbage(report, options)
+    named = ((model, models.prohibited((model,))) for model in models.MODELS if model not in found)
+    closed = ((model, rules & _DECIDED) for model, rules in named if not rules & still_open)
     kept = [
         model
-        for model, rules in named
+        for model, rules in closed
         if rules and all(models.implied([COVERS.get(rule, rule)]) & absent for rule in rules)
     ]
     allowed: dict[str, Json] = {name: count for name, count in counts.items() if name not in forbidden}

@@ -64,9 +64,9 @@ def unknown(
     if left_out:
         reason = "; ".join(_reason(one, options.name) for one in left_out)
         reasons |= dict.fromkeys(set(TRANSACTIONAL) - _ANYWAY, reason)
-    is_garbage = tally["unwritten-twice"] or (tally["values-without-writer"] and options.initial.is_declared)
-    if is_garbage:
-        affected = options.undecided(("garbage-read",)) & {"G1a", *answers.unknown}
+    garbage = open_by_garbage(report, options)
+    if garbage:
+        affected = options.undecided(("garbage-read",)) & {*garbage, *answers.unknown}
         reasons |= dict.fromkeys(affected, "; ".join(unwritten(report, options)))
     found = {sighting.anomaly for sighting in report.sightings} | {named.anomaly for named in cycles.search.named}
     found |= {anomaly for anomaly, _ in answers.broken}
@@ -77,6 +77,13 @@ def unknown(
     reasons |= {n: _NOT_SOUGHT.format(cover) for n, cover in COVERS.items() if cover in present and n in unsettled}
     names = (*TRANSACTIONAL, *COVERS)
     return {name: reasons[name] for name in names if name in reasons and name in forbidden - found}
+
+
+def open_by_garbage(report: Report, options: Options) -> frozenset[str]:
+    """The anomaly that a read may be of a value that nobody wrote and that was not there at first."""
+    tally = report.tally
+    is_garbage = tally["unwritten-twice"] or (tally["values-without-writer"] and options.initial.is_declared)
+    return frozenset({"G1a"} if is_garbage else ())
 
 
 def undisputed(answers: Answers, report: Report) -> Answers:

@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from checkers.history.registers import Order
+from checkers.history.registers import Initial, Order
 from checkers.history.transactions import Operation, Store, to_transactions
 from checkers.transactions.check import check_sources
 from checkers.transactions.options import Options
@@ -54,6 +54,27 @@ def test_nothing_is_said_to_hold_if_a_key_is_left_out() -> None:
     twice = [to_transactions(concurrent("ax1 ay1", "ax1", "ry1"))]
     for model in ("prefix", "read-committed", "serializable"):
         assert check_sources(twice, ENGINE, Options(model=model)).facts["not_ruled_out_strongest"] == []
+
+
+@pytest.mark.parametrize(
+    ("texts", "initial", "strongest"),
+    [
+        (("rx=7", "rx=8", "wy1"), Initial(), "strong-read-uncommitted"),  # One of them was not there at first.
+        (("rx7", "rx87", "wy1"), Initial(), "strong-read-uncommitted"),
+        (("rx=7", "wy1"), Initial(is_declared=True), "strong-read-uncommitted"),
+        (("!wx1", "rx=1"), Initial(), "strong-read-uncommitted"),  # A dirty read, unless x held 1 at first.
+        (("rx=7", "wy1"), Initial(), "strong-read-committed"),
+    ],
+)
+@pytest.mark.parametrize("model", ["read-uncommitted", "read-committed", "strict-serializable"])
+def test_no_model_is_said_to_hold_of_which_dirty_reads_are_open(
+    texts: tuple[str, ...], initial: Initial, strongest: str, model: str
+) -> None:
+    options = Options(model=model, initial=initial)
+    named = check_sources([to_transactions(concurrent(*texts))], ENGINE, options).facts["not_ruled_out_strongest"]
+    assert isinstance(named, list)
+    assert [each for each in named if str(each).startswith("strong-read-")] in ([strongest], [])
+    assert (strongest in named) or named == ["strict-serializable"]
 
 
 def test_a_failed_reset_did_not_happen_and_leaves_its_register_clear() -> None:
