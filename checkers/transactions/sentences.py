@@ -81,7 +81,10 @@ class Explainer:
     def cycle(self, anomaly: str, count: int, cycle: Cycle) -> Finding:
         """The finding of a cycle, with the reason of every step."""
         pairs = zip(cycle.ops, (*cycle.ops[1:], cycle.ops[0]), cycle.kinds, strict=True)
-        explained = [(source, target, *self._reason(source, target, kind)) for source, target, kind in pairs]
+        explained = [
+            (source, target, *next(self._reasons(self._operations[source], self._operations[target], kind)))
+            for source, target, kind in pairs
+        ]
         steps = tuple(
             Step(source=f"T{source}", target=f"T{target}", relation=relation, sentence=why.sentence)
             for source, target, relation, why in explained
@@ -208,10 +211,6 @@ class Explainer:
             ops=_with(ops, what.ops),
         )
 
-    def _reason(self, source: int, target: int, kind: int) -> tuple[Relation, Reason]:
-        before, after = self._operations[source], self._operations[target]
-        return next(chain(self._reasons(before, after, kind), self._distant_reasons(before, after, kind)))
-
     def _reasons(self, before: Operation, after: Operation, kind: int) -> Iterator[tuple[Relation, Reason]]:
         if kind == PROCESS:
             yield "process", Reason(f"process {before.process} ran T{before.index} before T{after.index}")
@@ -223,9 +222,10 @@ class Explainer:
             yield from (("wr", reason) for reason in chain(self._wr(before, after), self._registers.wr(before, after)))
         if kind & MISSES[REALTIME]:
             yield from (("rw", reason) for reason in chain(self._rw(before, after), self._registers.rw(before, after)))
+        yield from self._distant_reasons(before, after, kind)
 
     def _distant_reasons(self, before: Operation, after: Operation, kind: int) -> Iterator[tuple[Relation, Reason]]:
-        """The reasons that lists give over elements of failed or unknown operations."""
+        """The reasons that lists give over other elements, such as those of failed or unknown operations."""
         if kind == WW:
             yield from (("ww", reason) for reason in self._ww(before, after, is_next=False))
         if kind == WR:
