@@ -49,6 +49,9 @@ class Context:
         return self.whole or history
 
 
+Judge = Callable[[Path, Context], Judgement]
+
+
 class When(Enum):
     """The histories that get a check."""
 
@@ -64,18 +67,20 @@ class Check:
     `needs_contract`: only histories with a stream contract get it. `by_generation`: it judges the operations between
     two restarts of the whole cluster by themselves; with `is_locked` it sees only their reads under a lock;
     `of_stretches` says that it can judge many generations together, as one history of stretches, and counts the
-    witnesses of each. `has_kernels`: it runs on the engine, so for a small history it is one task.
+    witnesses of each. `has_kernels`: it runs on the engine, so for a small history it is one task; in other processes
+    those of the same `family` are one task together, as they have most of their work in common.
     """
 
     name: str
     anomalies: Mapping[str, str]
-    judge: Callable[[Path, Context], Judgement]
+    judge: Judge
     when: When = When.NEEDED
     needs_contract: bool = False
     by_generation: bool = False
     of_stretches: bool = False
     is_locked: bool = False
     has_kernels: bool = False
+    family: str | None = None
 
     def is_wanted(self, context: Context) -> bool:
         """True if a history gets the check, given the promises and the stream contract of `context`."""

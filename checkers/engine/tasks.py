@@ -8,12 +8,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 from checkers.columns.files import footer
 from checkers.engine.datasets import LocalEngine
 from checkers.engine.protocol import Context
-from harness.core.verdict import Judgement
 
 # By the name of the engine. Five million take some seconds of one core, and some hundred megabytes; threads share the
 # work inside a part without a cost, so that a small part is a task only beside others.
@@ -23,14 +22,17 @@ _OPERATIONS: Final = ("ops.parquet", "mops.parquet")
 _EVENTS: Final = "events.parquet"
 
 
-Judge = Callable[[Path, Context], Judgement]  # An importable function, or `functools.partial` of one.
+R = TypeVar("R")
 
 
-def judged(judge: Judge, parts: Sequence[tuple[Path, Context]]) -> list[Judgement]:
-    """The judgement of each part of a history, in order. Raises HistoryError if it is damaged."""
+def judged(judge: Callable[[Path, Context], R], parts: Sequence[tuple[Path, Context]]) -> list[R]:
+    """What `judge` says of each part of a history, in order. Raises HistoryError if it is damaged.
+
+    `judge` is an importable function, or `functools.partial` of one.
+    """
     sizes = [size(part, context) for part, context in parts]
     small = [place for place, (_, context) in enumerate(parts) if sizes[place] <= VALUES_OF_A_TASK[context.engine.name]]
-    found = dict[int, Judgement]()
+    found = dict[int, R]()
     if small:
         one, engine = LocalEngine(1), parts[0][1].engine
         tasks = [
@@ -72,5 +74,5 @@ def _values(path: Path) -> int:
     return sum(max(group.column(place).num_values for place in range(group.num_columns)) for group in groups)
 
 
-def _alone(task: Sequence[tuple[int, Judge, Path, Context]]) -> list[tuple[int, Judgement]]:
+def _alone(task: Sequence[tuple[int, Callable[[Path, Context], R], Path, Context]]) -> list[tuple[int, R]]:
     return [(place, judge(part, context)) for place, judge, part, context in task]

@@ -389,6 +389,7 @@ _OF_BOTH: Final = Check(
     by_generation=True,
     of_stretches=True,
     has_kernels=True,
+    family=CHECKER,
 )
 CHECKS: Final = (
     _OF_BOTH,

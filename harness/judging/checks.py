@@ -4,7 +4,9 @@ A check runs only if some promise needs it, since each costs time. The transacti
 check wherever there is a contract.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Final
@@ -13,7 +15,7 @@ import msgspec
 
 from checkers.catalogue import CHECKS
 from checkers.engine import tasks
-from checkers.engine.protocol import Check, Context
+from checkers.engine.protocol import Check, Context, Judge
 from checkers.history.generations import merged
 from checkers.streams.findings import CHECKER as STREAMS
 from checkers.transactions.sentences import CHECKER as TRANSACTIONS
@@ -61,16 +63,27 @@ def anomalies_of(name: str) -> tuple[str, ...]:
 
 def judgement_of(check: Check, known: Generations) -> Judgement:
     """The judgement of that check. If it judges generations separately, their judgements are merged into one."""
+    judged = partial(_of_parts, of_all=known.context)
     if not check.by_generation:
-        return merged(_of_parts(check, [(known.history, known.context)]))
-    judgement = known.judgement(check, _of_parts)
+        return merged(judged(check, [(known.history, known.context)]))
+    judgement = known.judgement(check, judged)
     return _of_locked(judgement, check.name) if check.is_locked else judgement
 
 
-def _of_parts(check: Check, parts: Sequence[tuple[Path, Context]]) -> list[Judgement]:
-    if check.has_kernels:
+def _of_parts(check: Check, parts: Sequence[tuple[Path, Context]], *, of_all: Context) -> list[Judgement]:
+    """The judgement of each part. Where tasks share no facts, a check of a family judges for all of that family."""
+    if not check.has_kernels:
+        return [check.judge(part, context) for part, context in parts]
+    family = {each.name: (each.judge, each.is_locked) for each in chosen(of_all) if each.family == check.family}
+    if check.family is None or len(family) == 1 or of_all.engine.name == "local":
         return tasks.judged(check.judge, parts)
-    return [check.judge(part, context) for part, context in parts]
+    name = (*(part for part, _ in parts), check.family)
+    found = of_all.facts.of(name, partial(tasks.judged, partial(_of_family, family=family), parts))
+    return [judgements[check.name] for judgements in found]
+
+
+def _of_family(history: Path, context: Context, *, family: Mapping[str, tuple[Judge, bool]]) -> dict[str, Judgement]:
+    return {name: judge(history, replace(context, is_locked=is_locked)) for name, (judge, is_locked) in family.items()}
 
 
 def _of_locked(judgement: Judgement, check: str) -> Judgement:

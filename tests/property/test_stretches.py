@@ -9,7 +9,7 @@ import pytest
 from checkers.graph.edges import Inference
 from checkers.history.generation_files import parts, write_part
 from checkers.history.generations import restarts
-from checkers.history.registers import Order
+from checkers.history.registers import Initial, Order
 from checkers.history.stretches import Weights, write_stretches
 from checkers.history.transactions import chunks, read_chunk, to_operations
 from checkers.transactions import inferred
@@ -103,9 +103,9 @@ def test_the_checks_of_transactions_and_of_watermarks_share_the_dependencies(
 ) -> None:
     calls = list[object]()
 
-    def counted(parts: Sequence[Share], *, order: Order, weights: Weights) -> Inference:
+    def counted(parts: Sequence[Share], *, order: Order, initial: Initial, weights: Weights) -> Inference:
         calls.append(parts)
-        return infer(parts, order=order, weights=weights)
+        return infer(parts, order=order, initial=initial, weights=weights)
 
     monkeypatch.setattr(inferred, "infer", counted)
     history = history_of(1, tmp_path, restart_count=restart_count)

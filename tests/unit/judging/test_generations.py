@@ -67,6 +67,16 @@ def test_the_stretches_and_the_last_generation_are_one_job_of_a_check(tmp_path: 
     assert len(engine.jobs) == 2  # Of serializability, and of that under lock: tiny parts are one task.
 
 
+def test_in_other_processes_both_checks_of_transactions_are_one_job(tmp_path: Path) -> None:
+    write_history(records(Random(1), restarts=4), tmp_path / "history")
+    engine = Counted()
+    here = by_check(tmp_path / "history", context(*EPOCHS))
+    engine.name = "spark"
+    assert by_check(tmp_path / "history", context(*EPOCHS, engine=engine)) == here
+    assert len(engine.jobs) == 1
+    assert any(here["serializability-locked"].witnesses.values())
+
+
 def test_a_finding_leaves_each_generation_to_itself(tmp_path: Path, calls: Counter[str]) -> None:
     for seed in range(20):
         write_history(records(Random(seed), restarts=3, lag=2), tmp_path / str(seed))
