@@ -151,13 +151,14 @@ class EngineStart:
         is_here = self._master is None and self._remote is None
         try:
             from checkers.engine import spark  # noqa: PLC0415  Only judging with Spark loads it: half a second.
-            from checkers.watermarks import task  # noqa: PLC0415  Likewise. It imports the kernels of transactions, too.
+            from checkers.transactions import check as transactions  # noqa: PLC0415  Likewise: with all their kernels.
+            from checkers.watermarks import check as watermarks  # noqa: PLC0415
 
             if self._is_over:
                 raise EngineFailed("it was stopped")
             place = (self._path, self._master, self._remote)
             package = None if self._archive is None else self._archive(self._path)
-            session = spark.start_session(*place, loaded=(task,), package=package)
+            session = spark.start_session(*place, loaded=(transactions, watermarks), package=package)
             self._stop = partial(spark.stop, session) if is_here else session.stop
         except Exception as error:  # noqa: BLE001  Whatever failed (Java, the network, Spark) is reported once.
             reason = " ".join(str(error).split())[:300]
