@@ -162,7 +162,7 @@ def write_stretches(
     saved_bits: int,
     reported: Placement = NOTHING_DERIVED,
 ) -> Stretches | None:
-    """Write all generations before the last restart into `folder`, as histories. O(n) for n rows of all stretches.
+    """Write all generations before the last restart into `folder`, as one history. O(n) for n rows of all stretches.
 
     None if the history has registers, or events by which a session begins with some keys: each generation must then be
     judged by itself. Raises HistoryError.
@@ -183,11 +183,11 @@ def write_stretches(
     cuts = _Cuts.of(every.key, every.first, every.last, step=len(known) + 1)
     first, last = cuts.generations()
     whole = [chunk.repeated(cuts, row, until=until) for chunk, row in zip(chunks, rows, strict=True)]
-    _write(folder / "all", whole)
-    _write_events(history / _EVENTS, folder / "all" / _EVENTS, cuts)
+    _write(folder, whole)
+    _write_events(history / _EVENTS, folder / _EVENTS, cuts)
     if (history / _NAMES).is_file():
-        shutil.copy(history / _NAMES, folder / "all" / _NAMES)
-    return Stretches(folder=folder / "all", generations=len(known), first=first, last=last)
+        shutil.copy(history / _NAMES, folder / _NAMES)
+    return Stretches(folder=folder, generations=len(known), first=first, last=last)
 
 
 def _among(file: pq.ParquetFile, names: Sequence[str]) -> list[str]:
@@ -232,7 +232,6 @@ def _with_keys(table: pa.Table, key: Int64s) -> pa.Table:
 
 
 def _write(folder: Path, chunks: Sequence[tuple[pa.Table, pa.Table]]) -> None:
-    folder.mkdir()
     ops, mops = chunks[0]
     with (
         passing_writer(folder / "ops.parquet", ops.schema) as ops_out,

@@ -14,10 +14,8 @@ from checkers.graph.edges import Inference
 from checkers.graph.sightings import NONE, Report, Sighting, seen
 from checkers.history.stretches import ONCE, Weights
 from checkers.transactions.key_rows import KeyRows
-from checkers.transactions.list_versions import Versions, inference, resolved
+from checkers.transactions.list_versions import FAR, Versions, inference, resolved
 from harness.core.columns import FAIL, INFO, OK, Bools, Int64s
-
-_FAR = np.iinfo(np.int64).max
 
 
 def infer(parts: Sequence[KeyRows], weights: Weights = ONCE) -> Inference:
@@ -98,7 +96,7 @@ def _has_two_unseen(versions: Versions) -> Bools:
     is_unseen[versions.writer[versions.is_sure & (versions.writer >= 0)]] = False
     unseen = np.flatnonzero(is_unseen)
     code, op = versions.append_code[unseen], rows.appends.op[unseen].astype(np.int64)
-    least, greatest = np.full(len(versions.keys), _FAR), np.full(len(versions.keys), -1)
+    least, greatest = np.full(len(versions.keys), FAR), np.full(len(versions.keys), -1)
     np.minimum.at(least, code, op)
     np.maximum.at(greatest, code, op)
     result: Bools = least < greatest
@@ -133,7 +131,7 @@ def _disordered(versions: Versions) -> tuple[Sighting, ...]:
     rows = versions.rows
     at = np.flatnonzero((~rows.appends.is_final | rows.appends.is_again) & versions.is_vertex[:-1])
     at = at[np.lexsort((at, versions.append_code[at], rows.appends.op[at]))]
-    place = np.full(len(rows.appends.op) + 1, _FAR)
+    place = np.full(len(rows.appends.op) + 1, FAR)
     place[versions.writer] = np.arange(len(versions.writer))  # Elements without a writer (-1) go to the last entry.
     one, other = at[:-1], at[1:]
     is_pair = (rows.appends.op[one] == rows.appends.op[other]) & (
@@ -154,7 +152,7 @@ def _duplicate_elements(versions: Versions, odd: _OddReads) -> tuple[Sighting, .
     """Reads that show an element twice."""
     # The first place of each key's longest read that repeats an element: all reads that reach it show it as well.
     places = np.flatnonzero(versions.is_repeated)
-    first = np.full(len(versions.keys), _FAR)
+    first = np.full(len(versions.keys), FAR)
     np.minimum.at(first, versions.seen_code[places], places)
     reach = versions.seen_start[versions.read_code] + versions.read_length
     plain = np.flatnonzero(versions.is_version & (reach > first[versions.read_code]))
@@ -197,7 +195,7 @@ def _garbage_reads(versions: Versions, odd: _OddReads) -> tuple[Sighting, ...]:
 def _reads_showing(anomaly: str, versions: Versions, odd: _OddReads, is_bad: Bools) -> tuple[Sighting, ...]:
     """Reads with an element of a bad writer. `is_bad` has a flag for each append, and a last one for "no writer"."""
     places = np.flatnonzero(is_bad[versions.seen_writer])
-    first = np.full(len(versions.keys), _FAR)
+    first = np.full(len(versions.keys), FAR)
     np.minimum.at(first, versions.seen_code[places], places)
     reach = versions.seen_start[versions.read_code] + versions.read_length
     plain = np.flatnonzero(versions.is_version & (reach > first[versions.read_code]))

@@ -32,7 +32,7 @@ from checkers.history.stretches import ONCE, Weights
 from checkers.transactions.key_rows import AppendRows, KeyRows, ReadRows, chosen, concatenated, without
 from harness.core.columns import FAIL, Int64s
 
-_FAR = np.iinfo(np.int64).max
+FAR = np.iinfo(np.int64).max  # Beyond all places.
 # Elements numbered across all keys leave gaps in each key: up to this many slots per element a table is still faster.
 _TABLE_SPARSITY = 32
 
@@ -104,9 +104,8 @@ class Versions:
         # and True for reads that saw a version in the order.
         self.is_version = self.read_length <= self.agreed[rows.reads.of_list]
         self.disputed = np.flatnonzero(self.agreed < lists.length)  # The lists that differ from the longest one.
-        self.sure_length = np.full(
-            len(self.keys), _FAR
-        )  # The length to which all lists of a key agree, if some do not.
+        # The length to which all lists of a key agree, if some do not.
+        self.sure_length = np.full(len(self.keys), FAR)
         np.minimum.at(self.sure_length, self.list_code[self.disputed], self.agreed[self.disputed])
         length = np.zeros(len(self.keys), np.int64)
         length[self.list_code[found.row]] = lists.length[found.row]

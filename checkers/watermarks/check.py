@@ -1,7 +1,7 @@
 """Watermarks as consistent cuts, checked in the dependency graph of the transactions, with watermarks as readers.
 
-The steps: `task` (each stream by itself, from rows to edges; each chunk of transactions as in `transactions.check`) ->
-shuffle by key -> shuffle by slice -> `certificate` (proof without a search) -> the residual graph, to `cycles.classes`.
+The steps: `task` (each stream by itself, from rows to edges) and `transactions.inferred` (the operations by themselves)
+-> shuffle by slice -> `certificate` (proof without a search) -> the residual graph, to `cycles.classes`.
 Timestamps of the system are only needed for where sessions begin, what a cut by position closes, and the order of
 versions if reads do not show it. The driver holds windows, counts, and some numbers for each watermark, never a row;
 and four numbers for each version that only subscribers order (`order_elsewhere`).
