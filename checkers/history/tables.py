@@ -24,8 +24,7 @@ _CLOSING: Final = ("close", "error", "end")
 _UNREADABLE: Final = (ValueError, TypeError, msgspec.DecodeError)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class State:
+class State(msgspec.Struct, frozen=True, kw_only=True):
     """One object of a node's state. `key_id` is the id of the key in operations."""
 
     seq: int
@@ -38,8 +37,7 @@ class State:
     txn: int | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sample:
+class Sample(msgspec.Struct, frozen=True, kw_only=True):
     """A metric that a node reported."""
 
     seq: int
@@ -88,8 +86,7 @@ class Transaction:
     writes: tuple[tuple[int, int], ...]  # Key and element, as ids.
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Mark:
+class Mark(msgspec.Struct, frozen=True, kw_only=True):
     """A record of a session other than a row: open, watermark, gap or close. `cause` is a gap's.
 
     `is_whole`: it is about the whole stream, not about a partition or a key. A close always is.

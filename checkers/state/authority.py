@@ -109,7 +109,8 @@ def _inside(written: Written, node: str, views: Sequence[State]) -> list[Int64s]
     starts = np.array([view.seq for view in views], np.int64)
     place = np.searchsorted(starts, written.invoke_seq[rows], side="right")
     is_inside = (place > 0) & (place == np.searchsorted(starts, written.complete_seq[rows], side="right"))
-    return [rows[is_inside][own] for own in groups(place[is_inside] - 1, len(views))]
+    rows = rows[is_inside]
+    return [rows[own] for own in groups(place[is_inside] - 1, len(views))]
 
 
 def _members(state: State) -> tuple[str, ...]:

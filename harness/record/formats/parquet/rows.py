@@ -111,7 +111,8 @@ def _mop_cells(mops: list[dict[str, Json]]) -> list[list[Json]]:
 def _record(kind: type[T], cells: Row) -> T:
     """A record of that kind, from cells under the names of its fields; extra cells are ignored."""
     tag: str = kind.__struct_config__.tag  # type: ignore[assignment]  # Each record has its tag.
-    return msgspec.convert([tag, *(cells[field.name] for field in msgspec.structs.fields(kind))], kind)
+    names: tuple[str, ...] = kind.__struct_fields__
+    return msgspec.convert([tag, *(cells[name] for name in names)], kind)
 
 
 def _json(text: str | None) -> Json:

@@ -21,11 +21,11 @@ _DAMAGE: Final = (OSError, pa.ArrowException, ValueError, KeyError, TypeError, O
 def read_table(folder: Path, name: str, columns: list[str] | None = None) -> pa.Table:
     """One whole table of a history. Raises HistoryError that names the file."""
     path = folder / f"{name}.parquet"
-    with reading(path):
+    # `ParquetFile` and not `read_table`, which loads pandas.
+    with reading(path), pq.ParquetFile(path, page_checksum_verification=True) as file:
         needed = columns or SCHEMAS[name].names
-        table = pq.read_table(path, columns=needed, page_checksum_verification=True)
-        _require_columns(path, needed, table.column_names)
-        return table
+        _require_columns(path, needed, file.schema_arrow.names)
+        return file.read(columns=needed)
 
 
 def rows_among(folder: Path, name: str, column: str, values: Sequence[int]) -> list[Mapping[str, Any]]:
