@@ -98,19 +98,18 @@ def check_sources(sources: Sequence[Source], engine: Engine, options: Options | 
     options = options or Options()
     forbidden = options.forbidden()
     parts = engine.over(sources)
-    is_declared = options.order.commits or Trust.GIVEN in {options.order.process, options.order.real_time}
-    early = None if is_declared else _weak_answers(parts, None, options)
-    is_small = op_count(sources) <= _ASIDE
-    is_searched = early is None or is_small
-    noted = inferred(sources, engine, options.rules(), shared=options.shared, has_edges=is_searched)
+    infer = partial(inferred, sources, engine, options.rules(), shared=options.shared)
+    has_declared = options.order.commits or Trust.GIVEN in {options.order.process, options.order.real_time}
+    noted = infer() if has_declared else None
+    declared = _declared(noted.items()) if noted is not None else None
+    early = _weak_answers(parts, declared, options)
+    is_searched = early is None or op_count(sources) <= _ASIDE
+    if noted is None:
+        noted = infer(has_edges=is_searched)
     dependencies, summaries = noted.items(), noted.notes()
     report = union(one.report for one in summaries)
     last = max((one.last_index for one in summaries), default=0)
     known = certificate.ends([one.open_sources for one in summaries], last=last)
-    declared = _declared(dependencies) if is_declared else None
-    if is_declared:
-        early = _weak_answers(parts, declared, options)
-        is_searched = early is None or is_small
     cycles = _cycles(parts, dependencies, known, options) if is_searched else _UNSEARCHED
     found = {one.anomaly for one in report.sightings} | {one.anomaly for one in cycles.search.named}
     is_settled = options.stretches is not None and cycles.search.undecided
