@@ -24,7 +24,7 @@ import numpy as np
 
 from checkers.axioms.accesses import Accesses, Lists, Ops, Reads, Writes
 from checkers.columns.index import Places, ascending
-from checkers.columns.runs import codes, distinct, expand, first_of_each, ordered
+from checkers.columns.runs import codes, distinct, expand, first_of_each, next_places, ordered
 from checkers.columns.table import Join, concat, distinct_by, empty, ordered_by, take
 from harness.core.columns import NEVER, NOTHING, OK, Bools, Int64s
 
@@ -77,8 +77,9 @@ class Execution:
     `end` is the moment of the answer, NEVER if the outcome is unclear. `session` is the number of its session, and
     `turn` its place in that, from 0. These columns have the shape (n,). `versions` are the pairs of writers of
     neighbouring versions, where the order is known; those of rule 7 are `declared` as well. `left_out` is the number of
-    keys that rule 5 leaves out. A transaction without a clear outcome has a session of its own; `unclear` are the pairs
-    of the last one that its process had ended before, and itself.
+    keys that rule 5 leaves out, or of which too many versions share their positions. A transaction without a clear
+    outcome has a session of its own; `unclear` are the pairs of the last one that its process had ended before, and
+    itself.
     """
 
     op: Int64s
@@ -186,8 +187,10 @@ def execution(
     known = Pairs(node.of(known.source), node.of(known.target))
     known = take(known, (known.source >= 0) & (known.target >= 0))
     installs = _installs(writes, owner[:-1], key, orders)
+    crowded = 0
     if has_commits:
-        known = concatenated([known, _by_commits(installs, ops.commit)])
+        by_commits, crowded = _by_commits(installs, ops.commit)
+        known = concatenated([known, by_commits])
     return Execution(
         op=ops.index,
         end=np.where(ops.outcome == OK, ops.after, NEVER),
@@ -199,7 +202,7 @@ def execution(
         installs=installs,
         versions=concatenated([orders.neighbours(owner), known]),
         declared=known,
-        left_out=len(every) - len(keys),
+        left_out=len(every) - len(keys) + crowded,
     )
 
 
@@ -316,17 +319,17 @@ def _installs(writes: Writes, owner: Int64s, key: Places, orders: _Orders) -> In
     return take(installs, (np.diff(installs.writer, append=-1) != 0) | (np.diff(installs.key, append=-1) != 0))
 
 
-def _by_commits(installs: Installs, commit: Int64s) -> Pairs:
-    """The writers of neighbouring versions of registers in the order of commits. Equal positions have no order.
+def _by_commits(installs: Installs, commit: Int64s) -> tuple[Pairs, int]:
+    """The writers of versions of registers at neighbouring positions; and how many registers have too many of those.
 
-    What a version's value is, whether another write has it as well, and whether it was read do not matter.
+    Equal positions have no order. What a version's value is does not matter, nor whether another write has it as well
+    or a read shows it.
     """
     position = commit[installs.writer]
     rows = np.flatnonzero((installs.rank == UNRANKED) & (position != NEVER))
     rows = rows[ascending(installs.key[rows], position[rows])]
-    one, other = rows[:-1], rows[1:]
-    follows = (installs.key[one] == installs.key[other]) & (position[one] < position[other])
-    return Pairs(installs.writer[one[follows]], installs.writer[other[follows]])
+    one, other, crowded = next_places(installs.key[rows], position[rows])
+    return Pairs(installs.writer[rows[one]], installs.writer[rows[other]]), len(crowded)
 
 
 def _sessions(ops: Ops) -> tuple[Int64s, Int64s]:

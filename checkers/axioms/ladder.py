@@ -5,7 +5,7 @@ no more order of time. If it is broken, so are all above it, and only the weakes
 """
 
 from collections.abc import Iterable, Set
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
@@ -16,7 +16,6 @@ from checkers.axioms.execution import Execution, Pairs, execution, sure
 from checkers.axioms.levels import Level, is_ordered
 from checkers.axioms.polygraph import Unsolved
 from checkers.axioms.weak import Axiom, Breach, Undecided
-from checkers.columns.table import empty
 from checkers.engine.datasets import Dataset
 from checkers.graph.edges import PROCESS, REALTIME
 from checkers.history.registers import Initial
@@ -119,13 +118,13 @@ def _accesses(chunks: Dataset[Source], initial: Initial) -> Accesses:
 def answers(history: Execution, anomalies: Iterable[str]) -> Answers:
     """The decisions on those anomalies, as far as they break a rung or are G0 or G1c.
 
-    If reads and an order of time alone have a cycle, no rung with that order is decided: the history has a G1c. With a
-    declared order of versions they are unknown. If keys are left out, no anomaly is absent.
+    If reads, known versions and an order of time alone have a cycle, no rung with that order is decided: there is a G0
+    or a G1c. If keys are left out, no anomaly is absent.
     """
     requested = frozenset(anomalies)
     ordered = _ordered(history, requested)
     wanted = [rung for rung in RUNGS if rung.anomaly in requested and rung.order in ordered]
-    kept, broken, unknown = list[Rung](), dict[Rung, Evidence](), _contradicted(history, requested, ordered)
+    kept, broken, unknown = list[Rung](), dict[Rung, Evidence](), dict[Rung, Open]()
     for rung in sorted(wanted, key=lambda each: (each.order, _MODELS.index(each.model)), reverse=True):
         if any(other.implies(rung) for other in kept):
             continue
@@ -140,7 +139,7 @@ def answers(history: Execution, anomalies: Iterable[str]) -> Answers:
                 broken[rung] = evidence
     weakest = [rung for rung in broken if not any(rung != other and rung.implies(other) for other in broken)]
     absent = {rung.anomaly for rung in wanted if any(other.implies(rung) for other in kept)}
-    cyclic = frozenset(_SUFFIX).difference(ordered, (rung.order for rung in unknown if rung.order not in ordered))
+    cyclic = frozenset(_SUFFIX).difference(ordered)
     if history.left_out:
         reason = Open(f"unclear-writers: of {history.left_out} keys it is not known who wrote what was read")
         unknown |= dict.fromkeys((rung for rung in wanted if rung not in broken), reason)
@@ -162,19 +161,6 @@ def _ordered(history: Execution, requested: frozenset[str]) -> set[int]:
         if result or (any(name.endswith(_SUFFIX[order]) for name in requested) and is_ordered(history, order)):
             result.add(order)
     return result
-
-
-def _contradicted(history: Execution, requested: frozenset[str], ordered: set[int]) -> dict[Rung, Open]:
-    """The rungs that stay open because reads or time contradict the declared order of versions.
-
-    The search of cycles does not see each of these contradictions: it knows versions by their values.
-    """
-    if not len(history.declared.source):
-        return {}
-    plain = replace(history, declared=empty(Pairs), versions=empty(Pairs))
-    bent = {order for order in _SUFFIX if order not in ordered and is_ordered(plain, order)}
-    why = Open("declared-order: the declared order of versions contradicts what was read, or time")
-    return {rung: why for rung in RUNGS if rung.anomaly in requested and rung.order in bent}
 
 
 def _decided(history: Execution, rung: Rung, *, rounds: int | None) -> Evidence | Open | None:

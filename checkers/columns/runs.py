@@ -12,6 +12,7 @@ Scalar = TypeVar("Scalar", bound=np.generic)
 
 _BLOCK = 65_536  # The number of elements compared at a time: temporary arrays stay in the cache.
 _BYTE = 256  # This many numbers fit into one byte.
+_CROWD = 32  # A group of rows gets at most so many pairs for each row.
 _TABLE_SPARSITY = 8  # A table with this many slots for each value is still faster than a sort.
 
 
@@ -96,6 +97,23 @@ def first_of_each(group: NDArray[Scalar]) -> Bools:
     is_first = np.ones(group.size, np.bool_)
     is_first[1:] = group[1:] != group[:-1]
     return is_first
+
+
+def next_places(group: Int64s, place: Int64s) -> tuple[Int64s, Int64s, Int64s]:
+    """Rows at neighbouring places of one group, as pairs; and the groups without pairs, as they would have too many.
+
+    The rows are sorted by group, then place. Each row is paired with all rows at the next place: few unless many rows
+    of a group share their places.
+    """
+    first = np.flatnonzero(first_of_each(group) | first_of_each(place))
+    size = np.diff(np.append(first, len(group)))
+    following = np.zeros(len(first), np.int64)
+    following[:-1] = np.where(group[first[:-1]] == group[first[1:]], size[1:], 0)
+    count, begin = np.repeat(following, size), np.repeat(first + size, size)
+    names, code = codes(group)
+    is_crowded = np.bincount(code, count) > _CROWD * np.bincount(code)
+    count[is_crowded[code]] = 0
+    return np.repeat(np.arange(len(group)), count), expand(begin, count), names[is_crowded]
 
 
 def groups(place: NDArray[np.integer[Any]], count: int) -> list[Int64s]:

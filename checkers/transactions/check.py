@@ -203,19 +203,26 @@ def _answers(
     requested = forbidden | {cover for name, cover in COVERS.items() if name in forbidden}
     # Of stretches only forbidden cycles are sought, and if there may be one, all is left open.
     has_part = options.stretches is not None and cycles.window_count > 0
-    is_known = not report.tally["registers"] and _is_searched(cycles)
+    is_known = not _has_registers(report) and _is_searched(cycles)
     if is_known and not cycles.search.named and not has_part:
         return NO_ANSWERS
     if is_known and (has_part or not report.tally["keys-unordered"]):
         classes = {base + order for base in CYCLES for order in ORDERS} & forbidden
         requested = frozenset(name for name in (_AXIOMS | {UPDATE}) & forbidden if not models.implied([name]) & classes)
-    if not requested & ANOMALIES:
+    # The search knows versions by their values, and so not each contradiction to a declared order of commits.
+    has_gaps = options.order.commits and _has_registers(report)
+    if not requested & ANOMALIES and not has_gaps:
         return NO_ANSWERS
     return answers(_whole(chunks, declared, options), requested)
 
 
 def _whole(chunks: Dataset[Source], declared: Pairs | None, options: Options) -> Execution:
     return whole(chunks, initial=options.initial, declared=declared, has_commits=options.order.commits)
+
+
+def _has_registers(report: Report) -> bool:
+    """True if the history uses registers, though all may be left out."""
+    return report.tally["registers"] + report.tally["register-writes"] > 0
 
 
 def _is_searched(cycles: Cycles) -> bool:
@@ -315,7 +322,7 @@ def _absent(report: Report, cycles: Cycles, answers: Answers, found: set[str]) -
     """
     if not _is_searched(cycles):
         return answers.absent
-    is_open = report.tally["registers"] or (report.tally["keys-unordered"] and cycles.search.named)
+    is_open = _has_registers(report) or (report.tally["keys-unordered"] and cycles.search.named)
     searched = {base + order for base in (_WITHOUT_RW if is_open else CYCLES) for order in ORDERS}
     return answers.absent | (searched - models.implied(found))
 

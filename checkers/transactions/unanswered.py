@@ -31,6 +31,7 @@ _LEFT_OUT: Final = {
     "duplicate-writes": "{element} was written to {key} more than once (T{op})",
     "written-again": "{element} was read in {key} before T{op} wrote it, so {key} held it at first, unless you declare "
     "with --initial what registers held (null for nothing)",
+    "equal-commits": "so many writes of {key} share their positions (T{op} among them) that they are not ordered",
     "mixed-key": "{key} is used as a list (T{op}) and as a register",
 }
 _WRITTEN_AGAIN: Final = "{key} held {element} at first, and that was written again (T{op})"

@@ -26,7 +26,7 @@ from checkers.axioms.levels import Level, is_ordered
 from checkers.axioms.weak import Axiom
 from checkers.engine.datasets import LocalEngine
 from checkers.graph.edges import PROCESS, REALTIME
-from checkers.history.registers import Initial
+from checkers.history.registers import Initial, Order
 from checkers.history.transactions import Source
 from checkers.transactions.check import check_sources
 from checkers.transactions.options import Options
@@ -35,7 +35,7 @@ from tests.oracles import axioms
 from tests.oracles.explained import Model, explained, is_consistent
 from tests.oracles.solved import solved
 from tests.worlds.drawn_transactions import cut
-from tests.worlds.tangled_histories import tangled
+from tests.worlds.tangled_histories import committed, tangled
 from tests.worlds.troubled_histories import troubled
 from tests.worlds.weak_histories import drawn
 
@@ -65,6 +65,7 @@ MODELS: Final = {"causal-cerone" if name == "causal" else name: Model(axiom) for
 ENGINE: Final = LocalEngine(1)
 _ALONE: Final = 4  # Of all models, those that are judged alone.
 _DECLARED: Final = 0.25  # Of the longer histories those in which all registers are declared to have been empty.
+_WITH_COMMITS: Final = 0.25  # Of the longer histories those in which commits order the versions of registers.
 TIMES: Final = {0: "", PROCESS: "process", REALTIME: "realtime"}
 
 
@@ -131,12 +132,16 @@ def entangled(seed: int, *, lists: bool) -> Iterator[str]:
     """A line for each model at which the whole check is wrong about a longer history. `lists` only makes two seeds."""
     draw = Random(2 * seed + lists)
     operations, is_declared = tangled(draw), draw.random() < _DECLARED
+    has_commits = draw.random() < _WITH_COMMITS
+    if has_commits:
+        operations = committed(draw, operations)
     sources, right = cut(draw, operations), solved(operations, MODELS.values(), is_declared=is_declared)
     names = [name for name in MODELS if not is_weak(name) or all(map(is_consistent, operations))]
-    initial = Initial(is_declared=is_declared)
-    for name, ours in verdicts(sources, names, Options(initial=initial)).items():
+    options = Options(initial=Initial(is_declared=is_declared), order=Order(commits=has_commits))
+    for name, ours in verdicts(sources, names, options).items():
         if ours == ("invalid" if MODELS[name] in right else "valid"):
-            yield f"seed {seed}, lists {lists}: {name}, initial {is_declared}, is {ours}: {operations}"
+            given = f"initial {is_declared}, commits {has_commits}"
+            yield f"seed {seed}, lists {lists}: {name}, {given}, is {ours}: {operations}"
 
 
 def is_weak(name: str) -> bool:

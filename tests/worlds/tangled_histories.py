@@ -4,8 +4,8 @@ A hidden store commits transactions one after the other. Each reads from one mom
 something else. So all models hold for some histories, and for some none.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Final
 
@@ -86,6 +86,20 @@ def _mops(draw: Random, store: _Store, keys: int, chance: dict[str, float], *, l
             written.add(key)
             shown[key] = (*shown.get(key, store.at(key, moment)), value)
             yield Append(key, value) if key < store.lists else Store(key, value)
+
+
+def committed(draw: Random, operations: list[Operation]) -> list[Operation]:
+    """The history with positions for most transactions, in the order of begins or ends, or in none; some are equal."""
+    orders: list[Callable[[Operation], int]] = [
+        lambda one: one.index,
+        lambda one: min(one.after, len(operations) * 3),
+        lambda _: draw.randrange(len(operations)),
+    ]
+    of, noise = draw.choice(orders), draw.choice([0.0, 0.2])
+    return [
+        one if draw.random() < 0.15 else replace(one, commit=(orders[-1] if draw.random() < noise else of)(one))
+        for one in operations
+    ]
 
 
 def _commit(store: _Store, mops: tuple[Mop, ...]) -> None:

@@ -37,7 +37,7 @@ from checkers.graph.edges import (
 from checkers.graph.sightings import Report, union
 from checkers.history.registers import Order
 from checkers.transactions.registers.anomalies import anomalies
-from checkers.transactions.registers.order import Before, orders
+from checkers.transactions.registers.order import Before, orders, uncrowded
 from checkers.transactions.registers.rows import RegisterRows, Touches
 from checkers.transactions.registers.versions import NOBODY, Registers, resolved
 from harness.core.columns import OK, Bools, Int64s
@@ -53,6 +53,9 @@ def infer_registers(rows: RegisterRows, order: Order, *, is_declared: bool = Fal
     `is_declared`: what all registers held at first is declared.
     """
     registers, left_out = resolved(rows, is_declared=is_declared)
+    if order.commits:
+        registers, crowded = uncrowded(registers)
+        left_out += crowded
     known = orders(registers, order)
     readers = _Readers(registers)
     is_wide = _wide(registers, readers, known.given)

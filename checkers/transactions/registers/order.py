@@ -3,7 +3,8 @@
 Theory of operation.
 1. The *initial state* comes before every version; that needs no edge here.
 2. *Writes follow reads*: what a transaction wrote comes after what it read.
-3. *Commits*: final writes in the order that the system itself reports.
+3. *Commits*: final writes in the order that the system itself reports. Writes at one position have none among them, but
+   all come after those at lower ones.
 4. *Process* and *real time*: if a transaction that left version v ended before another began that met version w,
    v comes before w. For real time all pairs count: v before w iff the least end of those that left v is at most the
    greatest index of those that met w. Not all pairs are kept, but paths over those that are kept reach the same
@@ -23,12 +24,13 @@ from typing import Final
 
 import numpy as np
 
-from checkers.columns.runs import codes, distinct, expand, ordered
+from checkers.columns.runs import codes, distinct, expand, next_places, ordered
 from checkers.columns.table import concat, distinct_by, empty, ordered_by, take
 from checkers.graph.edges import OPEN_END, Int32s
 from checkers.graph.paths import components, cycle_labels
+from checkers.graph.sightings import Sighting, seen
 from checkers.history.registers import Order, Trust
-from checkers.transactions.registers.rows import ABSENT
+from checkers.transactions.registers.rows import ABSENT, without
 from checkers.transactions.registers.versions import Registers
 from harness.core.columns import FAIL, NEVER, OK, Bools, Int64s
 
@@ -96,8 +98,24 @@ def _has_writer(registers: Registers) -> Bools:
     return result
 
 
+def uncrowded(registers: Registers) -> tuple[Registers, tuple[Sighting, ...]]:
+    """The registers without those of which too many writes share their positions, and a sighting of these."""
+    touches, (rows, _, _, crowded) = registers.rows.touches, _committed(registers)
+    if not len(crowded):
+        return registers, ()
+    rows = rows[np.isin(registers.touch_code[rows], crowded)]
+    found = seen("equal-commits", len(crowded), op=touches.op[rows].astype(np.int64), key=touches.key[rows])
+    return Registers(without(registers.rows, registers.keys[crowded])), found
+
+
 def by_commits(registers: Registers) -> Before:
-    """The pairs of each final write and the next in the order of commits. Equal positions have no order.
+    """The pairs of final writes at neighbouring positions. Equal positions have no order."""
+    rows, one, other, _ = _committed(registers)
+    return _pairs(registers, registers.write_version[rows[one]], registers.write_version[rows[other]])
+
+
+def _committed(registers: Registers) -> tuple[Int64s, Int64s, Int64s, Int64s]:
+    """The touches with final writes and positions, in the order of commits; and what `next_places` says of them.
 
     An unclear write counts only if a read shows it: with a position alone it may have failed.
     """
@@ -108,9 +126,7 @@ def by_commits(registers: Registers) -> Before:
     has_happened = (touches.outcome == OK) | ((touches.outcome != FAIL) & is_read[registers.write_version])
     rows = np.flatnonzero((registers.write_version >= 0) & (touches.commit != NEVER) & has_happened)
     rows = rows[np.lexsort((touches.commit[rows], registers.touch_code[rows]))]
-    code, commit = registers.touch_code[rows], touches.commit[rows]
-    follows = np.flatnonzero((code[1:] == code[:-1]) & (commit[1:] > commit[:-1]))
-    return _pairs(registers, registers.write_version[rows[follows]], registers.write_version[rows[follows + 1]])
+    return rows, *next_places(registers.touch_code[rows], touches.commit[rows])
 
 
 def by_reads(registers: Registers) -> Before:

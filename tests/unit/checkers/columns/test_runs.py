@@ -80,6 +80,29 @@ def test_groups_are_the_rows_of_each_place(places: list[int], count: int) -> Non
     assert found == [[row for row, place in enumerate(places) if place == wanted] for wanted in range(count)]
 
 
+@settings(deadline=None, max_examples=100)
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3))))
+def test_each_row_is_paired_with_all_at_the_next_place_of_its_group(rows: list[tuple[int, int]]) -> None:
+    rows.sort()
+    one, other, crowded = ragged.next_places(*np.array(rows, np.int64).reshape(-1, 2).T)
+    following = {
+        (group, place): min((p for g, p in rows if g == group and p > place), default=-1) for group, place in rows
+    }
+    wanted = [(i, j) for i, row in enumerate(rows) for j, each in enumerate(rows) if each == (row[0], following[row])]
+    assert list(zip(one.tolist(), other.tolist(), strict=True)) == wanted
+    assert crowded.tolist() == []
+
+
+def test_a_group_with_too_many_pairs_has_none_and_is_named() -> None:
+    group, place = (
+        np.repeat([0, 1, 2], [200, 60, 2]),
+        np.concatenate((np.repeat([0, 1], [100, 100]), [0] * 30 + [1] * 30, [0, 1])),
+    )
+    one, other, crowded = ragged.next_places(group, place)
+    assert crowded.tolist() == [0]
+    assert (len(one), one.min(), other.max()) == (30 * 30 + 1, 200, 261)
+
+
 @settings(deadline=None, max_examples=200)
 @given(some=intervals, others=intervals)
 def test_merged_intervals_hold_the_same_points_and_meet_the_same(
