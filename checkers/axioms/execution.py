@@ -187,10 +187,8 @@ def execution(
     known = Pairs(node.of(known.source), node.of(known.target))
     known = take(known, (known.source >= 0) & (known.target >= 0))
     installs = _installs(writes, owner[:-1], key, orders)
-    crowded = 0
-    if has_commits:
-        by_commits, crowded = _by_commits(installs, ops.commit)
-        known = concatenated([known, by_commits])
+    by_commits, crowded = _by_commits(installs, ops.commit) if has_commits else (empty(Pairs), 0)
+    known = concatenated([known, by_commits])
     return Execution(
         op=ops.index,
         end=np.where(ops.outcome == OK, ops.after, NEVER),

@@ -4,6 +4,7 @@ import ast
 import re
 import subprocess
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -48,26 +49,36 @@ def imports(tree: ast.AST) -> Iterator[str]:
                 yield module.split(".")[0]
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=relative)
-def test_a_file_and_its_functions_are_short(path: Path) -> None:
-    text = path.read_text(encoding="utf-8")
-    assert text.count("\n") <= LINES_MAX
-    functions = [n for n in ast.walk(ast.parse(text)) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)]
-    lengths = {each.name: (each.end_lineno or each.lineno) - each.lineno + 1 for each in functions}
-    long = [name for name, length in lengths.items() if length > FUNCTION_MAX]
-    assert long == []
+@cache
+def text_of(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=relative)
-def test_a_file_imports_only_what_its_place_allows(path: Path) -> None:
-    name = relative(path)
-    imported = set(imports(ast.parse(path.read_text(encoding="utf-8"))))
-    if name.startswith(("harness/core/", "nemesis/", "checkers/", "clusters/")):
-        allowed = {"asyncio"} if re.fullmatch(r"clusters/\w+/client\.py", name) else MAY.get(name, set())
-        assert imported & BANNED <= allowed
-    for package, place in ONLY_IN.items():
+@cache
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse(text_of(path))
+
+
+def test_files_and_their_functions_are_short() -> None:
+    assert [relative(path) for path in SOURCES if text_of(path).count("\n") > LINES_MAX] == []
+    functions = [
+        (f"{relative(path)}: {each.name}", (each.end_lineno or each.lineno) - each.lineno + 1)
+        for path in SOURCES
+        for each in ast.walk(tree_of(path))
+        if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef)
+    ]
+    assert [name for name, length in functions if length > FUNCTION_MAX] == []
+
+
+def test_files_import_only_what_their_place_allows() -> None:
+    for name, imported in ((relative(path), set(imports(tree_of(path)))) for path in SOURCES):
+        if name.startswith(("harness/core/", "nemesis/", "checkers/", "clusters/")):
+            allowed = {"asyncio"} if re.fullmatch(r"clusters/\w+/client\.py", name) else MAY.get(name, set())
+            assert imported & BANNED <= allowed, name
         if not name.startswith("tests/"):
-            assert package not in imported or name.startswith(place)
+            assert [package for package in ONLY_IN.keys() & imported if not name.startswith(ONLY_IN[package])] == [], (
+                name
+            )
 
 
 def test_the_simulation_s_child_imports_nothing_heavy() -> None:
@@ -90,8 +101,8 @@ def test_a_bug_switch_is_read_in_at_most_two_places_of_its_cluster(cluster: str,
         relative(path)
         for path in SOURCES
         if not relative(path).startswith("tests/") and path.name != "planted.py"
-        for line in path.read_text(encoding="utf-8").splitlines()
-        if re.search(rf"\b{bug}\b.* in \S*bugs", line)
+        for line in text_of(path).splitlines()
+        if bug in line and re.search(rf"\b{bug}\b.* in \S*bugs", line)
     ]
     assert 1 <= len(readers) <= 2
     assert all(reader.startswith(f"clusters/{cluster}/") for reader in readers)
@@ -102,8 +113,7 @@ def test_no_checker_knows_the_name_of_a_bug() -> None:
     bugs = [bug for bug in (*tutorial.BUGS, *ndb.BUGS, *postgres.BUGS) if bug not in NAMES]
     for path in SOURCES:
         if relative(path).startswith(("checkers/", "harness/judging/", "harness/core/")):
-            text = path.read_text(encoding="utf-8")
-            assert [bug for bug in bugs if f'"{bug}"' in text] == []
+            assert [bug for bug in bugs if f'"{bug}"' in text_of(path)] == []
 
 
 def test_every_make_target_is_listed_by_help() -> None:
@@ -118,4 +128,4 @@ def test_a_room_has_at_most_16_files_and_says_what_it_holds(package: str) -> Non
     for path in (ROOT / package).rglob("__init__.py"):
         assert len(list(path.parent.glob("*.py"))) <= FILES_MAX, relative(path.parent)
         is_room = path.parent.parent != ROOT and path.parent != ROOT / "harness" / "core"
-        assert not is_room or ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))), relative(path)
+        assert not is_room or ast.get_docstring(tree_of(path)), relative(path)
