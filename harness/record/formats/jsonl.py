@@ -95,6 +95,9 @@ def _record(place: str, value: Json) -> Record:
     try:
         record = cast("Record", msgspec.convert([tag, *cells], _KINDS[tag]))
     except msgspec.ValidationError as error:
+        named = re.search(r"expected `\w+`, got `null` - at `\$\[(\d+)\]`$", str(error), re.IGNORECASE)
+        if named and (name := fields[int(named[1]) - 1].name) not in value:
+            raise BadJson(f"{place}: it has no field {name!r}, which a record of type {tag} needs") from None
         raise BadJson(f"{place}: {_by_name(str(error), [field.name for field in fields])}") from None
     for number, step in enumerate(cast("list[list[Json]]", value.get("mops") or ()), start=1):
         if len(step) == 2 and step[0] != "r":
