@@ -3,6 +3,9 @@
 import os
 import resource
 import sys
+from collections.abc import Sequence
+from importlib.abc import MetaPathFinder
+from types import ModuleType
 from typing import Final
 
 from harness.cli.standard import use_lasting_streams
@@ -23,6 +26,27 @@ def main() -> None:
         os._exit(130)
 
 
+class _NoPandas(MetaPathFinder):
+    """Says that there is no pandas."""
+
+    def find_spec(self, fullname: str, _path: Sequence[str] | None, _target: ModuleType | None = None) -> None:
+        if fullname == "pandas":
+            raise ModuleNotFoundError(fullname)
+
+
+def _leave_out_pandas() -> None:
+    """Let pyarrow look for pandas now, and find none: it would load it for its first array, a third of a second.
+
+    Nothing of ours converts to pandas. PySpark finds it, if it wants to.
+    """
+    import pyarrow as pa  # noqa: PLC0415  It is missing in a broken installation.
+
+    finder = _NoPandas()
+    sys.meta_path.insert(0, finder)
+    pa.array([0])
+    sys.meta_path.remove(finder)
+
+
 def _run() -> None:
     use_lasting_streams()
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)
@@ -31,6 +55,7 @@ def _run() -> None:
         print(f"seamark: {line}", file=sys.stderr)  # noqa: T201  Its only word.
         sys.exit(4)
     try:
+        _leave_out_pandas()
         from harness.cli import main as command_line  # noqa: PLC0415  What this raises is to be caught.
     except Exception as error:  # noqa: BLE001  A package is missing or broken, whichever.
         print(f"seamark: cannot be loaded ({error!r}): make setup installs what it needs", file=sys.stderr)  # noqa: T201  Its only word.

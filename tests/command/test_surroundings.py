@@ -24,6 +24,15 @@ def test_an_interrupt_while_modules_load_is_one_line(tmp_path: Path) -> None:
     assert line_of(loading) == (130, "seamark: interrupted")
 
 
+def test_no_command_loads_pandas(tmp_path: Path) -> None:
+    """A run writes, reads, judges and reports; pyarrow would load it on the way."""
+    command = [sys.executable, "-P", "-X", "importtime", "-c", START, *RUN]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+    assert "pyarrow.lib" in loaded
+    assert "pandas.core" not in loaded  # What pyarrow looks for in vain is listed, too.
+
+
 def started(*arguments: str | bytes, cwd: Path, **environment: str) -> subprocess.Popen[bytes]:
     """`seamark ARGUMENTS` in a process of its own."""
     return subprocess.Popen(
