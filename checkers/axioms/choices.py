@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from heapq import heapify, heappop, heappush
-from itertools import islice
 
 import numpy as np
 
@@ -20,7 +19,8 @@ class Variables:
     def __init__(self, moments: Int64s) -> None:
         self._moments = moments
         self._number: dict[tuple[int, int], int] = {}
-        self._pairs = np.empty((0, 2), np.int64)
+        self._pairs = np.empty((0, 2), np.int64)  # Those of the variables up to the last model,
+        self._new: list[tuple[int, int]] = []  # and of those since.
         self.likely: list[int] = []  # The literals that were true last, or else by the guess.
 
     def __len__(self) -> int:
@@ -32,14 +32,15 @@ class Variables:
         number = self._number.get(pair)
         if number is None:
             self._number[pair] = number = len(self._number) + 1
+            self._new.append(pair)
             is_so = self._moments.item(pair[0]) <= self._moments.item(pair[1])
             self.likely.append(number if is_so else -number)
         return number if earlier < later else -number
 
     def chosen(self, model: Sequence[int]) -> Pairs:
         """All pairs, each with the version that the model makes earlier as its source."""
-        new = list(islice(self._number, len(self._pairs), None))
-        self._pairs = np.concatenate((self._pairs, np.array(new, np.int64).reshape(-1, 2)))
+        self._pairs = np.concatenate((self._pairs, np.array(self._new, np.int64).reshape(-1, 2)))
+        self._new.clear()
         one, other = self._pairs.T
         self.likely = list(model)
         is_so = np.array(model, np.int64) > 0

@@ -39,6 +39,7 @@ from checkers.axioms.cycles import (
 from checkers.axioms.execution import INITIAL, UNRANKED, Execution, Pairs, part
 from checkers.axioms.levels import CALM, LAYERED, Chains, Layers, Level, base, chains, guesses, is_ordered, layers
 from checkers.columns.index import Places
+from checkers.columns.runs import codes
 from checkers.columns.table import empty, take
 from checkers.graph.edges import REALTIME, RW, WW
 from checkers.graph.paths import Steps, strong_labels
@@ -256,10 +257,10 @@ class _Search:
         """True if some order of versions explains the history, False if none does; None if the budget ended."""
         from pysat.solvers import Solver  # noqa: PLC0415  See TYPE_CHECKING above.
 
-        work, nodes, is_last = 0, self._guess.nodes, False
+        work, is_last = 0, False
+        self._execution, self._rows = part(self._whole, self._guess.nodes)
         with Solver(name="glucose4") as solver:
             for _ in range(rounds):
-                self._execution, self._rows = part(self._whole, nodes)
                 graph = layers(
                     self._execution, base(self._execution, self._order, self._level), self._ordered(), self._level
                 )
@@ -271,6 +272,7 @@ class _Search:
                 is_last = not cycles
                 if is_last:
                     nodes = self._guess.affected(self._whole, self._level, self._chosen)
+                    self._execution, self._rows = part(self._whole, nodes)
                     continue
                 new = list(self._learned(graph, cycles))
                 self._clauses += new
@@ -283,7 +285,8 @@ class _Search:
                     return False
                 if work > WORK:
                     break
-                nodes = nodes[_around(graph, steps)]
+                self._execution, rows = part(self._execution, _around(graph, steps))
+                self._rows = self._rows[rows]
         return None
 
     def _cycles(self, graph: Layers, rows: Int64s) -> tuple[list[Int64s], int]:
@@ -315,7 +318,7 @@ class _Search:
         """True if the solver finds an assignment in which the pairs of no key have a cycle; it becomes `_chosen`."""
         while solver.solve():
             chosen = self._variables.chosen(solver.get_model() or ())
-            rings = list(_rings(chosen))
+            rings = list(_rings(self._changed(chosen)))
             if not rings:
                 self._chosen = chosen
                 return True
@@ -325,6 +328,16 @@ class _Search:
                 self._clauses.append((clause, None))
                 solver.add_clause(clause)
         return False
+
+    def _changed(self, chosen: Pairs) -> Pairs:
+        """The pairs of those keys of which a pair is new, or its order another one than in `_chosen`."""
+        known, key = len(self._chosen.source), self._whole.installs.key
+        is_changed = np.append(
+            chosen.source[:known] != self._chosen.source, np.ones(len(chosen.source) - known, np.bool_)
+        )
+        is_among = np.zeros(len(self._whole.keys), np.bool_)
+        is_among[key[chosen.source[is_changed]]] = True
+        return take(chosen, is_among[key[chosen.source]])
 
     def _learned(self, graph: Layers, cycles: Sequence[Int64s]) -> Iterator[tuple[list[int], "Cycle"]]:
         """For each of those cycles the clause "not all orders that it assumes are true", and the cycle.
@@ -376,7 +389,7 @@ class _Search:
 
 def _rings(chosen: Pairs) -> Iterator[list[int]]:
     """For cycles among the chosen pairs their versions in order: some cycles for each component that has any."""
-    nodes, places = np.unique(np.concatenate((chosen.source, chosen.target)), return_inverse=True)
+    nodes, places = codes(np.concatenate((chosen.source, chosen.target)))
     source, target = np.split(places, 2)
     walks, _ = short_cycles(Steps(source, target, np.full(len(source), WW)), len(nodes))
     for walk in walks:
