@@ -139,7 +139,7 @@ def answers(history: Execution, anomalies: Iterable[str]) -> Answers:
                 broken[rung] = evidence
     weakest = [rung for rung in broken if not any(rung != other and rung.implies(other) for other in broken)]
     absent = {rung.anomaly for rung in wanted if any(other.implies(rung) for other in kept)}
-    cyclic = frozenset(_SUFFIX).difference(ordered)
+    cyclic = frozenset(_looked_at(requested)).difference(ordered)
     if history.left_out:
         reason = Open(f"unclear-writers: of {history.left_out} keys it is not known who wrote what was read")
         unknown |= dict.fromkeys((rung for rung in wanted if rung not in broken), reason)
@@ -155,12 +155,16 @@ def answers(history: Execution, anomalies: Iterable[str]) -> Answers:
 
 def _ordered(history: Execution, requested: frozenset[str]) -> set[int]:
     """The orders of time that have no cycle with reads and known versions alone, up to the strongest requested one."""
-    result = set[int]()
+    result, looked_at = set[int](), _looked_at(requested)
     for order in sorted(_SUFFIX, reverse=True):
         # What has no cycle with an order of time has none with a weaker one.
-        if result or (any(name.endswith(_SUFFIX[order]) for name in requested) and is_ordered(history, order)):
+        if result or (order in looked_at and is_ordered(history, order)):
             result.add(order)
     return result
+
+
+def _looked_at(requested: frozenset[str]) -> set[int]:
+    return {order for order, suffix in _SUFFIX.items() if any(name.endswith(suffix) for name in requested)}
 
 
 def _decided(history: Execution, rung: Rung, *, rounds: int | None) -> Evidence | Open | None:
