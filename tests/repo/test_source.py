@@ -6,6 +6,7 @@ import subprocess
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -54,24 +55,33 @@ def text_of(path: Path) -> str:
     return path.read_text(encoding="utf-8")
 
 
+class Facts(NamedTuple):
+    """What a file imports, how long its functions are, and whether it says what it is.
+
+    Its tree is not kept: it is large.
+    """
+
+    imported: frozenset[str]
+    lengths: tuple[tuple[str, int], ...]
+    has_docstring: bool
+
+
 @cache
-def tree_of(path: Path) -> ast.Module:
-    return ast.parse(text_of(path))
+def facts_of(path: Path) -> Facts:
+    tree = ast.parse(text_of(path))
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    lengths = tuple((each.name, (each.end_lineno or each.lineno) - each.lineno + 1) for each in functions)
+    return Facts(frozenset(imports(tree)), lengths, ast.get_docstring(tree) is not None)
 
 
 def test_files_and_their_functions_are_short() -> None:
     assert [relative(path) for path in SOURCES if text_of(path).count("\n") > LINES_MAX] == []
-    functions = [
-        (f"{relative(path)}: {each.name}", (each.end_lineno or each.lineno) - each.lineno + 1)
-        for path in SOURCES
-        for each in ast.walk(tree_of(path))
-        if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef)
-    ]
-    assert [name for name, length in functions if length > FUNCTION_MAX] == []
+    functions = [(relative(path), name, length) for path in SOURCES for name, length in facts_of(path).lengths]
+    assert [each for each in functions if each[2] > FUNCTION_MAX] == []
 
 
 def test_files_import_only_what_their_place_allows() -> None:
-    for name, imported in ((relative(path), set(imports(tree_of(path)))) for path in SOURCES):
+    for name, imported in ((relative(path), facts_of(path).imported) for path in SOURCES):
         if name.startswith(("harness/core/", "nemesis/", "checkers/", "clusters/")):
             allowed = {"asyncio"} if re.fullmatch(r"clusters/\w+/client\.py", name) else MAY.get(name, set())
             assert imported & BANNED <= allowed, name
@@ -128,4 +138,4 @@ def test_a_room_has_at_most_16_files_and_says_what_it_holds(package: str) -> Non
     for path in (ROOT / package).rglob("__init__.py"):
         assert len(list(path.parent.glob("*.py"))) <= FILES_MAX, relative(path.parent)
         is_room = path.parent.parent != ROOT and path.parent != ROOT / "harness" / "core"
-        assert not is_room or ast.get_docstring(tree_of(path)), relative(path)
+        assert not is_room or facts_of(path).has_docstring, relative(path)
