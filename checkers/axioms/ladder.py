@@ -122,7 +122,8 @@ def answers(history: Execution, anomalies: Iterable[str]) -> Answers:
     or a G1c. If keys are left out, no anomaly is absent.
     """
     requested = frozenset(anomalies)
-    ordered = _ordered(history, requested)
+    looked_at = {order for order, suffix in _SUFFIX.items() if any(name.endswith(suffix) for name in requested)}
+    ordered = _ordered(history, looked_at)
     wanted = [rung for rung in RUNGS if rung.anomaly in requested and rung.order in ordered]
     kept, broken, unknown = list[Rung](), dict[Rung, Evidence](), dict[Rung, Open]()
     for rung in sorted(wanted, key=lambda each: (each.order, _MODELS.index(each.model)), reverse=True):
@@ -139,7 +140,7 @@ def answers(history: Execution, anomalies: Iterable[str]) -> Answers:
                 broken[rung] = evidence
     weakest = [rung for rung in broken if not any(rung != other and rung.implies(other) for other in broken)]
     absent = {rung.anomaly for rung in wanted if any(other.implies(rung) for other in kept)}
-    cyclic = frozenset(_looked_at(requested)).difference(ordered)
+    cyclic = frozenset(looked_at - ordered)
     if history.left_out:
         reason = Open(f"unclear-writers: of {history.left_out} keys it is not known who wrote what was read")
         unknown |= dict.fromkeys((rung for rung in wanted if rung not in broken), reason)
@@ -153,18 +154,14 @@ def answers(history: Execution, anomalies: Iterable[str]) -> Answers:
     )
 
 
-def _ordered(history: Execution, requested: frozenset[str]) -> set[int]:
-    """The orders of time that have no cycle with reads and known versions alone, up to the strongest requested one."""
-    result, looked_at = set[int](), _looked_at(requested)
+def _ordered(history: Execution, looked_at: Set[int]) -> set[int]:
+    """The orders of time that have no cycle with reads and known versions alone, up to the strongest looked at."""
+    result = set[int]()
     for order in sorted(_SUFFIX, reverse=True):
         # What has no cycle with an order of time has none with a weaker one.
         if result or (order in looked_at and is_ordered(history, order)):
             result.add(order)
     return result
-
-
-def _looked_at(requested: frozenset[str]) -> set[int]:
-    return {order for order, suffix in _SUFFIX.items() if any(name.endswith(suffix) for name in requested)}
 
 
 def _decided(history: Execution, rung: Rung, *, rounds: int | None) -> Evidence | Open | None:

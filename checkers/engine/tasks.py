@@ -26,7 +26,7 @@ R = TypeVar("R")
 
 
 def judged(judge: Callable[[Path, Context], R], parts: Sequence[tuple[Path, Context]]) -> list[R]:
-    """What `judge` says of each part of a history, in order. Raises HistoryError if it is damaged.
+    """The result of `judge` for each part of a history, in order. Raises HistoryError if it is damaged.
 
     `judge` is an importable function, or `functools.partial` of one.
     """

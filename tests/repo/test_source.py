@@ -56,9 +56,9 @@ def text_of(path: Path) -> str:
 
 
 class Facts(NamedTuple):
-    """What a file imports, how long its functions are, and whether it says what it is.
+    """The imports of a file, the lengths of its functions, and whether it has a docstring.
 
-    Its tree is not kept: it is large.
+    The syntax tree is not kept: it is large.
     """
 
     imported: frozenset[str]

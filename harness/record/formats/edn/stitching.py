@@ -14,7 +14,7 @@ from harness.record.formats.edn.digest import Batch
 from harness.record.formats.parquet.parquet import HistoryWriter
 from harness.record.formats.parquet.schema import SCHEMAS
 
-# Not `empty_table`, which loads pandas: a third of a second in every command.
+# Not `empty_table`, which loads pandas: a third of a second in each process that finds it.
 _NO_TABLES: Final = (pa.Table.from_batches([], SCHEMAS["ops"]), pa.Table.from_batches([], SCHEMAS["mops"]))
 
 
