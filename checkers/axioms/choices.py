@@ -5,8 +5,10 @@ from heapq import heapify, heappop, heappush
 
 import numpy as np
 
-from checkers.axioms.execution import Pairs
+from checkers.axioms.execution import Execution, Pairs
 from checkers.axioms.levels import Chains
+from checkers.columns.index import ascending
+from checkers.columns.runs import first_of_each
 from harness.core.columns import Int64s
 
 
@@ -16,8 +18,8 @@ class Variables:
     They are numbered from 1.
     """
 
-    def __init__(self, moments: Int64s) -> None:
-        self._moments = moments
+    def __init__(self, versions: Int64s) -> None:
+        self._versions = versions  # The guess: the place of each row of installs.
         self._number: dict[tuple[int, int], int] = {}
         self._pairs = np.empty((0, 2), np.int64)  # Those of the variables up to the last model,
         self._new: list[tuple[int, int]] = []  # and of those since.
@@ -33,7 +35,7 @@ class Variables:
         if number is None:
             self._number[pair] = number = len(self._number) + 1
             self._new.append(pair)
-            is_so = self._moments.item(pair[0]) <= self._moments.item(pair[1])
+            is_so = self._versions.item(pair[0]) < self._versions.item(pair[1])
             self.likely.append(number if is_so else -number)
         return number if earlier < later else -number
 
@@ -45,6 +47,12 @@ class Variables:
         self.likely = list(model)
         is_so = np.array(model, np.int64) > 0
         return Pairs(np.where(is_so, one, other), np.where(is_so, other, one))
+
+
+def in_order(execution: Execution, versions: Int64s) -> Chains:
+    """The versions of each key in that order: `versions` is the place of each row of installs, by key first."""
+    row = ascending(versions)
+    return Chains(row, ~first_of_each(execution.installs.key[row]))
 
 
 def reordered(order: Chains, chosen: Pairs) -> Chains:

@@ -136,7 +136,7 @@ def _updates(
     execution: Execution, known: Steps, order: Chains, writes: tuple[Int64s, Int64s, Int64s, Int64s]
 ) -> Layers:
     """The graph of update atomic. It has no order of time: all its nodes are transactions."""
-    found = missed(execution, _places(order))
+    found = missed(execution, places(order))
     by_write = np.flatnonzero(found.seen >= 0)
     columns = (
         (known.source, known.target, np.full(len(known.source), -1), np.full(len(known.source), -1), WR),
@@ -150,7 +150,7 @@ def _updates(
     return Layers(steps, earlier, later, len(execution.op))
 
 
-def _places(order: Chains) -> Int64s:
+def places(order: Chains) -> Int64s:
     """For each row of installs its place in that order."""
     place = np.empty(len(order.row), np.int64)
     place[order.row] = np.arange(len(order.row))
@@ -168,7 +168,7 @@ def _writes(execution: Execution, order: Chains) -> tuple[Int64s, Int64s, Int64s
 def _misses(execution: Execution, order: Chains) -> tuple[Int64s, Int64s, Int64s, Int64s]:
     """The rw steps: source, target, and the pair of installs; -1 for the initial version, which is always earlier."""
     views, installs = execution.views, execution.installs
-    place = _places(order)
+    place = places(order)
     keys = installs.key[order.row]
     earlier = execution.row_of(views.writer, views.key)
     following = np.where(earlier < 0, np.searchsorted(keys, views.key), np.append(place, 0)[earlier] + 1)

@@ -17,14 +17,15 @@ Source: Tan et al., Cobra, OSDI 2020; Huang et al., PolySI, VLDB 2023; the claus
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from checkers.axioms import forced
-from checkers.axioms.choices import Variables, reordered
+from checkers.axioms.ascent import Ascent, Disturbed, along, ascent
+from checkers.axioms.choices import Variables, in_order, reordered
 from checkers.axioms.cycles import (
     CYCLES,
     LOOKED,
@@ -36,14 +37,14 @@ from checkers.axioms.cycles import (
     connected,
     short_cycles,
 )
-from checkers.axioms.execution import INITIAL, UNRANKED, Execution, Pairs, part
-from checkers.axioms.levels import CALM, LAYERED, Chains, Layers, Level, base, chains, guesses, is_ordered, layers
+from checkers.axioms.execution import UNRANKED, Execution, Pairs, part
+from checkers.axioms.levels import CALM, Chains, Layers, Level, base, chains, guesses, is_ordered, layers, places
 from checkers.columns.index import Places
 from checkers.columns.runs import codes
-from checkers.columns.table import empty, take
+from checkers.columns.table import take
 from checkers.graph.edges import REALTIME, RW, WW
-from checkers.graph.paths import Steps, strong_labels
-from harness.core.columns import Bools, Int64s
+from checkers.graph.paths import Steps
+from harness.core.columns import Int64s
 
 if TYPE_CHECKING:
     from pysat.solvers import Solver  # Only a history that a guess does not explain needs a solver.
@@ -100,7 +101,7 @@ def _after_forced(execution: Execution, level: Level, order: int, guess: "_Guess
         return found
     if len(found) < len(every):
         return guess
-    return _guess(execution, base(execution, order, level), level, found[execution.installs.writer])
+    return _guess(execution, base(execution, order, level), level, chains(execution, found[execution.installs.writer]))
 
 
 def _is_serial(execution: Execution, guess: "_Guess") -> bool:
@@ -116,10 +117,11 @@ def _best_guess(execution: Execution, level: Level, order: int) -> "_Guess | Non
     known = base(execution, order, level)
     tried: list[tuple[int, _Guess]] = []
     for moments in guesses(execution):
-        guess = _guess(execution, known, level, moments)
+        versions = chains(execution, moments)
+        guess = _guess(execution, known, level, versions)
         trouble = len(guess.nodes)
         if trouble and level in CALM:
-            closing, cost = _closing(layers(execution, known, chains(execution, moments), level))
+            closing, cost = _closing(layers(execution, known, versions, level))
             trouble = len(execution.op) if closing is None or cost > WORK // _LOOP else len(closing)
         if not trouble:
             return None
@@ -131,60 +133,24 @@ def _best_guess(execution: Execution, level: Level, order: int) -> "_Guess | Non
 
 @dataclass(frozen=True, slots=True)
 class _Guess:
-    """A guess, by moments (installs,), and `nodes`: the transactions on cycles of its graph, with their neighbours.
+    """A guess of the order of versions: the place of each row of installs.
 
-    `place` ascends along each step of the graph, and stays equal along steps of a cycle. It is None if the graph is
-    that of another level, which implies the wanted one.
+    `nodes` are the transactions on cycles of its graph, with their neighbours. `ascent` is along that graph, and None
+    if it is that of another level, which implies the wanted one.
     """
 
-    moments: Int64s
+    versions: Int64s
     nodes: Int64s
-    place: Int64s | None
-
-    def affected(self, execution: Execution, level: Level, chosen: Pairs) -> Int64s:
-        """The transactions that may lie on a cycle once the pairs in `chosen` are in that order.
-
-        A cycle of the new graph either stays at one place, or descends by new steps. Then all its places lie in the
-        ranges between the ends of new steps that descend.
-        """
-        size = len(execution.op)
-        if self.place is None:
-            return np.arange(size)
-        is_new = np.zeros(len(execution.keys), np.bool_)
-        is_new[execution.installs.key[chosen.source[self.moments[chosen.source] >= self.moments[chosen.target]]]] = True
-        rows = np.flatnonzero(is_new[execution.installs.key])
-        part = replace(
-            execution,
-            views=take(execution.views, is_new[execution.views.key]),
-            installs=take(execution.installs, rows),
-        )
-        there = Places(rows)
-        order = chains(part, self.moments[rows])
-        order = reordered(order, Pairs(there.of(chosen.source), there.of(chosen.target)))
-        steps = layers(part, empty(Steps), order, level).steps
-        first, last = self.place[steps.source], self.place[steps.target]
-        descends = first > last
-        spans = np.bincount(last[descends], minlength=len(self.place) + 1)
-        spans -= np.bincount(first[descends] + 1, minlength=len(self.place) + 1)
-        is_spanned = np.cumsum(spans)[:-1] > 0
-        is_spanned |= np.bincount(self.place, minlength=len(self.place)) > 1
-        result = is_spanned[self.place[:size]]
-        if level in LAYERED:
-            result |= is_spanned[self.place[size : 2 * size]]
-        # A read leads to the next version of what it shows, which is known only beside the writer.
-        writers = execution.views.writer[result[execution.views.reader]]
-        result[writers[writers != INITIAL]] = True
-        return np.flatnonzero(result)
+    ascent: Ascent | None
 
 
-def _guess(execution: Execution, known: Steps, level: Level, moments: Int64s) -> _Guess:
+def _guess(execution: Execution, known: Steps, level: Level, order: Chains) -> _Guess:
     # Snapshot isolation implies parallel snapshot isolation and update atomic, and one search for cycles decides it.
     is_other = level in CALM
-    graph = layers(execution, known, chains(execution, moments), Level.SNAPSHOT if is_other else level)
-    place = _along(graph.steps, 3 * graph.size)
-    first, last = place[graph.steps.source], place[graph.steps.target]
-    is_ordered = not is_other and bool(np.all(first <= last))
-    return _Guess(moments, _around(graph, np.flatnonzero(first == last)), place if is_ordered else None)
+    graph = layers(execution, known, order, Level.SNAPSHOT if is_other else level)
+    label = along(graph.steps, 3 * graph.size)
+    nodes, versions = _around(graph, _on_cycles(graph, label)), places(order)
+    return _Guess(versions, nodes, None if is_other else ascent(label, graph.size, level, versions))
 
 
 def _closing(graph: Layers) -> tuple[Int64s | None, int]:
@@ -192,10 +158,10 @@ def _closing(graph: Layers) -> tuple[Int64s | None, int]:
 
     None if calm steps have a cycle. If the number is above WORK // _LOOP, some may be missing.
     """
-    rows = np.flatnonzero(_cyclic(graph))
+    rows = _on_cycles(graph, along(graph.steps, 3 * graph.size))
     kind = graph.steps.kind[rows]
     calm, misses = take(graph.steps, rows[kind != RW]), rows[kind == RW]
-    place = _along(calm, 3 * graph.size)
+    place = along(calm, 3 * graph.size)
     if np.any(place[calm.source] == place[calm.target]):
         return None, len(rows)
     back = Steps(graph.steps.target[misses], graph.steps.source[misses], graph.steps.kind[misses])
@@ -203,17 +169,9 @@ def _closing(graph: Layers) -> tuple[Int64s | None, int]:
     return misses[is_closed], cost
 
 
-def _along(steps: Steps, size: int) -> Int64s:
-    """For each node a number that ascends along the steps, and stays equal along those of a cycle."""
-    label = strong_labels(steps.source, steps.target, size)
-    return int(label.max(initial=0)) - label  # Strong components have descending numbers along the steps.
-
-
-def _cyclic(graph: Layers) -> Bools:
-    """True for the steps that lie on a cycle."""
-    label = strong_labels(graph.steps.source, graph.steps.target, 3 * graph.size)
-    result: Bools = label[graph.steps.source] == label[graph.steps.target]
-    return result
+def _on_cycles(graph: Layers, label: Int64s) -> Int64s:
+    """The steps that lie on a cycle; `label` is `along` the graph."""
+    return np.flatnonzero(label[graph.steps.source] == label[graph.steps.target])
 
 
 def _around(graph: Layers, steps: Int64s) -> Int64s:
@@ -234,12 +192,13 @@ class _Search:
     """The search for an order of versions without a cycle, which starts at a guess.
 
     Each round looks for cycles among the transactions around the last round's cycles. When these have none left, it
-    looks at all transactions that may lie on one (`_Guess.affected`); the search is over when these have none either.
+    looks at all transactions that may lie on one (`Ascent.disturbed`); the search is over when these have none either.
     """
 
     def __init__(self, execution: Execution, level: Level, order: int, guess: _Guess) -> None:
         self._whole, self._level, self._order, self._guess = execution, level, order, guess
-        self._variables = Variables(guess.moments)
+        self._ascent, self._versions = guess.ascent, guess.versions
+        self._variables = Variables(guess.versions)
         self._chosen = self._variables.chosen(())
         self._clauses: list[tuple[list[int], Cycle | None]] = []
 
@@ -257,23 +216,27 @@ class _Search:
         """True if some order of versions explains the history, False if none does; None if the budget ended."""
         from pysat.solvers import Solver  # noqa: PLC0415  See TYPE_CHECKING above.
 
-        work, is_last = 0, False
+        work = 0
+        whole: Disturbed | None = None  # If the round looks at all that may lie on a cycle, that.
         self._execution, self._rows = part(self._whole, self._guess.nodes)
         with Solver(name="glucose4") as solver:
             for _ in range(rounds):
                 graph = layers(
                     self._execution, base(self._execution, self._order, self._level), self._ordered(), self._level
                 )
-                steps = np.flatnonzero(_cyclic(graph))
+                label = along(graph.steps, 3 * graph.size)
+                steps = _on_cycles(graph, label)
                 cycles, cost = self._cycles(graph, steps)
                 work += len(graph.later) + _LOOP * cost
-                if not cycles and (is_last or work > WORK):
+                if not cycles and (whole is not None or work > WORK):
                     return True if work <= WORK else None
-                is_last = not cycles
-                if is_last:
-                    nodes = self._guess.affected(self._whole, self._level, self._chosen)
-                    self._execution, self._rows = part(self._whole, nodes)
+                if not cycles:
+                    whole = self._disturbed()
+                    self._execution, self._rows = part(self._whole, whole.nodes)
                     continue
+                if whole is not None and self._ascent is not None:
+                    self._ascent, self._versions = self._ascent.mended(whole, label), whole.versions
+                whole = None
                 new = list(self._learned(graph, cycles))
                 self._clauses += new
                 if not all(clause for clause, _ in new):
@@ -288,6 +251,12 @@ class _Search:
                 self._execution, rows = part(self._execution, _around(graph, steps))
                 self._rows = self._rows[rows]
         return None
+
+    def _disturbed(self) -> Disturbed:
+        """What may lie on a cycle, with the pairs in the order of now: all, if there is no ascent."""
+        if self._ascent is None:
+            return Disturbed(np.arange(len(self._whole.op)), np.empty(0, np.bool_), self._versions)
+        return self._ascent.disturbed(self._whole, self._chosen)
 
     def _cycles(self, graph: Layers, rows: Int64s) -> tuple[list[Int64s], int]:
         """For some short cycles that break the level the rows of their steps; and the number of steps looked at.
@@ -304,7 +273,7 @@ class _Search:
         source, target = graph.steps.source, graph.steps.target
         closing, looked = _closing(graph)
         assert closing is not None, "calm steps without a short cycle have none"
-        paths = Paths(source[calm], target[calm], _along(take(graph.steps, calm), 3 * graph.size).tolist())
+        paths = Paths(source[calm], target[calm], along(take(graph.steps, calm), 3 * graph.size).tolist())
         cost += looked
         for row in closing.tolist():
             path, looked = paths.path(int(target[row]), int(source[row]))
@@ -365,8 +334,8 @@ class _Search:
                 yield clause, Cycle(every, start, stop)
 
     def _ordered(self) -> Chains:
-        """The versions in the order of the solver's pairs; where these say nothing, in that of the guess."""
-        order = chains(self._execution, self._guess.moments[self._rows])
+        """The versions in the order of the solver's pairs; where these say nothing, in the last one of all."""
+        order = in_order(self._execution, self._versions[self._rows])
         place = Places(self._rows)
         return reordered(order, Pairs(place.of(self._chosen.source), place.of(self._chosen.target)))
 

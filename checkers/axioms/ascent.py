@@ -1,0 +1,117 @@
+"""Which transactions may lie on a cycle after the order of some versions changed: those among which a step descends.
+
+Theory of operation. Transactions have places which no step of a graph descends; only those of one cycle share a place.
+Then some pairs of versions get another order, so some ww and rw steps are new. A cycle of the new graph either stays at
+one place, or descends by new steps; then all its places lie between the ends of new steps that descend. These ranges of
+places are *disturbed*. A search for cycles in them alone gives their transactions new places, each range within itself.
+"""
+
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from checkers.axioms.choices import in_order, reordered
+from checkers.axioms.execution import INITIAL, Execution, Pairs
+from checkers.axioms.levels import LAYERED, Level, layers
+from checkers.columns.index import Places, ascending
+from checkers.columns.runs import first_of_each
+from checkers.columns.table import empty, take
+from checkers.graph.paths import Steps, strong_labels
+from harness.core.columns import Bools, Int64s
+
+
+class Disturbed(NamedTuple):
+    """The transactions that may lie on a cycle, ascending; and True for each place in a range that is disturbed.
+
+    `versions` is the order of versions that disturbs them, as in `Ascent`.
+    """
+
+    nodes: Int64s
+    places: Bools
+    versions: Int64s
+
+
+@dataclass(frozen=True, slots=True)
+class Ascent:
+    """The places of transactions, and of their entrances if the level has two layers: how many stand before each.
+
+    `versions` is the order of versions in that graph: the place of each row of installs.
+    """
+
+    level: Level
+    place: Int64s
+    versions: Int64s
+
+    def disturbed(self, execution: Execution, chosen: Pairs) -> Disturbed:
+        """What may lie on a cycle once the pairs in `chosen` are in that order."""
+        place = self.place
+        steps, versions = self._new_steps(execution, chosen)
+        first, last = place[steps.source], place[steps.target]
+        descends = first > last
+        spans = np.bincount(last[descends], minlength=len(place) + 1)
+        spans -= np.bincount(first[descends] + 1, minlength=len(place) + 1)
+        places = np.cumsum(spans)[:-1] > 0
+        places |= np.bincount(place, minlength=len(place)) > 1
+        result: Bools = np.any(places[place].reshape(-1, len(execution.op)), axis=0)
+        # A read leads to the next version of what it shows, which is known only beside the writer.
+        writers = execution.views.writer[result[execution.views.reader]]
+        result[writers[writers != INITIAL]] = True
+        return Disturbed(np.flatnonzero(result), places, versions)
+
+    def _new_steps(self, execution: Execution, chosen: Pairs) -> tuple[Steps, Int64s]:
+        """All ww and rw steps of those keys whose versions are in another order now; and the order of all versions."""
+        views, installs = execution.views, execution.installs
+        is_wrong = self.versions[chosen.source] > self.versions[chosen.target]
+        is_new = np.zeros(len(execution.keys), np.bool_)
+        is_new[installs.key[chosen.source[is_wrong]]] = True
+        rows = np.flatnonzero(is_new[installs.key])
+        part = replace(execution, views=take(views, is_new[views.key]), installs=take(installs, rows))
+        there = Places(rows)
+        before = in_order(part, self.versions[rows])
+        order = reordered(before, Pairs(there.of(chosen.source), there.of(chosen.target)))
+        versions = self.versions.copy()
+        versions[rows[order.row]] = self.versions[rows[before.row]]
+        return layers(part, empty(Steps), order, self.level).steps, versions
+
+    def mended(self, found: Disturbed, label: Int64s) -> "Ascent":
+        """The places in the new order of versions; `label` is `along` the graph of what is disturbed."""
+        node = np.append(found.nodes, found.nodes + len(self.place) // 2)[: len(found.nodes) * _layers_of(self.level)]
+        label = label[: len(node)]
+        inside = np.flatnonzero(found.places[self.place[node]])
+        node, label = node[inside], label[inside]
+        # Each range keeps its places: they begin at its first one.
+        first_of_range = _last_true(found.places & np.append(True, ~found.places[:-1])[: len(found.places)])
+        begin = first_of_range[self.place[node]]
+        order = ascending(begin, label)
+        is_first = first_of_each(begin[order])
+        position = begin[order] + np.arange(len(order)) - _last_true(is_first)
+        is_first |= first_of_each(label[order])
+        place = self.place.copy()
+        place[node[order]] = position[_last_true(is_first)]
+        return Ascent(self.level, place, found.versions)
+
+
+def ascent(label: Int64s, size: int, level: Level, versions: Int64s) -> Ascent:
+    """The places of all transactions, so many; `label` is `along` their graph, in which versions are in that order."""
+    label = label[: size * _layers_of(level)]
+    count = np.bincount(label)
+    return Ascent(level, (np.cumsum(count) - count)[label], versions)
+
+
+def along(steps: Steps, size: int) -> Int64s:
+    """For each node a number that ascends along the steps, and stays equal along those of a cycle."""
+    label = strong_labels(steps.source, steps.target, size)
+    result: Int64s = label.max(initial=0) - label
+    assert np.all(result[steps.source] <= result[steps.target]), "strong components descend along the steps"
+    return result
+
+
+def _layers_of(level: Level) -> int:
+    return 2 if level in LAYERED else 1
+
+
+def _last_true(flag: Bools) -> Int64s:
+    """For each row the last one up to it that is True; 0 before the first."""
+    result: Int64s = np.maximum.accumulate(np.where(flag, np.arange(len(flag)), 0))
+    return result
