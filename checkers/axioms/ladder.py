@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from checkers.axioms import polygraph, weak
+from checkers.axioms import weak
 from checkers.axioms.accesses import Accesses, accesses, union
-from checkers.axioms.cycles import Contradiction
 from checkers.axioms.execution import Execution, Pairs, execution, sure
 from checkers.axioms.levels import Level, is_ordered
-from checkers.axioms.polygraph import Unsolved
+from checkers.axioms.orders import polygraph
+from checkers.axioms.orders.cycles import Contradiction
+from checkers.axioms.orders.polygraph import Unsolved
 from checkers.axioms.weak import Axiom, Breach, Undecided
 from checkers.engine.datasets import Dataset
 from checkers.graph.edges import PROCESS, REALTIME

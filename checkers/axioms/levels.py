@@ -30,7 +30,7 @@ from checkers.graph.edges import OPEN_END, PROCESS, REALTIME, RW, WR, WW
 from checkers.graph.paths import MOMENT, Steps, cycle_labels, time_steps
 from harness.core.columns import Bools, Int64s
 
-_ROUNDS: Final = 6  # The number of times that bounds go along all steps: more change little.
+_ROUNDS: Final = 4  # The number of times that bounds go along all steps: more change little.
 _SHIFT: Final = 20  # A moment is an index << _SHIFT, plus the steps taken since.
 
 

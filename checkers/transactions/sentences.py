@@ -8,8 +8,8 @@ from typing import Final, Literal
 
 import numpy as np
 
-from checkers.axioms.cycles import ChosenStep, Contradiction
 from checkers.axioms.execution import INITIAL
+from checkers.axioms.orders.cycles import ChosenStep, Contradiction
 from checkers.axioms.weak import AXIOM, AxiomStep, Breach
 from checkers.engine.datasets import Dataset
 from checkers.graph.classes import MISSES, WRITES, Cycle

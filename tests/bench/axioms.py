@@ -18,11 +18,12 @@ from multiprocessing import Pool
 from random import Random
 from typing import Final
 
-from checkers.axioms import polygraph, weak
+from checkers.axioms import weak
 from checkers.axioms.accesses import accesses, union
 from checkers.axioms.execution import Execution, execution
 from checkers.axioms.ladder import RUNGS, Rung
 from checkers.axioms.levels import Level, is_ordered
+from checkers.axioms.orders import polygraph
 from checkers.axioms.weak import Axiom
 from checkers.engine.datasets import LocalEngine
 from checkers.graph.edges import PROCESS, REALTIME

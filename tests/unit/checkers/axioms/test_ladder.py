@@ -9,13 +9,14 @@ from random import Random
 import numpy as np
 import pytest
 
-from checkers.axioms import clocks, forced, polygraph, reach, weak
+from checkers.axioms import clocks, reach, weak
 from checkers.axioms.accesses import accesses, union
-from checkers.axioms.cycles import Contradiction
 from checkers.axioms.execution import Execution, execution
 from checkers.axioms.ladder import RUNGS, UNWRITTEN, Rung, answers
 from checkers.axioms.levels import Level
-from checkers.axioms.polygraph import Unsolved
+from checkers.axioms.orders import forced, polygraph
+from checkers.axioms.orders.cycles import Contradiction
+from checkers.axioms.orders.polygraph import Unsolved
 from checkers.axioms.weak import Axiom
 from checkers.engine.datasets import LocalEngine
 from checkers.graph.edges import PROCESS, REALTIME

@@ -5,10 +5,10 @@ from random import Random
 import numpy as np
 import pytest
 
-from checkers.axioms import cycles, forced, polygraph
-from checkers.axioms.cycles import connected
 from checkers.axioms.levels import Level
-from checkers.axioms.polygraph import Unsolved
+from checkers.axioms.orders import cycles, forced, polygraph
+from checkers.axioms.orders.cycles import connected
+from checkers.axioms.orders.polygraph import Unsolved
 from checkers.graph.paths import Steps
 from checkers.history.transactions import to_transactions
 from tests.unit.checkers.axioms.test_ladder import history, of, unguessed

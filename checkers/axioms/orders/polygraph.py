@@ -16,17 +16,19 @@ Pairs whose order is known, those of a list, are never assumed.
 Source: Tan et al., Cobra, OSDI 2020; Huang et al., PolySI, VLDB 2023; the clauses from cycles as in lazy SMT.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import islice
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from checkers.axioms import forced
-from checkers.axioms.ascent import Ascent, Disturbed, along, ascent
-from checkers.axioms.choices import Variables, in_order, reordered
-from checkers.axioms.cycles import (
+from checkers.axioms.execution import UNRANKED, Execution, Pairs, part
+from checkers.axioms.levels import CALM, Chains, Layers, Level, base, chains, guesses, is_ordered, layers, places
+from checkers.axioms.orders import forced
+from checkers.axioms.orders.ascent import Ascent, Disturbed, along, ascent
+from checkers.axioms.orders.choices import Variables, in_order, reordered
+from checkers.axioms.orders.cycles import (
     CYCLES,
     LOOKED,
     ChosenStep,
@@ -34,16 +36,15 @@ from checkers.axioms.cycles import (
     Cycle,
     Evidence,
     Paths,
+    Walks,
     connected,
     short_cycles,
 )
-from checkers.axioms.execution import UNRANKED, Execution, Pairs, part
-from checkers.axioms.levels import CALM, Chains, Layers, Level, base, chains, guesses, is_ordered, layers, places
 from checkers.columns.index import Places
 from checkers.columns.runs import codes
-from checkers.columns.table import take
+from checkers.columns.table import empty, take
 from checkers.graph.edges import REALTIME, RW, WW
-from checkers.graph.paths import Steps
+from checkers.graph.paths import Steps, strong_labels
 from harness.core.columns import Int64s
 
 if TYPE_CHECKING:
@@ -199,7 +200,7 @@ class _Search:
         self._whole, self._level, self._order, self._guess = execution, level, order, guess
         self._ascent, self._versions = guess.ascent, guess.versions
         self._variables = Variables(guess.versions)
-        self._chosen = self._variables.chosen(())
+        self._chosen = empty(Pairs)
         self._clauses: list[tuple[list[int], Cycle | None]] = []
 
     def result(self, rounds: int) -> Contradiction | Unsolved | None:
@@ -226,25 +227,19 @@ class _Search:
                 )
                 label = along(graph.steps, 3 * graph.size)
                 steps = _on_cycles(graph, label)
-                cycles, cost = self._cycles(graph, steps)
+                cycles, cost = self._cycles(graph, label)
                 work += len(graph.later) + _LOOP * cost
-                if not cycles and (whole is not None or work > WORK):
+                is_free = not len(cycles.rows)
+                if is_free and (whole is not None or work > WORK):
                     return True if work <= WORK else None
-                if not cycles:
+                if is_free:
                     whole = self._disturbed()
                     self._execution, self._rows = part(self._whole, whole.nodes)
                     continue
                 if whole is not None and self._ascent is not None:
                     self._ascent, self._versions = self._ascent.mended(whole, label), whole.versions
                 whole = None
-                new = list(self._learned(graph, cycles))
-                self._clauses += new
-                if not all(clause for clause, _ in new):
-                    return False
-                for clause, _ in new:
-                    solver.add_clause(clause)
-                solver.set_phases(self._variables.likely)
-                if not self._is_solved(solver):
+                if not self._is_learned(solver, graph, cycles) or not self._is_solved(solver):
                     return False
                 if work > WORK:
                     break
@@ -258,42 +253,47 @@ class _Search:
             return Disturbed(np.arange(len(self._whole.op)), np.empty(0, np.bool_), self._versions)
         return self._ascent.disturbed(self._whole, self._chosen)
 
-    def _cycles(self, graph: Layers, rows: Int64s) -> tuple[list[Int64s], int]:
-        """For some short cycles that break the level the rows of their steps; and the number of steps looked at.
+    def _cycles(self, graph: Layers, label: Int64s) -> tuple[Walks, int]:
+        """Some short cycles that break the level, by rows of steps; and the number of steps looked at.
 
-        `rows` are the steps that lie on any cycle of the graph.
+        `label` is `along` the graph.
         """
         if self._level not in CALM:
-            walks, cost = short_cycles(take(graph.steps, rows), 3 * graph.size)
-            return [rows[walk] for walk in walks], cost
-        calm = rows[graph.steps.kind[rows] != RW]
-        walks, cost = short_cycles(take(graph.steps, calm), 3 * graph.size)
-        if walks:
-            return [calm[walk] for walk in walks], cost
-        source, target = graph.steps.source, graph.steps.target
+            return short_cycles(graph.steps, label)
+        steps = _on_cycles(graph, label)
+        calm = steps[graph.steps.kind[steps] != RW]
+        inside = take(graph.steps, calm)
+        place = along(inside, 3 * graph.size)
+        walks, cost = short_cycles(inside, place)
+        if len(walks.rows):
+            return Walks(calm[walks.rows], walks.lengths), cost
         closing, looked = _closing(graph)
         assert closing is not None, "calm steps without a short cycle have none"
-        paths = Paths(source[calm], target[calm], along(take(graph.steps, calm), 3 * graph.size).tolist())
+        paths = Paths(inside.source, inside.target, place.tolist())
         cost += looked
-        for row in closing.tolist():
-            path, looked = paths.path(int(target[row]), int(source[row]))
+        rows, lengths = list[int](), list[int]()
+        ends = zip(
+            closing.tolist(), graph.steps.target[closing].tolist(), graph.steps.source[closing].tolist(), strict=True
+        )
+        for row, start, goal in ends:
+            path, looked = paths.path(start, goal)
             cost += looked
-            walks.append(np.append(row, calm[path]))
-            if len(walks) == CYCLES or cost > LOOKED:
+            rows += (row, *calm[path].tolist())
+            lengths.append(1 + len(path))
+            if len(lengths) == CYCLES or cost > LOOKED:
                 break
-        return walks, cost
+        return Walks(np.array(rows, np.int64), np.array(lengths, np.int64)), cost
 
     def _is_solved(self, solver: "Solver") -> bool:
         """True if the solver finds an assignment in which the pairs of no key have a cycle; it becomes `_chosen`."""
         while solver.solve():
             chosen = self._variables.chosen(solver.get_model() or ())
-            rings = list(_rings(self._changed(chosen)))
-            if not rings:
+            pairs = self._changed(chosen)
+            rings = _rings(pairs)
+            if not len(rings.rows):
                 self._chosen = chosen
                 return True
-            for ring in rings:
-                pairs = zip(ring, (*ring[1:], ring[0]), strict=True)
-                clause = [-self._variables.literal(one, other) for one, other in pairs]
+            for clause in self._excluded(pairs.source[rings.rows], pairs.target[rings.rows], rings.lengths):
                 self._clauses.append((clause, None))
                 solver.add_clause(clause)
         return False
@@ -308,30 +308,35 @@ class _Search:
         is_among[key[chosen.source[is_changed]]] = True
         return take(chosen, is_among[key[chosen.source]])
 
-    def _learned(self, graph: Layers, cycles: Sequence[Int64s]) -> Iterator[tuple[list[int], "Cycle"]]:
-        """For each of those cycles the clause "not all orders that it assumes are true", and the cycle.
+    def _is_learned(self, solver: "Solver", graph: Layers, cycles: Walks) -> bool:
+        """Tell the solver that of each of those cycles not all orders are true. False if a cycle assumes no order."""
+        before = len(self._variables)
+        new = dict(self._learned(graph, cycles))  # Each clause once.
+        self._clauses += ((list(clause), cycle) for clause, cycle in new.items())
+        if () in new:
+            return False
+        for clause in new:
+            solver.add_clause(clause)
+        solver.set_phases(self._variables.guessed(before))  # Of the others it remembers the last ones.
+        return True
 
-        Each clause comes once.
-        """
-        known: set[tuple[int, ...]] = set()
-        steps = np.concatenate(cycles)
-        rows = np.append(self._rows, -1)
-        earlier, later = rows[graph.earlier[steps]], rows[graph.later[steps]]
-        rank = self._whole.installs.rank
+    def _learned(self, graph: Layers, cycles: Walks) -> Iterator[tuple[tuple[int, ...], Cycle]]:
+        """For each of those cycles the clause "not all orders that it assumes are true", and the cycle."""
+        rows, rank = np.append(self._rows, -1), self._whole.installs.rank
+        earlier, later = rows[graph.earlier[cycles.rows]], rows[graph.later[cycles.rows]]
         # The order of two versions of a list is known, unless no read shows either of them.
         is_open = (earlier >= 0) & ((rank[earlier] == UNRANKED) | (rank[earlier] == rank[later]))
-        pairs = zip(earlier.tolist(), later.tolist(), is_open.tolist(), strict=True)
-        every = Evidence(self._execution, graph, steps)
-        stop = 0
-        for cycle in cycles:
-            start, stop = stop, stop + len(cycle)
-            assumed = {
-                -self._variables.literal(one, other) for one, other, is_one in islice(pairs, len(cycle)) if is_one
-            }
-            clause = sorted(assumed)
-            if tuple(clause) not in known:
-                known.add(tuple(clause))
-                yield clause, Cycle(every, start, stop)
+        stops = np.cumsum(cycles.lengths)
+        lengths = np.diff(np.append(0, np.cumsum(is_open))[stops], prepend=0)
+        clauses = self._excluded(earlier[is_open], later[is_open], lengths)
+        every = Evidence(self._execution, graph, cycles.rows)
+        for clause, start, stop in zip(clauses, (stops - cycles.lengths).tolist(), stops.tolist(), strict=True):
+            yield tuple(sorted({*clause})), Cycle(every, start, stop)
+
+    def _excluded(self, earlier: Int64s, later: Int64s, lengths: Int64s) -> list[list[int]]:
+        """Clauses of so many pairs each: not all of these are in that order."""
+        literals: list[int] = (-self._variables.literals(earlier, later)).tolist()
+        return [literals[start:stop] for start, stop in pairwise([0, *np.cumsum(lengths).tolist()])]
 
     def _ordered(self) -> Chains:
         """The versions in the order of the solver's pairs; where these say nothing, in the last one of all."""
@@ -356,10 +361,9 @@ class _Search:
         return tuple(cycle.steps() for cycle in cycles if cycle is not None)
 
 
-def _rings(chosen: Pairs) -> Iterator[list[int]]:
-    """For cycles among the chosen pairs their versions in order: some cycles for each component that has any."""
-    nodes, places = codes(np.concatenate((chosen.source, chosen.target)))
-    source, target = np.split(places, 2)
-    walks, _ = short_cycles(Steps(source, target, np.full(len(source), WW)), len(nodes))
-    for walk in walks:
-        yield nodes[source[walk]].tolist()
+def _rings(chosen: Pairs) -> Walks:
+    """Cycles among the chosen pairs, by rows of these: some for each component that has any."""
+    nodes, ends = codes(np.concatenate((chosen.source, chosen.target)))
+    source, target = np.split(ends, 2)
+    steps = Steps(source, target, np.full(len(source), WW))
+    return short_cycles(steps, strong_labels(source, target, len(nodes)))[0]

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from heapq import heapify, heappop, heappush
+from itertools import islice
 
 import numpy as np
 
@@ -9,42 +10,43 @@ from checkers.axioms.execution import Execution, Pairs
 from checkers.axioms.levels import Chains
 from checkers.columns.index import ascending
 from checkers.columns.runs import first_of_each
+from checkers.columns.table import concat
 from harness.core.columns import Int64s
 
 
 class Variables:
     """The solver's variables: each is a pair of rows of installs, and true if the lesser row is earlier.
 
-    They are numbered from 1.
+    They are numbered from 1. `versions` is the guess: the place of each row of installs.
     """
 
     def __init__(self, versions: Int64s) -> None:
-        self._versions = versions  # The guess: the place of each row of installs.
-        self._number: dict[tuple[int, int], int] = {}
-        self._pairs = np.empty((0, 2), np.int64)  # Those of the variables up to the last model,
-        self._new: list[tuple[int, int]] = []  # and of those since.
-        self.likely: list[int] = []  # The literals that were true last, or else by the guess.
+        self._versions = versions
+        self._number: dict[int, int] = {}  # By the pair, packed into one number.
+        self._pairs = Pairs(np.empty(0, np.int64), np.empty(0, np.int64))  # Those of the variables.
 
     def __len__(self) -> int:
         return len(self._number)
 
-    def literal(self, earlier: int, later: int) -> int:
-        """The literal that is true if the version in row `earlier` comes before that in row `later`."""
-        pair = (earlier, later) if earlier < later else (later, earlier)
-        number = self._number.get(pair)
-        if number is None:
-            self._number[pair] = number = len(self._number) + 1
-            self._new.append(pair)
-            is_so = self._versions.item(pair[0]) < self._versions.item(pair[1])
-            self.likely.append(number if is_so else -number)
-        return number if earlier < later else -number
+    def literals(self, earlier: Int64s, later: Int64s) -> Int64s:
+        """For each pair the literal that is true if the version in its row `earlier` comes before that in `later`."""
+        count, before, number = len(self._versions), len(self), self._number
+        packed = np.minimum(earlier, later) * count + np.maximum(earlier, later)
+        numbers = np.array([number.setdefault(pair, len(number) + 1) for pair in packed.tolist()], np.int64)
+        new = np.fromiter(islice(number, before, None), np.int64)
+        self._pairs = concat([self._pairs, Pairs(*np.divmod(new, count))])
+        return np.where(earlier < later, numbers, -numbers)
+
+    def guessed(self, first: int) -> list[int]:
+        """Of the variables behind the first so many, the literals that are true by the guess."""
+        is_so = self._versions[self._pairs.source[first:]] < self._versions[self._pairs.target[first:]]
+        number = np.arange(first, len(self)) + 1
+        literals: list[int] = np.where(is_so, number, -number).tolist()
+        return literals
 
     def chosen(self, model: Sequence[int]) -> Pairs:
         """All pairs, each with the version that the model makes earlier as its source."""
-        self._pairs = np.concatenate((self._pairs, np.array(self._new, np.int64).reshape(-1, 2)))
-        self._new.clear()
-        one, other = self._pairs.T
-        self.likely = list(model)
+        one, other = self._pairs.source, self._pairs.target
         is_so = np.array(model, np.int64) > 0
         return Pairs(np.where(is_so, one, other), np.where(is_so, other, one))
 

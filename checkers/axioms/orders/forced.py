@@ -26,9 +26,9 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from checkers.axioms.cycles import Contradiction, Cycle, Evidence, Paths, short_cycles
 from checkers.axioms.execution import INITIAL, UNRANKED, Execution, part
 from checkers.axioms.levels import CALM, LAYERED, Layers, Level, base, chains, layers
+from checkers.axioms.orders.cycles import Contradiction, Cycle, Evidence, Paths, short_cycles
 from checkers.graph.edges import RW, WR, WW
 from checkers.graph.paths import Steps, strong_labels
 from harness.core.columns import Int64s
@@ -110,8 +110,8 @@ class _Forced:
             steps = _layers(self._steps, self._size).steps
             label = strong_labels(steps.source, steps.target, 3 * self._size)
             if int(label.max(initial=-1)) + 1 < 3 * self._size:
-                cycles, _ = short_cycles(steps, 3 * self._size, most=_SHOWN)
-                return self._proof(self._shortest(cycles))
+                walks, _ = short_cycles(steps, label, most=_SHOWN)
+                return self._proof(self._shortest(walks.each()))
             place = int(label.max(initial=0)) - label  # Ascends along the steps.
             reach = _Reach(steps, place, self._size)
             masks = [reach.mask(writers) for writers in self._writers]

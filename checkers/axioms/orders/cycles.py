@@ -9,7 +9,7 @@ from checkers.axioms.execution import Execution
 from checkers.axioms.levels import Layers
 from checkers.columns.runs import first_of_each
 from checkers.graph.edges import RW, WW
-from checkers.graph.paths import MOMENT, Steps, strong_labels
+from checkers.graph.paths import MOMENT, Steps
 from harness.core.columns import Bools, Int64s
 
 CYCLES: Final = 40_000  # The number of cycles that are taken from one graph,
@@ -66,15 +66,25 @@ class Cycle(NamedTuple):
         return tuple(ChosenStep(op, target, kind, key) for (op, kind, key), target in zip(shown, targets, strict=True))
 
 
-def short_cycles(steps: Steps, size: int, *, most: int = CYCLES) -> tuple[list[Int64s], int]:
-    """For each short cycle the rows of its steps; and the number of steps looked at.
+class Walks(NamedTuple):
+    """Closed walks: the rows of their steps, one walk after the other, and the number of steps of each."""
 
-    Some cycles of each strong component, at most `most` in all.
+    rows: Int64s
+    lengths: Int64s
+
+    def each(self) -> list[Int64s]:
+        """The rows of each walk."""
+        return np.split(self.rows, np.cumsum(self.lengths)[:-1])
+
+
+def short_cycles(steps: Steps, label: Int64s, *, most: int = CYCLES) -> tuple[Walks, int]:
+    """Some short cycles of each strong component, at most `most` in all; and the number of steps looked at.
+
+    `label` is, for each node, the number of its component.
     """
-    label = strong_labels(steps.source, steps.target, size)
     inside = np.flatnonzero(label[steps.source] == label[steps.target])
     if not len(inside):
-        return [], 0
+        return Walks(inside, inside), 0
     source, target = steps.source[inside], steps.target[inside]
     graph = Paths(source, target)
     inside_of = label[source]
@@ -92,7 +102,7 @@ def short_cycles(steps: Steps, size: int, *, most: int = CYCLES) -> tuple[list[I
         lengths.append(1 + len(path))
         if cost > LOOKED:
             break
-    return np.split(inside[np.array(rows)], np.cumsum(lengths[:-1])), cost
+    return Walks(inside[np.array(rows)], np.array(lengths)), cost
 
 
 def connected(steps: Steps, place: Int64s, pairs: Steps, *, most: int) -> tuple[Bools, int]:

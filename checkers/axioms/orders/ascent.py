@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from checkers.axioms.choices import in_order, reordered
 from checkers.axioms.execution import INITIAL, Execution, Pairs
 from checkers.axioms.levels import LAYERED, Level, layers
+from checkers.axioms.orders.choices import in_order, reordered
 from checkers.columns.index import Places, ascending
 from checkers.columns.runs import first_of_each
 from checkers.columns.table import empty, take

@@ -7,11 +7,11 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from checkers.axioms import polygraph
-from checkers.axioms.ascent import Disturbed, along
-from checkers.axioms.choices import in_order
 from checkers.axioms.execution import Execution
 from checkers.axioms.levels import CALM, LAYERED, Layers, Level, base, layers
+from checkers.axioms.orders import polygraph
+from checkers.axioms.orders.ascent import Disturbed, along
+from checkers.axioms.orders.choices import in_order
 from checkers.graph.edges import PROCESS, REALTIME
 from checkers.graph.paths import MOMENT
 from harness.core.columns import Int64s

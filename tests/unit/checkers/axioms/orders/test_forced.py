@@ -7,10 +7,10 @@ from random import Random
 import numpy as np
 import pytest
 
-from checkers.axioms import forced
-from checkers.axioms.cycles import ChosenStep, Contradiction
 from checkers.axioms.execution import UNRANKED, Execution, part
 from checkers.axioms.levels import Level, is_ordered
+from checkers.axioms.orders import forced
+from checkers.axioms.orders.cycles import ChosenStep, Contradiction
 from checkers.graph.edges import PROCESS, RW, WR, WW
 from checkers.history.transactions import Load, Operation, Store, to_transactions
 from harness.core.columns import NOTHING, Int64s
