@@ -113,6 +113,7 @@ def _require_our_own() -> None:
     for name in ("SPARK_HOME", "SPARK_CONF_DIR", "SPARK_LOCAL_DIRS", "SPARK_REMOTE", "PYSPARK_SUBMIT_ARGS"):
         os.environ.pop(name, None)
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+    os.environ["PYTHONSAFEPATH"] = "1"  # Else workers would import files of the folder where the command was given.
     # For the first Java process, which only computes the command line of the second.
     os.environ["SPARK_LAUNCHER_OPTS"] = _JAVA_OPTIONS
 

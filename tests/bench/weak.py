@@ -55,11 +55,11 @@ def _slices(operations: Iterator[Operation]) -> Iterator[Transactions]:
 
 
 def judged(folder: Path, model: str) -> tuple[float, int, str]:
-    """Seconds of CPU, peak in MB, and the verdict."""
+    """Seconds of CPU, peak in MB, and the verdict; if it is unknown, a reason."""
     begin = time.process_time()
     judgement = check_sources(chunks(folder), LocalEngine(), Options(model=model))
     took = time.process_time() - begin
-    verdict = "unknown" if judgement.unknown else "holds"
+    verdict = "unknown: " + next(iter(judgement.unknown.values())) if judgement.unknown else "holds"
     if judgement.findings:
         verdict = "violated: " + ", ".join(sorted({finding.anomaly for finding in judgement.findings}))
     return took, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024, verdict

