@@ -121,8 +121,8 @@ def _numbers(text: bytes) -> _Numbers | None:
     """The numbers in that text; None if one is too long or has leading zeros."""
     marked = np.frombuffer(b" %b " % text.translate(_DIGITS), np.uint8)
     is_digit = marked == ord("0")
-    start = np.flatnonzero(is_digit[1:] & ~is_digit[:-1]) + 1
-    length = np.flatnonzero(is_digit[:-1] & ~is_digit[1:]) + 1 - start
+    edges = np.flatnonzero(is_digit[1:] != is_digit[:-1]) + 1
+    start, length = edges[::2], edges[1::2] - edges[::2]
     first = np.frombuffer(text, np.uint8)[start - 1]
     if len(start) and (length.max() > _DIGITS_MAX or ((first == ord("0")) & (length > 1)).any()):
         return None
@@ -141,8 +141,9 @@ def _without_steps(text: bytes) -> tuple[list[bytes], Int64s, Int8s]:
     is_inside[1:-1] |= (signs[1:-1] == ord(" ")) & is_step[:-2] & is_step[2:]
     is_kept = np.append(True, ~(is_inside[1:] & is_inside[:-1]))
     heads = np.where(is_step, _STEPS[0], signs)[is_kept].astype(np.uint8).tobytes().split(b"\n")
-    line = np.cumsum(signs == ord("\n"))[is_step]
-    return heads, np.bincount(line, minlength=len(heads)), signs[is_step].astype(np.int8)
+    places, ends = np.flatnonzero(is_step), np.flatnonzero(signs == ord("\n"))
+    counts = np.diff(np.searchsorted(places, ends), prepend=0, append=len(places))
+    return heads, counts, signs[places].astype(np.int8)
 
 
 @lru_cache(_HEADS_MAX)

@@ -124,7 +124,9 @@ def _parts(path: Path, part_bytes: int) -> Iterator[Part]:
             while text := _text(file, offset, part_bytes):
                 yield Part(str(path.absolute()), offset, len(text), first_map, first_op, of_lists)
                 offset += len(text)
-                first_map += sum(text.count(begin) + text.startswith(begin[1:]) for begin in _MAPS)
+                first_map += sum(
+                    text.count(begin) + text.startswith(begin[1:]) for begin in _MAPS if begin[1:2] in text
+                )
                 first_op += text.count(_INVOCATION)
     except (OSError, HistoryError):
         raise NotInParts from None

@@ -43,6 +43,11 @@ from harness.record.store import sync_folder
 BATCH_ROWS: Final = 100_000
 _OUR_KEYS: Final = b"seamark."
 _SCHEMA_KEY, _FOOTER_KEY, _HASH_KEY = b"seamark.schema", b"seamark.footer", b"seamark.history_sha256"
+# Numbers that rise, or nearly: differences are smaller than a dictionary, and written three times as fast.
+_RISING: Final = {
+    *("index", "after", "intended_ns", "invoke_ns", "complete_ns", "invoke_seq", "complete_seq"),
+    *("op", "seq", "ns"),
+}
 
 
 class _Table:
@@ -51,7 +56,15 @@ class _Table:
     def __init__(self, folder: Path, name: str) -> None:
         self._name, self._rows = name, list[tuple[object, ...]]()
         self.path = folder / f"{name}.parquet"
-        self._writer = pq.ParquetWriter(self.path, SCHEMAS[name], compression="zstd", write_page_checksum=True)
+        schema = SCHEMAS[name]
+        self._writer = pq.ParquetWriter(
+            self.path,
+            schema,
+            compression="zstd",
+            use_dictionary=[path for field in schema if (path := _path(field)) not in _RISING],
+            column_encoding={name: "DELTA_BINARY_PACKED" for name in schema.names if name in _RISING},
+            write_page_checksum=True,
+        )
         self._text_columns = [place for place, field in enumerate(SCHEMAS[name]) if field.type == pa.string()]
         self._text_size = 0
         self.count = 0
@@ -118,6 +131,11 @@ class _Table:
 
     def _table(self, rows: Sequence[tuple[object, ...]]) -> pa.Table:
         return table_of(self._name, dict(zip(SCHEMAS[self._name].names, zip(*rows, strict=True), strict=True)))
+
+
+def _path(field: pa.Field) -> str:
+    """The path of the field's numbers or texts, as Parquet names it."""
+    return f"{field.name}.list.element" if pa.types.is_list(field.type) else field.name
 
 
 class HistoryWriter:
