@@ -87,7 +87,7 @@ def guarded(command: Callable[[], int]) -> int:
     try:
         return command()
     except TyperException as error:  # Errors in options and arguments: typer's own message, on one line.
-        message = error.format_message().replace("Value error, ", "")  # A word of the library that reads the values.
+        message = error.format_message()
         stop = "" if message.endswith((".", "?")) else "."
         context = getattr(error, "ctx", None)
         path = "seamark" if context is None else context.command_path
