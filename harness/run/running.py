@@ -34,8 +34,6 @@ from harness.record.store import (
     read_run_file,
     write_run_file,
 )
-from harness.runtimes.containers.compose import find_project
-from harness.runtimes.containers.engine.engine import connect
 from harness.scenario.consent import Code
 from harness.scenario.registry import code_sha256_of, load_cluster, module_of, of_machines, version
 from harness.scenario.scenario import Decided, Scenario, decide
@@ -79,10 +77,7 @@ def prepare(scenario: Scenario, code: Code, store: Path, plan: Plan | None = Non
         _require_attachable(scenario, cluster)
     decided = decide(scenario, cluster, plan)
     if scenario.runtime == "docker":
-        with closing(connect()) as engine:
-            if scenario.attach is not None:
-                servers = tuple(node.id for node in cluster.nodes if node.role != SUBSCRIBER)
-                find_project(engine, scenario.attach, servers)
+        _require_engine(scenario, cluster)
     promises = (*_exercised(cluster, decided), *decided.workload.promises)
     require_known(promises, cluster.name)
     run_file = RunFile(
@@ -131,6 +126,17 @@ def _require_attachable(scenario: Scenario, cluster: Cluster) -> None:
         raise ScenarioError(f"{cluster.name} needs a prepare for --attach, which empties what earlier runs have left")
     if scenario.bugs:
         raise ScenarioError("--bug plants a bug when servers are started: not with --attach")
+
+
+def _require_engine(scenario: Scenario, cluster: Cluster) -> None:
+    """Raise DeployError without a container engine, or if the servers to attach to are not there."""
+    from harness.runtimes.containers.compose import find_project  # noqa: PLC0415  Only containers wait for docker's SDK.
+    from harness.runtimes.containers.engine.engine import connect  # noqa: PLC0415  Likewise.
+
+    with closing(connect()) as engine:
+        if scenario.attach is not None:
+            servers = tuple(node.id for node in cluster.nodes if node.role != SUBSCRIBER)
+            find_project(engine, scenario.attach, servers)
 
 
 def execute(

@@ -51,7 +51,7 @@ def test_a_promise_that_the_workload_cannot_break_is_no_purpose(
     class Engine:
         def close(self) -> None: ...
 
-    monkeypatch.setattr("harness.run.running.connect", Engine)
+    monkeypatch.setattr("harness.runtimes.containers.engine.engine.connect", Engine)
     runtime: Literal["sim", "docker"] = "sim" if cluster == "ndb" else "docker"
     scenario = Scenario(cluster=cluster, runtime=runtime, workload=workload)
     _, run_file = prepare(scenario, installed(cluster), tmp_path)
