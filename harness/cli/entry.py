@@ -3,11 +3,12 @@
 import os
 import resource
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.abc import MetaPathFinder
 from types import ModuleType
 from typing import Final
 
+from harness.cli.commands import command_named, function_of
 from harness.cli.standard import use_lasting_streams
 
 ADDRESS_SPACE_MIN: Final = 2 << 30  # The least memory in bytes. With less, Arrow aborts, crashes or never ends.
@@ -47,6 +48,17 @@ def _leave_out_pandas() -> None:
     sys.meta_path.remove(finder)
 
 
+def _loaded(arguments: Sequence[str]) -> Callable[[], None]:
+    """What runs the command line. The command that is named is loaded before: here, what is missing is one line."""
+    command = command_named(arguments)
+    if command is not None:
+        _leave_out_pandas()
+        function_of(command)
+    from harness.cli.main import main as run  # noqa: PLC0415  What this raises is to be caught.
+
+    return run
+
+
 def _run() -> None:
     use_lasting_streams()
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)
@@ -55,13 +67,12 @@ def _run() -> None:
         print(f"seamark: {line}", file=sys.stderr)  # noqa: T201  Its only word.
         sys.exit(4)
     try:
-        _leave_out_pandas()
-        from harness.cli import main as command_line  # noqa: PLC0415  What this raises is to be caught.
+        run = _loaded(sys.argv[1:])
     except Exception as error:  # noqa: BLE001  A package is missing or broken, whichever.
         print(f"seamark: cannot be loaded ({error!r}): make setup installs what it needs", file=sys.stderr)  # noqa: T201  Its only word.
         sys.exit(4)
     try:
-        command_line.main()
+        run()
     except SystemExit as end:
         sys.stderr.flush()
         os._exit(end.code if isinstance(end.code, int) else 4)

@@ -11,68 +11,18 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import Annotated, Final
+from typing import Annotated
 
 import typer
 from typer.exceptions import Abort, TyperException
 
-from harness.cli import check, clean, clusters, doctor, export, images, listing, new, run
-from harness.cli.campaigns import calibrate, sweep
-from harness.cli.failures import hunt, replay, shrink
-from harness.cli.pages import serve, signoff
+from harness.cli.commands import COMMANDS, command_named, function_of
 from harness.cli.texts.examples import epilog
 from harness.core.errors import ScenarioError, SeamarkError
 from harness.core.verdict import EXIT_INTERRUPTED, EXIT_TERMINATED, EXIT_USAGE, Verdict
 from harness.report.screen import visible
 from harness.report.trouble import in_one_line
 from harness.scenario.registry import shadowed_package, version
-
-app = typer.Typer(
-    name="seamark",
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"]},
-    epilog=epilog(),
-)
-
-
-@app.callback(invoke_without_command=True)
-def seamark(
-    context: typer.Context,
-    is_version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
-) -> int:
-    """Breaks databases and change streams on purpose, and says precisely what they lost."""
-    if is_version:
-        typer.echo(f"seamark {version()}")
-        context.exit(0)
-    if context.invoked_subcommand is None:
-        typer.echo(context.get_help())
-        context.exit(EXIT_USAGE)  # Not 0: a script that forgets the command must not pass.
-    return 0
-
-
-# In the order of --help; a command without a short text is shown there by the first sentence of its docstring.
-COMMANDS: Final[tuple[tuple[str, Callable[..., int], str | None], ...]] = (
-    ("run", run.run, None),
-    ("sweep", sweep.sweep, None),
-    ("calibrate", calibrate.calibrate, None),
-    ("check", check.check, None),
-    ("export", export.export, None),
-    ("replay", replay.replay, None),
-    ("shrink", shrink.shrink, "Make a failing run as small as it gets."),
-    ("hunt", hunt.hunt, "Search for a finding that no run had before."),
-    ("list", listing.list_runs, None),
-    ("signoff", signoff.signoff, "Decide on a release by two sweeps."),
-    ("serve", serve.serve, "Show the store in a browser, until Ctrl-C."),
-    ("clusters", clusters.clusters, None),
-    ("new", new.new, "Write a file that puts a server under test."),
-    ("doctor", doctor.doctor, "Check what is present on this machine."),
-    ("images", images.images, "Build the images for containers."),
-    ("clean", clean.clean, "Remove what runs that died left behind."),
-)
-for name, command, short_help in COMMANDS:
-    app.command(name, short_help=short_help, epilog=epilog(name))(command)
 
 
 def main() -> None:
@@ -112,11 +62,46 @@ def _dispatch(arguments: list[str]) -> int:
         raise ScenarioError(shadow)
     _require_text(("the folder that this is", os.getcwd()), ("TMPDIR", tempfile.gettempdir()))
     _require_text(*(("the command line", argument) for argument in arguments))
-    code = app(arguments, prog_name="seamark", standalone_mode=False)
+    code = application(command_named(arguments))(arguments, prog_name="seamark", standalone_mode=False)
     if code == EXIT_INTERRUPTED:
         raise KeyboardInterrupt  # Typer turns it into the exit code, without a message.
     sys.stdout.flush()
     return code if isinstance(code, int) else 0
+
+
+def application(*loaded: str | None) -> typer.Typer:
+    """The command line, with the commands that are `loaded`. Of the others it knows their line in --help."""
+    app = typer.Typer(
+        name="seamark",
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+        context_settings={"help_option_names": ["-h", "--help"]},
+        epilog=epilog(),
+    )
+    app.callback(invoke_without_command=True)(seamark)
+    for name, (_, short_help) in COMMANDS.items():
+        function = function_of(name) if name in loaded else _not_loaded
+        app.command(name, short_help=short_help, epilog=epilog(name))(function)
+    return app
+
+
+def seamark(
+    context: typer.Context,
+    is_version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+) -> int:
+    """Breaks databases and change streams on purpose, and says precisely what they lost."""
+    if is_version:
+        typer.echo(f"seamark {version()}")
+        context.exit(0)
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+        context.exit(EXIT_USAGE)  # Not 0: a script that forgets the command must not pass.
+    return 0
+
+
+def _not_loaded() -> int:
+    raise AssertionError("the command that is named is another one")
 
 
 def _require_text(*named: tuple[str, str]) -> None:

@@ -14,6 +14,7 @@ import pytest
 from tests.command.conftest import SMALL, Seamark
 
 START = "from harness.cli.entry import main; main()"
+KINDS = ("invoke", "ok")
 RUN = ("run", "--seed", "7", *SMALL, "--quiet")
 
 
@@ -29,6 +30,21 @@ def test_no_run_loads_pandas_or_docker(tmp_path: Path) -> None:
     loaded = loaded_by(*RUN, cwd=tmp_path)
     assert "pyarrow.lib" in loaded
     assert not {"pandas.core", "docker.api"} & loaded  # What pyarrow looks for in vain is listed, too.
+
+
+def test_a_check_loads_nothing_that_only_other_commands_need(tmp_path: Path) -> None:
+    history = tmp_path / "history.edn"
+    ops = "[[:append 1 2]]", "[[:r 1 [2]]]"
+    history.write_text("".join(f"{{:type :{kind} :process 0 :f :txn :value {op}}}\n" for op in ops for kind in KINDS))
+    loaded = loaded_by("check", history, "--quiet", cwd=tmp_path)
+    assert {"harness.judging.judge", "checkers.catalogue"} <= loaded
+    assert not {"docker.api", "pydantic.main", "scipy", "harness.hunt.document", "harness.campaign.files"} & loaded
+
+
+def test_help_loads_no_command(tmp_path: Path) -> None:
+    loaded = loaded_by("--help", cwd=tmp_path)
+    assert "typer.main" in loaded
+    assert not {"numpy", "pyarrow.lib", "harness.cli.output"} & loaded
 
 
 def loaded_by(*arguments: str | Path, cwd: Path) -> set[str]:

@@ -100,7 +100,7 @@ def hostile(draw: random.Random, run: Path) -> Json:
         "ndb",
         "sim",
     ]
-    values += [f"{run}/evil.py:Cluster", f"{run}/evil.py", "./evil.py:Cluster", "evil.py:", "harness.cli.main:app"]
+    values += [f"{run}/evil.py:Cluster", f"{run}/evil.py", "./evil.py:Cluster", "evil.py:", "harness.cli.main:main"]
     values += ["../../../guard/file", f"{run.parent}/guard/file", "/dev/stdin", "$(touch guard/x)", "\u202e\x1b[2J\r\n"]
     values += [[], {}, [[]], {"": ""}, ["torn-unit"], ["torn-unit", "torn-unti"], "s" * 9_999, deep]
     return draw.choice(values)
