@@ -1,5 +1,6 @@
 """The `seamark` command: an installation that cannot be imported fails with one line, and never with exit 1."""
 
+import gc
 import os
 import resource
 import sys
@@ -50,12 +51,15 @@ def _leave_out_pandas() -> None:
 
 def _loaded(arguments: Sequence[str]) -> Callable[[], None]:
     """What runs the command line. The command that is named is loaded before: here, what is missing is one line."""
+    gc.disable()  # What is loaded stays. To look for garbage in it, again and again, would take a tenth of a second.
     command = command_named(arguments)
     if command is not None:
         _leave_out_pandas()
         function_of(command)
     from harness.cli.main import main as run  # noqa: PLC0415  What this raises is to be caught.
 
+    gc.freeze()
+    gc.enable()
     return run
 
 

@@ -47,6 +47,11 @@ def test_help_loads_no_command(tmp_path: Path) -> None:
     assert not {"numpy", "pyarrow.lib", "harness.cli.output"} & loaded
 
 
+def test_memory_is_collected_again_once_a_command_is_loaded() -> None:
+    code = "import gc; from harness.cli.entry import _loaded; _loaded(['list']); assert gc.isenabled()"
+    subprocess.run([sys.executable, "-P", "-c", code], check=True)
+
+
 def loaded_by(*arguments: str | Path, cwd: Path) -> set[str]:
     """The modules that `seamark ARGUMENTS` loads, and those that it looks for in vain."""
     command = [sys.executable, "-P", "-X", "importtime", "-c", START, *arguments]
