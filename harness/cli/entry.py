@@ -5,12 +5,11 @@ import os
 import resource
 import sys
 from collections.abc import Callable, Sequence
-from importlib.abc import MetaPathFinder
-from types import ModuleType
 from typing import Final
 
 from harness.cli.commands import command_named, function_of
 from harness.cli.standard import use_lasting_streams
+from harness.core.arrow import leave_out_pandas
 
 ADDRESS_SPACE_MIN: Final = 2 << 30  # The least memory in bytes. With less, Arrow aborts, crashes or never ends.
 
@@ -28,33 +27,12 @@ def main() -> None:
         os._exit(130)
 
 
-class _NoPandas(MetaPathFinder):
-    """Says that there is no pandas."""
-
-    def find_spec(self, fullname: str, _path: Sequence[str] | None, _target: ModuleType | None = None) -> None:
-        if fullname == "pandas":
-            raise ModuleNotFoundError(fullname)
-
-
-def _leave_out_pandas() -> None:
-    """Let pyarrow look for pandas now, and find none: it would load it for its first array, a third of a second.
-
-    Nothing of ours converts to pandas. PySpark finds it, if it wants to.
-    """
-    import pyarrow as pa  # noqa: PLC0415  It is missing in a broken installation.
-
-    finder = _NoPandas()
-    sys.meta_path.insert(0, finder)
-    pa.array([0])
-    sys.meta_path.remove(finder)
-
-
 def _loaded(arguments: Sequence[str]) -> Callable[[], None]:
     """What runs the command line. The command that is named is loaded before: here, what is missing is one line."""
     gc.disable()  # What is loaded stays. To look for garbage in it, again and again, would take a tenth of a second.
     command = command_named(arguments)
     if command is not None:
-        _leave_out_pandas()
+        leave_out_pandas()
         function_of(command)
     from harness.cli.main import main as run  # noqa: PLC0415  What this raises is to be caught.
 

@@ -13,6 +13,8 @@ from multiprocessing import get_context
 from os import cpu_count
 from typing import Final, TypeVar
 
+from harness.core.arrow import leave_out_pandas
+
 T = TypeVar("T")
 R = TypeVar("R")
 
@@ -25,7 +27,7 @@ def spread(kernel: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
     process_count = min(cpu_count() or 1, _PROCESSES_MAX)
     waiting = deque[Future[R]]()
     following = iter(items)
-    with ProcessPoolExecutor(process_count, mp_context=get_context("spawn")) as pool:
+    with ProcessPoolExecutor(process_count, mp_context=get_context("spawn"), initializer=leave_out_pandas) as pool:
         try:
             while True:
                 for item in islice(following, process_count * _AHEAD - len(waiting)):
