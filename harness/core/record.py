@@ -4,7 +4,7 @@
 the start of the run. The history's hash covers every record but `Header` and `Footer`.
 """
 
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
 import msgspec
 
@@ -77,6 +77,9 @@ class StreamEvent(msgspec.Struct, frozen=True, tag="event", array_like=True):
     epoch: int | None = None
     unit: int | None = None
     unit_rows: int | None = None
+
+
+BUSY: Final = "busy-machine"  # The kind of a fault that nobody injected: the machine was too busy to run the nodes.
 
 
 class Fault(msgspec.Struct, frozen=True, tag="fault", array_like=True):

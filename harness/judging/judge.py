@@ -27,7 +27,7 @@ from checkers.words.compose import Composition, PlannedFault, PromiseVerdict, Ru
 from checkers.words.groups import groups
 from harness.core.errors import HistoryError
 from harness.core.promises import Bounds, Naming, Promise
-from harness.core.record import Json
+from harness.core.record import BUSY, Json
 from harness.core.verdict import Finding, Judgement
 from harness.judging.at_work import AtWork, of_all
 from harness.judging.checks import anomalies_of, chosen, judgement_of, longest_first, second_opinions
@@ -42,7 +42,6 @@ from harness.record.formats.promise_file import Promised
 from harness.record.store import RunFile
 from harness.report.model import FaultRow, FindingRow, PromiseRow, Report
 from harness.report.trouble import ERROR_LOG, in_one_line
-from harness.runtimes.containers.lateness import BUSY
 from harness.scenario.consent import code_in_file
 from nemesis.registry import EXCUSES
 

@@ -12,15 +12,14 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from types import MappingProxyType
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
-from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from checkers.history.names import Forms, forms_of
 from harness.core.promises import Bounds, Naming
-from harness.core.record import Json
+from harness.core.record import BUSY, Json
 from harness.core.verdict import Verdict
 from harness.core.wording import counted
 from harness.record.store import RunFile
@@ -41,7 +40,9 @@ from harness.report.pictures.plots import STRIP_ROW, Overview, fault_colours
 from harness.report.pictures.scale import WIDTH
 from harness.report.screen import commands, visible
 from harness.report.shrunk import origin_of
-from harness.runtimes.containers.lateness import BUSY
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 TEXT_MAX: Final = 2_000  # The most characters of one value: a megabyte in a key must not make the page unreadable.
 FLAG_MAX: Final = 4  # The most ranges of numbers on one flag.
@@ -182,8 +183,10 @@ def rendered(template: str, colours: Sequence[tuple[str, str]], values: Json, **
     )
 
 
-def environment(*rooms: str) -> Environment:
+def environment(*rooms: str) -> "Environment":
     """The templates of these packages, in order of precedence. All text is escaped; control characters are visible."""
+    from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined  # noqa: PLC0415  Most commands need none.
+
     found = Environment(
         loader=ChoiceLoader([PackageLoader(room, "templates") for room in rooms]),
         autoescape=True,

@@ -4,8 +4,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-
 from checkers.history.names import Forms
 from harness.core.trace import Window
 from harness.report.evidence import PLAIN
@@ -40,6 +38,8 @@ class TracePage:
 
 def trace_page(trace: Path, window: Window, traced: Traced) -> TracePage:
     """The page of a trace file. All text is escaped; control characters are visible."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined  # noqa: PLC0415  Most commands need none.
+
     found = gather(read_trace(trace), traced.forms)
     messages, shown = chosen_messages(found)
     read_contents(read_trace(trace), messages, most=CONTENT_MAX)

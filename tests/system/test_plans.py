@@ -9,7 +9,7 @@ import docker
 import pytest
 from pyarrow import parquet
 
-from harness.runtimes.containers.lateness import BUSY
+from harness.core.record import BUSY
 
 PLANS = Path(__file__).with_name("plans")
 SEED = 5

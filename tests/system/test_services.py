@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pyarrow import parquet
 
-from harness.runtimes.containers.lateness import BUSY
+from harness.core.record import BUSY
 
 pytestmark = pytest.mark.docker
 NOTEBOOK = f"{Path(__file__).with_name('notebook.py')}:notebook"

@@ -13,9 +13,8 @@ from collections.abc import Callable, Sequence
 from typing import Final, Protocol
 
 from harness.core.errors import DeployError
-from harness.core.record import Fault
+from harness.core.record import BUSY, Fault
 
-BUSY: Final = "busy-machine"
 EVERY_S: Final = 0.2
 LATE_S: Final = 0.1
 MOST_S: Final = 0.5  # The longest wait for an answer.

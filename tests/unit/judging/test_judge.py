@@ -9,13 +9,12 @@ import pytest
 from checkers.engine.datasets import LocalEngine
 from checkers.transactions.check import LOCKED
 from harness.core.promises import Bounds, Promise
-from harness.core.record import Complete, Evidence, Fault, Invoke, Mark
+from harness.core.record import BUSY, Complete, Evidence, Fault, Invoke, Mark
 from harness.judging.judge import Outlet, judge
 from harness.record.formats.load import Loaded
 from harness.record.formats.parquet.parquet import write_history
 from harness.record.store import RunFile
 from harness.report.model import Report, how_decided
-from harness.runtimes.containers.lateness import BUSY
 from nemesis.plan import Plan
 from tests.worlds.epoch_cases import Story
 from tests.worlds.epoch_histories import BITS, records

@@ -2,14 +2,13 @@
 
 import pytest
 
-from harness.core.record import Fault
+from harness.core.record import BUSY, Fault
 from harness.core.verdict import Verdict
 from harness.record.exposure import FOREVER, Window
 from harness.report.page import page
 from harness.report.pictures.plots import overview
 from harness.report.planned import planned_steps, read_refusals
 from harness.report.series import read_series
-from harness.runtimes.containers.lateness import BUSY
 from nemesis.plan import Plan, Step
 from tests.unit.report.conftest import MS, Written, operation, report
 

@@ -7,9 +7,9 @@ from typing import Final
 import pytest
 
 from harness.core.errors import DeployError
-from harness.core.record import Fault
+from harness.core.record import BUSY, Fault
 from harness.runtimes.containers import lateness
-from harness.runtimes.containers.lateness import BUSY, Lateness
+from harness.runtimes.containers.lateness import Lateness
 from harness.runtimes.simulation.loop import VirtualLoop
 
 MS: Final = 1_000_000
