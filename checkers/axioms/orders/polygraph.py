@@ -234,10 +234,11 @@ class _Search:
                     return True if work <= WORK else None
                 if is_free:
                     whole = self._disturbed()
+                    self._versions = whole.versions
                     self._execution, self._rows = part(self._whole, whole.nodes)
                     continue
                 if whole is not None and self._ascent is not None:
-                    self._ascent, self._versions = self._ascent.mended(whole, label), whole.versions
+                    self._ascent = self._ascent.mended(whole, label)
                 whole = None
                 if not self._is_learned(solver, graph, cycles) or not self._is_solved(solver):
                     return False
