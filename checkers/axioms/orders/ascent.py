@@ -44,7 +44,7 @@ class Ascent:
     versions: Int64s
 
     def disturbed(self, execution: Execution, chosen: Pairs) -> Disturbed:
-        """What may lie on a cycle once the pairs in `chosen` are in that order."""
+        """The transactions that may lie on a cycle if the pairs in `chosen` have that order."""
         place = self.place
         steps, versions = self._new_steps(execution, chosen)
         first, last = place[steps.source], place[steps.target]
@@ -81,7 +81,7 @@ class Ascent:
         inside = np.flatnonzero(found.places[self.place[node]])
         node, label = node[inside], label[inside]
         # Each range keeps its places: they begin at its first one.
-        first_of_range = _last_true(found.places & np.append(True, ~found.places[:-1])[: len(found.places)])
+        first_of_range = _last_true(found.places & first_of_each(found.places))
         begin = first_of_range[self.place[node]]
         order = ascending(begin, label)
         is_first = first_of_each(begin[order])

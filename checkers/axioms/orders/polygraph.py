@@ -249,7 +249,7 @@ class _Search:
         return None
 
     def _disturbed(self) -> Disturbed:
-        """What may lie on a cycle, with the pairs in the order of now: all, if there is no ascent."""
+        """The transactions that may lie on a cycle with the chosen pairs. Without an ascent these are all."""
         if self._ascent is None:
             return Disturbed(np.arange(len(self._whole.op)), np.empty(0, np.bool_), self._versions)
         return self._ascent.disturbed(self._whole, self._chosen)
