@@ -7,9 +7,9 @@ from typing import Final
 from checkers.history.names import Forms
 from harness.core.trace import Window
 from harness.report.evidence import PLAIN
+from harness.report.page import environment
 from harness.report.pictures.diagram import LANE, chosen_messages, diagram, time_text
 from harness.report.pictures.moments import Moment, gather, read_contents, read_trace
-from harness.report.screen import visible
 
 CONTENT_MAX: Final = 400  # The most characters of a message in its title.
 NOTABLE_MAX: Final = 300
@@ -38,31 +38,25 @@ class TracePage:
 
 def trace_page(trace: Path, window: Window, traced: Traced) -> TracePage:
     """The page of a trace file. All text is escaped; control characters are visible."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined  # noqa: PLC0415  Most commands need none.
-
     found = gather(read_trace(trace), traced.forms)
     messages, shown = chosen_messages(found)
     read_contents(read_trace(trace), messages, most=CONTENT_MAX)
-    environment = Environment(
-        loader=PackageLoader("harness.report", "."), autoescape=True, undefined=StrictUndefined, finalize=_shown
-    )
-    html = environment.get_template("trace.html").render(
-        traced=traced,
-        window=str(window),
-        picture=diagram(found, messages, window, traced.subscribers),
-        lane_height=LANE,
-        shown=shown,
-        counts=sorted(found.counts.items()),
-        notable=[_row(moment) for moment in found.notable[:NOTABLE_MAX]],
-        notable_count=len(found.notable),
+    html = (
+        environment("harness.report")
+        .get_template("trace.html")
+        .render(
+            traced=traced,
+            window=str(window),
+            picture=diagram(found, messages, window, traced.subscribers),
+            lane_height=LANE,
+            shown=shown,
+            counts=sorted(found.counts.items()),
+            notable=[_row(moment) for moment in found.notable[:NOTABLE_MAX]],
+            notable_count=len(found.notable),
+        )
     )
     return TracePage(html, shown)
 
 
 def _row(moment: Moment) -> tuple[str, str, str, str]:
     return time_text(moment.ns), moment.node or "", moment.kind, moment.text
-
-
-def _shown(value: object) -> object:
-    """Text with unprintable characters made visible, except line ends: titles have several lines."""
-    return type(value)("\n".join(map(visible, value.split("\n")))) if isinstance(value, str) else value
