@@ -66,7 +66,7 @@ OWN = mapped(
 
 
 @pytest.mark.parametrize("form", [*ENVELOPES.values(), OWN], ids=lambda form: form.name)
-@settings(max_examples=count(50), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=count(50), suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(evidence=lines)
 def test_a_stream_of_anything_is_read_or_refused(
     form: object, evidence: list[object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -25,7 +25,7 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
-from hypothesis import Phase, settings
+from hypothesis import HealthCheck, Phase, settings
 
 from tests.mutation.argued import ARGUED
 
@@ -97,6 +97,7 @@ COPIED = ("seamark", "harness", "nemesis", "checkers", "clusters", "tests", "pyp
 TIMEOUT_S = 900  # For one that sleeps; one that turns in circles meets the limit below, on a busy machine as well.
 CPU_S = 120  # All tests of a file take 40. What a mutant gets is at most this, and twice what they took without one.
 LOADED = ("hypothesis", "networkx", "numpy", "pyarrow.parquet", "scipy.sparse.csgraph")  # Before the first mutant.
+PROFILE = "mutants"  # Of hypothesis.
 MEMORY_BYTES = 8 << 30  # A mutant that wants more is noticed, before the machine is.
 COMPARISONS: dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {
     ast.Lt: (ast.LtE, ast.GtE),
@@ -284,9 +285,13 @@ def main(arguments: list[str]) -> int:
         import_module(name)
     # A failure is enough, nobody reads the smallest; and a mutant that lives, lives again.
     settings.register_profile(
-        "mutants", derandomize=True, database=None, deadline=None, phases=[Phase.explicit, Phase.generate]
+        PROFILE,
+        derandomize=True,
+        database=None,
+        deadline=None,
+        phases=[Phase.explicit, Phase.generate],
+        suppress_health_check=[HealthCheck.too_slow],
     )
-    settings.load_profile("mutants")
     with tempfile.TemporaryDirectory() as folder:
         for name in COPIED:
             (shutil.copytree if (ROOT / name).is_dir() else shutil.copy)(ROOT / name, Path(folder) / name)
@@ -362,9 +367,8 @@ def _tried(tests: list[str], folder: Path, limit_s: int) -> int:
     for name in [name for name in sys.modules if name.partition(".")[0] in COPIED]:
         del sys.modules[name]
     sys.dont_write_bytecode = True  # Two mutants of one size in one second would share what was compiled.
-    return pytest.main(
-        ["-x", "-q", "-p", "no:cacheprovider", "-W", "ignore::pytest.PytestAssertRewriteWarning", *tests]
-    )
+    flags = ["-x", "-q", "-p", "no:cacheprovider", "-W", "ignore::pytest.PytestAssertRewriteWarning"]
+    return pytest.main([*flags, f"--hypothesis-profile={PROFILE}", *tests])
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from tests.worlds.streams.drawn import SEEDS, broken, contracts, view_of
 from tests.worlds.streams.generator import correct
 from tests.worlds.streams.language import Event
 
-MANY = settings(deadline=None, max_examples=count(60))
+MANY = settings(max_examples=count(60))
 FIRST_SEQ = 100  # Of the journal, in the small language.
 
 

@@ -20,7 +20,9 @@ from tests.worlds.epoch_cases import ENGINE
 from tests.worlds.epoch_histories import BITS, records
 
 seeds = st.integers(0, 2**48)
-often = settings(deadline=None, max_examples=count(30), suppress_health_check=[HealthCheck.function_scoped_fixture])
+often = settings(
+    max_examples=count(30), suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 
 
 def acts(folder: Path, evidence: list[Evidence]) -> Acts:

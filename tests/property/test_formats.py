@@ -18,7 +18,9 @@ from tests.amount import count
 from tests.worlds.format_strategies import PLAIN, histories, list_append_histories
 
 # The folder is one for all examples: each writes its files anew.
-MANY = settings(deadline=None, max_examples=count(50), suppress_health_check=[HealthCheck.function_scoped_fixture])
+MANY = settings(
+    max_examples=count(50), suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 HEADER, FOOTER = Header(SCHEMA, "2026-11-21T08:00:00Z"), Footer(9, "completed", "ab")
 
 

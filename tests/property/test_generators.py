@@ -76,7 +76,7 @@ def traced(generator: Generator, clients: Clients, threads: int = 3) -> Trace:
     return trace
 
 
-@settings(deadline=None, max_examples=count(75))
+@settings(max_examples=count(75))
 @given(GENERATORS, CLIENTS, st.integers(2, 4))
 def test_a_generator_of_finite_sources_ends_and_serves_a_thread_one_operation_at_a_time(
     generator: Generator, clients: Clients, threads: int
@@ -93,13 +93,13 @@ def test_a_generator_of_finite_sources_ends_and_serves_a_thread_one_operation_at
     assert busy == set()
 
 
-@settings(deadline=None, max_examples=count(50))
+@settings(max_examples=count(50))
 @given(GENERATORS, CLIENTS)
 def test_the_same_generator_and_clients_give_the_same_events(generator: Generator, clients: Clients) -> None:
     assert traced(generator, clients).events == traced(generator, clients).events
 
 
-@settings(deadline=None, max_examples=count(50))
+@settings(max_examples=count(50))
 @given(GENERATORS, CLIENTS, st.integers(1, 50 * MS))
 def test_a_time_limit_is_respected_whatever_is_inside(generator: Generator, clients: Clients, limit_ns: int) -> None:
     invokes = traced(TimeLimit(generator, limit_ns), clients).invokes
@@ -108,14 +108,14 @@ def test_a_time_limit_is_respected_whatever_is_inside(generator: Generator, clie
     assert all(invoke.time_ns < start_ns + limit_ns for invoke in invokes)
 
 
-@settings(deadline=None, max_examples=count(50))
+@settings(max_examples=count(50))
 @given(GENERATORS, CLIENTS, st.integers(1, 30 * MS))
 def test_a_delay_is_kept_whatever_is_inside(generator: Generator, clients: Clients, delay_ns: int) -> None:
     times = [invoke.time_ns for invoke in traced(Delay(generator, delay_ns), clients).invokes]
     assert all(later - earlier >= delay_ns for earlier, later in pairwise(times))
 
 
-@settings(deadline=None, max_examples=count(50))
+@settings(max_examples=count(50))
 @given(GENERATORS, GENERATORS, CLIENTS)
 def test_phases_never_overlap_whatever_is_inside(first: Generator, second: Generator, clients: Clients) -> None:
     alone = len(traced(Phases((first,)), clients).invokes)
@@ -124,7 +124,7 @@ def test_phases_never_overlap_whatever_is_inside(first: Generator, second: Gener
     assert all(invoke.time_ns >= max(ends_ns, default=0) for invoke in trace.invokes[alone:])
 
 
-@settings(deadline=None, max_examples=count(50))
+@settings(max_examples=count(50))
 @given(GENERATORS, CLIENTS)
 def test_until_ok_sees_one_success_and_those_under_way(generator: Generator, clients: Clients) -> None:
     trace = traced(UntilOk(generator), clients)

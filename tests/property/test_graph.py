@@ -87,7 +87,7 @@ def allowed(why: Labels, cycle: Cycle) -> bool:
     return all(WORDS[kind] in (why[pair] - set(weaker(why[pair]))) for pair, kind in steps)
 
 
-@settings(deadline=None, max_examples=count(300))
+@settings(max_examples=count(300))
 @given(seed=st.integers(0, 2**48))
 def test_the_classes_of_cycles_are_those_of_all_simple_cycles(seed: int) -> None:
     draw = Random(seed)

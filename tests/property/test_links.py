@@ -119,7 +119,7 @@ def spans(end: Memory) -> list[list[int]]:
     return found
 
 
-@settings(deadline=None, max_examples=count(150), print_blob=True)
+@settings(max_examples=count(150))
 @given(seed=st.integers(0, 2**32), script=SCRIPTS)
 # The second connection ends at once, before the receiver has heard of the first one's end.
 @example(seed=463129088, script=[(0, "burst"), (0, "limit-data"), (0, "crash sender"), (0, "burst")])
@@ -133,7 +133,7 @@ def test_each_connection_delivers_a_prefix_and_is_closed_before_the_next_one_beg
         seen_before.extend(connections)
 
 
-@settings(deadline=None, max_examples=count(150), print_blob=True)
+@settings(max_examples=count(150))
 @given(seed=st.integers(0, 2**32), script=SCRIPTS)
 def test_a_healed_link_delivers_again_and_keeps_nothing_back(seed: int, script: Script) -> None:
     play = Play(seed, script)
@@ -141,7 +141,7 @@ def test_a_healed_link_delivers_again_and_keeps_nothing_back(seed: int, script: 
     assert play.pair.b.numbers[-1] == 10_000 * len(play.connections) + play.sent - 1
 
 
-@settings(deadline=None, max_examples=count(50), print_blob=True)
+@settings(max_examples=count(50))
 @given(
     seed=st.integers(0, 2**32),
     script=SCRIPTS.map(lambda script: [s for s in script if s[1] in ("send", "delay", "heal", "stall")]),
@@ -153,7 +153,7 @@ def test_without_an_end_of_the_connection_everything_arrives_in_order(seed: int,
     assert play.pair.b.numbers == list(range(10_000, 10_000 + play.sent))
 
 
-@settings(deadline=None, max_examples=count(50), print_blob=True)
+@settings(max_examples=count(50))
 @given(seed=st.integers(0, 2**32), count=st.integers(0, 3 * WINDOW))
 def test_a_receiver_that_reads_nothing_is_sent_no_more_than_its_window(seed: int, count: int) -> None:
     pair = Pair("fifo", seed)
@@ -164,7 +164,7 @@ def test_a_receiver_that_reads_nothing_is_sent_no_more_than_its_window(seed: int
     assert pair.port_a.queued(B, 0) == max(0, count - WINDOW)
 
 
-@settings(deadline=None, max_examples=count(50), print_blob=True)
+@settings(max_examples=count(50))
 @given(seed=st.integers(0, 2**32), script=SCRIPTS)
 def test_the_same_seed_and_script_give_the_same_history(seed: int, script: Script) -> None:
     one, other = Play(seed, script).pair, Play(seed, script).pair

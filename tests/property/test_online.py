@@ -23,7 +23,7 @@ from tests.worlds.streams.generator import correct, damaged
 from tests.worlds.streams.language import Event, Write, deliveries_of
 
 Found = tuple[str, int]
-MANY = settings(deadline=None, max_examples=count(75))
+MANY = settings(max_examples=count(75))
 KINDS = [
     StreamContract(closed="<=", cut="delivery", position="offset", wm_scope="session", epochs="owners"),
     StreamContract(closed="<=", cut="position", position="offset", delivery="exactly-once", is_position_unique=False),

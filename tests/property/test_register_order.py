@@ -119,7 +119,7 @@ def all_by_commits(registers: Registers) -> Pairs:
     }
 
 
-@settings(deadline=None, max_examples=count(200))
+@settings(max_examples=count(200))
 @given(seed=st.integers(0, 2**48))
 def test_each_source_orders_what_all_pairs_show(seed: int) -> None:
     draw = Random(seed)
@@ -161,7 +161,7 @@ def expected(registers: Registers, order: Order) -> tuple[Pairs, list[tuple[str,
     return known, sorted(circles)
 
 
-@settings(deadline=None, max_examples=count(200))
+@settings(max_examples=count(200))
 @given(seed=st.integers(0, 2**48))
 def test_a_source_counts_where_no_circle_comes_of_it(seed: int) -> None:
     draw = Random(seed)

@@ -45,7 +45,7 @@ def drawn_options(draw: Random, order: Order, prohibited: frozenset[str] = ALL) 
     )
 
 
-@settings(deadline=None, max_examples=count(100))
+@settings(max_examples=count(100))
 @given(seed=seeds)
 def test_spoiled_histories_have_the_anomalies_of_the_oracle(seed: int) -> None:
     draw = randomness(seed)
@@ -73,7 +73,7 @@ def test_spoiled_histories_have_the_anomalies_of_the_oracle(seed: int) -> None:
     assert bool(judgement.unknown) == bool(oracle.ambiguous(operations)[0])
 
 
-@settings(deadline=None, max_examples=count(40))
+@settings(max_examples=count(40))
 @given(seed=seeds)
 def test_a_correct_history_has_no_finding_whatever_orders_the_versions(seed: int) -> None:
     draw = randomness(seed)
@@ -83,7 +83,7 @@ def test_a_correct_history_has_no_finding_whatever_orders_the_versions(seed: int
     assert judgement.unknown == {}
 
 
-@settings(deadline=None, max_examples=count(30))
+@settings(max_examples=count(30))
 @given(seed=seeds)
 @example(seed=497)  # A step from what a transaction read, that wrote a value which another wrote too.
 def test_findings_do_not_depend_on_how_the_history_is_cut(seed: int) -> None:

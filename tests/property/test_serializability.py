@@ -69,7 +69,7 @@ def agree(operations: list[Operation], draw: Random) -> None:
     assert bool(answer.findings) == is_broken
 
 
-@settings(deadline=None, max_examples=count(250))
+@settings(max_examples=count(250))
 @example(seed=20834525)  # A read that ends with an element which a failed append would have left before the others.
 @example(seed=18528)  # An append that no read shows: before or after the other one, snapshot isolation is broken.
 @given(seed=seeds)
@@ -80,7 +80,7 @@ def test_spoiled_histories_have_the_anomalies_of_the_oracle(seed: int) -> None:
     agree(operations, draw)
 
 
-@settings(deadline=None, max_examples=count(150))
+@settings(max_examples=count(150))
 @given(seed=seeds)
 def test_a_correct_history_has_no_finding(seed: int) -> None:
     draw = randomness(seed)
@@ -90,7 +90,7 @@ def test_a_correct_history_has_no_finding(seed: int) -> None:
     assert judgement.unknown == {}
 
 
-@settings(deadline=None, max_examples=count(100))
+@settings(max_examples=count(100))
 @given(seed=seeds)
 def test_findings_do_not_depend_on_how_the_history_is_cut(seed: int) -> None:
     draw = randomness(seed)

@@ -21,7 +21,7 @@ from tests.worlds.streams.sources import KINDS
 from tests.worlds.streams.spoiled_logs import spoiled as logs_spoiled
 from tests.worlds.streams.spoiled_sessions import spoiled as snapshots_spoiled
 
-MANY = settings(deadline=None, max_examples=count(20))
+MANY = settings(max_examples=count(20))
 SPOILERS: tuple[Callable[[int, list[Event]], list[Event]], ...] = (
     logs_spoiled,
     snapshots_spoiled,

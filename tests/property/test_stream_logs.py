@@ -24,7 +24,7 @@ from tests.worlds.streams.generator import correct, damaged
 from tests.worlds.streams.language import Write, deliveries_of, source_of
 from tests.worlds.streams.spoiled_logs import spoiled
 
-MANY = settings(deadline=None, max_examples=count(60))
+MANY = settings(max_examples=count(60))
 SECOND = 1_000_000_000
 
 

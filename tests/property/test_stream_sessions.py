@@ -23,7 +23,7 @@ from tests.worlds.streams.generator import correct, damaged
 from tests.worlds.streams.language import deliveries_of, source_of
 from tests.worlds.streams.spoiled_sessions import spoiled
 
-MANY = settings(deadline=None, max_examples=count(60))
+MANY = settings(max_examples=count(60))
 
 
 @MANY

@@ -16,7 +16,7 @@ from tests.worlds.streams.generator import correct, damaged
 from tests.worlds.streams.language import Event, Write, deliveries_of
 from tests.worlds.streams.shapes import moved_about
 
-MANY = settings(deadline=None, max_examples=count(125))
+MANY = settings(max_examples=count(125))
 LATER_KEYS = StreamContract(closed="<=", cut="position", position="epoch", identity="position+key+value")
 
 

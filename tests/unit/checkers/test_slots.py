@@ -14,7 +14,7 @@ from tests.worlds.small_language import concurrent
 near, far = st.integers(0, 6), st.sampled_from([0, 1, 5, 1 << 20, (1 << 20) + 1, 1 << 40, 1 << 53])
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(data=st.data(), element=st.sampled_from([near, far]))
 def test_each_pair_that_occurs_has_a_slot_of_its_own_and_no_other_pair_has_one(
     data: st.DataObject, element: st.SearchStrategy[int]

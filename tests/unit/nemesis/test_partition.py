@@ -1,7 +1,7 @@
 from itertools import product
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.core.draw import Stream
@@ -31,7 +31,6 @@ def is_symmetric(grudge: Grudge) -> bool:
     return all((target, source) in grudge for source, target in grudge)
 
 
-@settings(deadline=None)
 @given(NODES)
 def test_every_node_of_a_majority_ring_hears_a_majority_and_no_two_the_same(nodes: tuple[str, ...]) -> None:
     grudge = majority_ring(nodes)
@@ -41,7 +40,6 @@ def test_every_node_of_a_majority_ring_hears_a_majority_and_no_two_the_same(node
     assert all(node in view for node, view in zip(nodes, views, strict=True))
 
 
-@settings(deadline=None)
 @given(NODES)
 def test_halves_are_as_equal_as_can_be_and_hear_only_themselves(nodes: tuple[str, ...]) -> None:
     grudge = halves(nodes)
@@ -50,7 +48,6 @@ def test_halves_are_as_equal_as_can_be_and_hear_only_themselves(nodes: tuple[str
     assert is_symmetric(grudge)
 
 
-@settings(deadline=None)
 @given(NODES)
 def test_one_alone_hears_nobody_and_all_others_hear_each_other(nodes: tuple[str, ...]) -> None:
     grudge = one_alone(nodes)
@@ -58,7 +55,6 @@ def test_one_alone_hears_nobody_and_all_others_hear_each_other(nodes: tuple[str,
     assert all(heard(grudge, node, nodes) == nodes[1:] for node in nodes[1:])
 
 
-@settings(deadline=None)
 @given(NODES)
 def test_only_the_bridge_hears_both_sides(nodes: tuple[str, ...]) -> None:
     grudge = bridge(nodes)
@@ -68,7 +64,6 @@ def test_only_the_bridge_hears_both_sides(nodes: tuple[str, ...]) -> None:
     assert is_symmetric(grudge)
 
 
-@settings(deadline=None)
 @given(NODES, st.integers(1, 2))
 def test_one_way_cuts_one_direction_only(nodes: tuple[str, ...], count: int) -> None:
     grudge = one_way_grudge(nodes[:count], nodes[count:])

@@ -170,7 +170,7 @@ def test_a_field_of_the_wrong_shape_is_told_with_its_step(field: str, value: obj
     assert str(caught.value).startswith(message)
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(
     st.recursive(
         st.none() | st.booleans() | st.integers() | st.text(),

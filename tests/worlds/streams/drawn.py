@@ -14,7 +14,7 @@ from tests.worlds.streams.language import Event, Write, deliveries_of, source_of
 SEEDS = st.integers(0, 2**40)
 
 
-MANY = settings(deadline=None, max_examples=count(125))
+MANY = settings(max_examples=count(125))
 
 
 def broken(

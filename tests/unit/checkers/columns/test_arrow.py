@@ -15,7 +15,7 @@ from checkers.columns import arrow
 small = st.one_of(st.none(), st.integers(-100, 100))
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(values=st.lists(small), cut=st.integers(0, 3), width=st.sampled_from(["int8", "int32", "int64"]))
 def test_integers_and_their_validity_survive_nulls_slices_and_widths(
     values: list[int | None], cut: int, width: str
@@ -27,13 +27,13 @@ def test_integers_and_their_validity_survive_nulls_slices_and_widths(
     assert arrow.integers(halves, 7).tolist() == [7 if value is None else value for value in values]
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(values=st.lists(st.one_of(st.none(), st.booleans())), cut=st.integers(0, 9))
 def test_flags_are_false_for_null(values: list[bool | None], cut: int) -> None:
     assert arrow.flags(pa.array(values, pa.bool_())[cut:]).tolist() == [bool(value) for value in values[cut:]]
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(rows=st.lists(st.one_of(st.none(), st.lists(st.integers(0, 9), max_size=4))), cut=st.integers(0, 3))
 def test_lists_are_cut_at_their_starts(rows: list[list[int] | None], cut: int) -> None:
     starts, elements, is_known = arrow.lists(pa.array(rows, pa.list_(pa.int64()))[cut:])

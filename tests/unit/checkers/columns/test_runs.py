@@ -16,14 +16,14 @@ def flat(runs: list[list[int]]) -> tuple[Int64s, Int64s, Int64s]:
     return np.array([x for run in runs for x in run], np.int64), np.cumsum(lengths) - lengths, lengths
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(runs=lists)
 def test_expand_gives_the_positions_of_all_runs(runs: list[list[int]]) -> None:
     values, start, length = flat(runs)
     assert values[ragged.expand(start[::-1], length[::-1])].tolist() == [x for run in runs[::-1] for x in run]
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(left=lists, right=lists)
 def test_common_prefix_is_as_far_as_two_runs_agree(left: list[list[int]], right: list[list[int]]) -> None:
     pairs = [(one[: len(other)], other[: len(one)]) for one, other in zip(left, right, strict=False)]
@@ -48,7 +48,7 @@ def test_common_prefix_is_the_same_over_many_blocks() -> None:
     assert np.count_nonzero(found == 400) == 498
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(values=st.lists(st.one_of(st.integers(0, 20), st.integers(0, 2**62))))
 def test_codes_are_places_among_the_distinct_values(values: list[int]) -> None:
     distinct, places = ragged.codes(np.array(values, np.int64))
@@ -61,7 +61,7 @@ def test_codes_of_values_on_both_sides_of_zero_need_no_table_of_all_between() ->
     assert (distinct.tolist(), places.tolist()) == ([-(1 << 50), 1 << 50], [1, 0, 1])
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(values=st.lists(st.one_of(st.integers(-3, 3), st.integers(-(2**62), 2**62))))
 @example([1 << 61, 0])  # The first that does not fit in a word with its place.
 @example([(1 << 61) - 1, 0])
@@ -72,7 +72,7 @@ def test_ordered_is_a_stable_sort_and_distinct_has_each_value_once(values: list[
     assert ragged.distinct(np.array(values, np.int64)).tolist() == sorted(set(values))
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(places=st.lists(st.sampled_from([0, 1, 2, 255, 256])), count=st.sampled_from([3, 256, 257, 300]))
 def test_groups_are_the_rows_of_each_place(places: list[int], count: int) -> None:
     places = [place for place in places if place < count]
@@ -80,7 +80,7 @@ def test_groups_are_the_rows_of_each_place(places: list[int], count: int) -> Non
     assert found == [[row for row, place in enumerate(places) if place == wanted] for wanted in range(count)]
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3))))
 def test_each_row_is_paired_with_all_at_the_next_place_of_its_group(rows: list[tuple[int, int]]) -> None:
     rows.sort()
@@ -103,7 +103,7 @@ def test_a_group_with_too_many_pairs_has_none_and_is_named() -> None:
     assert (len(one), one.min(), other.max()) == (30 * 30 + 1, 200, 261)
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(some=intervals, others=intervals)
 def test_merged_intervals_hold_the_same_points_and_meet_the_same(
     some: list[tuple[int, int]], others: list[tuple[int, int]]

@@ -57,7 +57,7 @@ def graphs(draw: st.DrawFn) -> tuple[list[Node], list[tuple[int, int]]]:
     return [(at, min(end, OPEN_END)) for at, end in enumerate(ends)], pairs
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(graph=graphs(), slice_ids=st.sampled_from((1, 2, 3, 100)))
 def test_every_cyclic_node_is_residual(graph: tuple[list[Node], list[tuple[int, int]]], slice_ids: int) -> None:
     nodes, pairs = graph
@@ -173,7 +173,7 @@ def points(found: certificate.Windows) -> set[int]:
     return {at for start, stop in pairs for at in range(start, min(stop, HORIZON))}
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(world=worlds(), slice_ids=st.sampled_from((1, 2, 3, 100)))
 def test_a_slice_gets_the_edges_of_its_time_that_real_time_neither_implies_nor_contradicts(
     world: World, slice_ids: int
@@ -199,7 +199,7 @@ def test_a_slice_gets_the_edges_of_its_time_that_real_time_neither_implies_nor_c
     assert windowed == contradicted
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(world=worlds(), spans=st.lists(st.tuples(st.integers(0, 9), st.integers(1, 3)), max_size=3))
 def test_the_residual_graph_has_the_edges_between_nodes_that_touch_a_window(
     world: World, spans: list[tuple[int, int]]
@@ -237,7 +237,7 @@ def test_an_operation_without_an_end_ends_by_the_least_end_of_its_successors() -
     assert (known.op.tolist(), known.end.tolist()) == ([0, 3], [5, 5])
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(graph=graphs())
 def test_operations_without_an_end_have_one_if_something_with_an_end_or_a_cycle_follows(
     graph: tuple[list[Node], list[tuple[int, int]]],

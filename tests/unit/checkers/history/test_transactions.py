@@ -17,7 +17,7 @@ from tests.worlds.histories import stale
 from tests.worlds.small_language import sequential
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(seed=st.integers(0, 10**9))
 def test_operations_survive_the_way_through_arrays(seed: int) -> None:
     operations = stale(randomness(seed), count=12)

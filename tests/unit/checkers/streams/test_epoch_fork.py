@@ -115,7 +115,7 @@ def test_a_flipped_bit_in_a_page_is_damage(tmp_path: Path) -> None:
         check(tmp_path, Context(engine=LocalEngine(1), contract=contract(owners="nodes")))
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(st.lists(st.tuples(st.integers(-1, 1), st.integers(1, 4), st.integers(0, 2)), max_size=12), st.data())
 def test_forks_are_those_that_a_plain_loop_finds(rows: list[tuple[int, int, int]], data: st.DataObject) -> None:
     log, epoch, node = (np.array(column, np.int64) for column in (zip(*rows, strict=True) if rows else ((), (), ())))

@@ -42,7 +42,7 @@ def parsed(text: str) -> list[Json]:
     return list(forms([text.encode()]))
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(st.lists(VALUES, max_size=4), st.integers(1, 9))
 def test_what_is_written_is_read_back_in_blocks_of_any_size(values: list[Json], size: int) -> None:
     encoded = f"[{' '.join(map(to_edn, values))}] ; the end".encode()

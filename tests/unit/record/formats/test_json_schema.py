@@ -76,7 +76,7 @@ def test_reader_and_schema_agree_on_what_is_wrong_with_a_line(line: dict[str, Js
         assert not is_valid(each, SCHEMA), each
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(records=histories())
 def test_every_line_that_is_written_is_valid(records: list[Evidence], tmp_path_factory: pytest.TempPathFactory) -> None:
     path = tmp_path_factory.mktemp("lines") / "history.jsonl"

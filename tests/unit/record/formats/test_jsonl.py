@@ -127,7 +127,7 @@ def test_an_element_that_is_too_large_is_refused() -> None:
         list(array_elements(blocks()))
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(st.lists(st.lists(VALUES, max_size=3), max_size=4), st.integers(1, 9), st.sampled_from([None, 1]))
 def test_an_array_is_split_alike_in_blocks_of_any_size(elements: list[object], size: int, indent: int | None) -> None:
     text = json.dumps(elements, indent=indent, ensure_ascii=False).encode()

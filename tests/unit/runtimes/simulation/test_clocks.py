@@ -60,7 +60,7 @@ def test_readings_count_for_all_faults_in_force_but_only_those_that_are_wrong() 
     assert (other.wrong_readings, other.error_ns_max) == (0, 0)
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(drift=st.integers(-999_999, 10**6), times=st.lists(st.integers(0, 10**12), min_size=2))
 def test_a_drifting_clock_never_runs_backwards(drift: int, times: list[int]) -> None:
     clock = LocalClock(0)

@@ -58,7 +58,7 @@ def test_a_kept_tail_survives_whole() -> None:
     assert subject.log("log") == (Text(1),)
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(seed=st.integers(0, 1000), synced=st.integers(0, 5), unsynced=st.integers(0, 10))
 def test_a_torn_tail_is_a_prefix_that_holds_all_that_was_synced(seed: int, synced: int, unsynced: int) -> None:
     subject = disk(seed)

@@ -24,7 +24,7 @@ def run(main: Main) -> Any:
     return VirtualLoop().run(main)
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(st.lists(st.integers(0, 3), max_size=40))
 def test_timers_fire_by_time_and_equal_ones_in_order_of_creation(delays: list[int]) -> None:
     fired: list[int] = []
