@@ -7,8 +7,8 @@ task with its own client and process number. Every event goes through `record`, 
    client.
 3. A fault enters the ledger before it is applied, and leaves it once undone. However the load ends (time, an error, an
    interrupt), the faults still in the ledger are undone in reverse order.
-4. After healing the system must make progress: within the cluster's settling bound every final operation must succeed
-   and every subscriber reach the source's last position, or the run ends as `stall`.
+4. After healing the system must become available within the cluster's settling bound (`settling`), and every subscriber
+   reach the source's last position within that bound of the healing and of the position, or the run ends as `stall`.
 Source: Jepsen's generator interpreter, for processes and their retirement.
 """
 
@@ -22,6 +22,7 @@ from harness.core.record import Complete, Evidence, Invoke, Mark, MicroOp, Strea
 from harness.core.seams import Client, Clock, Cluster, Completion, Invocation, Workload
 from harness.interpreter.clients import OpenClient
 from harness.interpreter.nemesis_process import NemesisProcess
+from harness.interpreter.settling import Settling
 from nemesis.plan import FaultRuntime, Plan
 
 SECOND = 1_000_000_000
@@ -79,7 +80,7 @@ class Interpreter:
         self._wakeup = asyncio.Event()
         self._done: list[tuple[int, Complete]] = []
         self._start_ns = 0
-        self._last_position = 0
+        self._last_position, self._last_position_ns = 0, 0
         self._last_error: str | None = None  # The client's error for the latest operation that did not succeed.
         self._watermarks: dict[str, int] = {}
 
@@ -105,30 +106,30 @@ class Interpreter:
         self._record(self._mark("load", None))
         nemesis = asyncio.create_task(self._nemesis.run(), name="nemesis")
         try:
-            await self._drive(self._workload.load, deadline_ns=None)
+            await self._drive(self._workload.load, None)
             await nemesis
         finally:
             nemesis.cancel()
             self._record(self._mark("healing", None))
             await self._nemesis.heal()
-        deadline_ns = self._clock.now_ns() + self._cluster.settle_ns
         self._start_ns = self._clock.now_ns()
         self._record(self._mark("final", None))
         self._last_error = None
         self._timeout_ns = max(self._timeout_ns, FINAL_TIMEOUT_NS)
-        if not await self._drive(self._workload.final, deadline_ns=deadline_ns):
+        if not await self._drive(self._workload.final, Settling(self._start_ns, self._cluster.settle_ns)):
             answer = f": the last answer was {self._last_error}" if self._last_error else ""
             return self._stall(f"a final operation had not succeeded{answer}")
-        reason = await self._quiesce(deadline_ns)
+        reason = await self._quiesce()
         if reason == COMPLETED:
             await self._clock.sleep_ns(QUIET_NS)
             await self._dump()
         return reason
 
-    async def _quiesce(self, deadline_ns: int) -> str:
+    async def _quiesce(self) -> str:
         """Wait until each subscriber has announced the last position of the source."""
         if self._cluster.stream is None:
             return COMPLETED
+        deadline_ns = max(self._start_ns, self._last_position_ns) + self._cluster.settle_ns
         subscribers = [node.id for node in self._cluster.nodes if node.role == "subscriber"]
         while True:
             behind = [name for name in subscribers if self._watermarks.get(name, -1) < self._last_position]
@@ -141,19 +142,23 @@ class Interpreter:
     def _stall(self, what: str) -> str:
         return f"stall: {self._cluster.settle_ns / SECOND:g} s after healing, {what}"
 
-    async def _drive(self, generator: Generator, deadline_ns: int | None) -> bool:
+    async def _drive(self, generator: Generator, settling: Settling | None) -> bool:
         """Invoke planned operations until the generator is exhausted and all threads are free.
 
-        False: the deadline passed.
+        False: the system did not settle.
         """
+        open_: dict[int, Invoke] = {}
         while True:
             now_ns = self._clock.now_ns()  # Read once per round: in containers time advances between two readings.
             for _, event in self._take_done():
                 generator = generator.update(self._context(now_ns), event)
-            if deadline_ns is not None and now_ns >= deadline_ns:
+                invoke = open_.pop(event.index)
+                if settling is not None:
+                    settling.observe(invoke, event)
+            if settling is not None and settling.has_failed(now_ns):
                 return False
             answer = generator.op(self._context(now_ns))
-            wait_ns = LONG_WAIT_NS if deadline_ns is None else deadline_ns - now_ns
+            wait_ns = LONG_WAIT_NS if settling is None else settling.deadline_ns - now_ns
             if answer is None:
                 if len(self._free) == self._threads:
                     return True
@@ -162,6 +167,7 @@ class Interpreter:
                 ahead_ns = self._start_ns + planned.time_ns - now_ns
                 if ahead_ns <= 0:
                     invoke = self._dispatch(planned)
+                    open_[invoke.index] = invoke
                     generator = following.update(self._context(now_ns), invoke)
                     continue
                 wait_ns = min(ahead_ns, wait_ns)
@@ -230,8 +236,12 @@ class Interpreter:
             completion.epoch,
         )
         self._record(complete)
-        if completion.outcome == "ok" and completion.commit_ts is not None:
-            self._last_position = max(self._last_position, completion.commit_ts)
+        if (
+            completion.outcome == "ok"
+            and completion.commit_ts is not None
+            and completion.commit_ts > self._last_position
+        ):
+            self._last_position, self._last_position_ns = completion.commit_ts, complete.time_ns
         if completion.outcome == "info":
             self._processes[thread] = self._next_process
             self._next_process += 1

@@ -127,7 +127,7 @@ async def measured(clients: int, folder: Path) -> tuple[Tally, Bench]:
         await whole(doors, settings)
 
     whole, cluster.prepare = cluster.prepare, bench_and_prepare
-    quiet = msgspec.structs.replace(workload, final=EachUntilOk((), 1, 1))
+    quiet = msgspec.structs.replace(workload, final=EachUntilOk((), 1))
     with JournalWriter(folder / "journal.log") as journal:
         tally = Tally(journal)
         without_final = msgspec.structs.replace(decided, workload=quiet)

@@ -42,7 +42,7 @@ SOURCES: st.SearchStrategy[Generator] = st.sampled_from(
     [
         Limit(Repeat(invocation("r")), 3),
         Limit(Counted(lambda number: Invocation(f="n", value=number)), 7),
-        EachUntilOk((invocation("a"), invocation("b")), attempts=3, pause_ns=15 * MS),
+        Limit(EachUntilOk((invocation("a"), invocation("b")), pause_ns=15 * MS), 6),
     ]
 )
 

@@ -4,7 +4,7 @@ import msgspec
 
 from harness.core.generators.combinators import Answer, Event
 from harness.core.generators.generator import PENDING, Context, Generator, Planned
-from harness.core.generators.until_ok import FINAL_ATTEMPTS, FINAL_PAUSE_NS, EachUntilOk
+from harness.core.generators.until_ok import FINAL_PAUSE_NS, EachUntilOk
 from harness.core.record import Json, MicroOp
 from harness.core.seams import Invocation
 
@@ -31,7 +31,7 @@ class Script(msgspec.Struct, frozen=True, kw_only=True):
         """The load, and the final operations."""
         threads = 1 + max((due.thread for due in self.load), default=0)
         lanes = tuple(tuple(due for due in self.load if due.thread == thread) for thread in range(threads))
-        return Scripted(lanes, (0,) * threads), EachUntilOk(self.final, FINAL_ATTEMPTS, FINAL_PAUSE_NS)
+        return Scripted(lanes, (0,) * threads), EachUntilOk(self.final, FINAL_PAUSE_NS)
 
 
 class Scripted(msgspec.Struct, frozen=True):

@@ -11,8 +11,7 @@ from harness.core.generators.generator import PENDING, Context, Generator, Plann
 from harness.core.record import Invoke
 from harness.core.seams import Invocation
 
-FINAL_ATTEMPTS = 240
-FINAL_PAUSE_NS = 250_000_000  # Times the attempts this is a minute: any cluster's settling bound ends the wait before.
+FINAL_PAUSE_NS = 250_000_000
 
 
 class Attempt(msgspec.Struct, frozen=True):
@@ -20,7 +19,6 @@ class Attempt(msgspec.Struct, frozen=True):
 
     process: int
     item: int = 0
-    number: int = 1
     index: int | None = None
 
 
@@ -50,13 +48,13 @@ class UntilOk(msgspec.Struct, frozen=True):
 
 
 class EachUntilOk(msgspec.Struct, frozen=True):
-    """Each of these operations until it succeeds, at most `attempts` times, `pause_ns` after each failure.
+    """Each of these operations until it succeeds, `pause_ns` after each failure. It is for final operations.
 
-    All are tried once before any is tried again. Cost: O(threads) for each answer.
+    All are tried once before any is tried again, for as long as the interpreter lets them: until the cluster's settling
+    bound is over. Cost: O(threads) for each answer.
     """
 
     invocations: tuple[Invocation, ...]
-    attempts: int
     pause_ns: int
     position: int = 0
     open: tuple[Attempt, ...] = ()
@@ -73,7 +71,7 @@ class EachUntilOk(msgspec.Struct, frozen=True):
             after = self._with(position=self.position + 1, opened=(*self.open, attempt))
             return planned(context, self.invocations[attempt.item]), after
         not_before_ns, failed = self.again[0]
-        attempt = Attempt(process, failed.item, failed.number + 1)
+        attempt = Attempt(process, failed.item)
         after = self._with(opened=(*self.open, attempt), again=self.again[1:])
         time_ns = max(not_before_ns, context.time_ns)
         return planned(context, self.invocations[attempt.item], time_ns=time_ns), after
@@ -83,12 +81,7 @@ class EachUntilOk(msgspec.Struct, frozen=True):
         if opened is self.open:
             return self
         again = self.again
-        if (
-            ended is not None
-            and not isinstance(event, Invoke)
-            and event.outcome != "ok"
-            and ended.number < self.attempts
-        ):
+        if ended is not None and not isinstance(event, Invoke) and event.outcome != "ok":
             again = (*again, (context.time_ns + self.pause_ns, ended))
         return self._with(opened=opened, again=again)
 
@@ -101,7 +94,6 @@ class EachUntilOk(msgspec.Struct, frozen=True):
     ) -> "EachUntilOk":
         return EachUntilOk(
             self.invocations,
-            self.attempts,
             self.pause_ns,
             self.position if position is None else position,
             opened,
@@ -117,7 +109,7 @@ def _followed(opened: tuple[Attempt, ...], event: Event) -> tuple[tuple[Attempt,
     for place, each in enumerate(opened):
         if isinstance(event, Invoke):
             if each.index is None and each.process == event.process:
-                invoked = Attempt(each.process, each.item, each.number, event.index)
+                invoked = Attempt(each.process, each.item, event.index)
                 return (*opened[:place], invoked, *opened[place + 1 :]), None
         elif each.index == event.index:
             return (*opened[:place], *opened[place + 1 :]), each

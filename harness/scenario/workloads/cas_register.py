@@ -13,7 +13,7 @@ import msgspec
 from harness.core.generators.combinators import Answer, Event, Stagger, TimeLimit, planned
 from harness.core.generators.dice import Dice
 from harness.core.generators.generator import PENDING, Context, Generator, Planned
-from harness.core.generators.until_ok import FINAL_ATTEMPTS, FINAL_PAUSE_NS, EachUntilOk
+from harness.core.generators.until_ok import FINAL_PAUSE_NS, EachUntilOk
 from harness.core.promises import Promise
 from harness.core.record import Json, MicroOp
 from harness.core.seams import Invocation, Workload
@@ -88,7 +88,7 @@ class FinalReads(msgspec.Struct, frozen=True):
         if not context.free:
             return PENDING, self
         groups = -(-_operation_count(self.load) // (self.size * LIFE))
-        return EachUntilOk(tuple(self._reads(groups)), FINAL_ATTEMPTS, FINAL_PAUSE_NS).op(context)
+        return EachUntilOk(tuple(self._reads(groups)), FINAL_PAUSE_NS).op(context)
 
     def update(self, context: Context, event: Event) -> Generator:
         return self

@@ -14,7 +14,7 @@ import msgspec
 from harness.core.generators.combinators import Answer, Event, Stagger, TimeLimit, planned
 from harness.core.generators.dice import Dice
 from harness.core.generators.generator import PENDING, Context, Generator
-from harness.core.generators.until_ok import FINAL_ATTEMPTS, FINAL_PAUSE_NS, EachUntilOk
+from harness.core.generators.until_ok import FINAL_PAUSE_NS, EachUntilOk
 from harness.core.promises import Promise
 from harness.core.record import MicroOp
 from harness.core.seams import Invocation, Workload
@@ -142,7 +142,7 @@ class FinalReads(msgspec.Struct, frozen=True):
             for begin, end in ((0, size), (size, span))
             if begin < end
         )
-        return EachUntilOk(tuple(reads), FINAL_ATTEMPTS, FINAL_PAUSE_NS).op(context)
+        return EachUntilOk(tuple(reads), FINAL_PAUSE_NS).op(context)
 
     def _read(self, keys: Sequence[int]) -> Invocation:
         lock = "shared" if self.locking == "locked" else None

@@ -17,7 +17,7 @@ import msgspec
 from harness.core.generators.combinators import Answer, Event, Stagger, TimeLimit, planned
 from harness.core.generators.dice import Dice
 from harness.core.generators.generator import PENDING, Context, Generator, Planned
-from harness.core.generators.until_ok import FINAL_ATTEMPTS, FINAL_PAUSE_NS, EachUntilOk
+from harness.core.generators.until_ok import FINAL_PAUSE_NS, EachUntilOk
 from harness.core.record import MicroOp
 from harness.core.seams import Invocation, Workload
 from harness.scenario.workloads.options import WorkloadOptions
@@ -146,7 +146,7 @@ class FinalReads(msgspec.Struct, frozen=True):
         if not context.free:
             return PENDING, self
         reads = tuple(Invocation(f="txn", mops=(MicroOp("r", key),)) for key in range(planned_key_count(self.load)))
-        return EachUntilOk(reads, FINAL_ATTEMPTS, FINAL_PAUSE_NS).op(context)
+        return EachUntilOk(reads, FINAL_PAUSE_NS).op(context)
 
     def update(self, context: Context, event: Event) -> Generator:
         return self

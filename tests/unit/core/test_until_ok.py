@@ -43,7 +43,7 @@ def test_until_ok_works_for_each_thread_on_its_own() -> None:
 
 
 def test_each_item_succeeds_once_whatever_fails_before() -> None:
-    trace = simulate(EachUntilOk(ITEMS, attempts=9, pause_ns=5 * MS), imperfect)
+    trace = simulate(EachUntilOk(ITEMS, pause_ns=5 * MS), imperfect)
     values = {invoke.index: invoke.value for invoke in trace.invokes}
     succeeded = [values[complete.index] for complete in trace.completes if complete.outcome == "ok"]
     assert sorted(str(value) for value in succeeded) == [str(number) for number in range(10)]
@@ -54,18 +54,12 @@ def test_an_item_is_tried_again_after_its_pause() -> None:
     def first_fails(invoke: Invoke) -> tuple[int, Outcome]:
         return MS, "fail" if invoke.index == 0 else "ok"
 
-    trace = simulate(EachUntilOk(ITEMS[:1], attempts=9, pause_ns=50 * MS), first_fails)
+    trace = simulate(EachUntilOk(ITEMS[:1], pause_ns=50 * MS), first_fails)
     assert [invoke.time_ns for invoke in trace.invokes] == [0, 51 * MS]
 
 
-def test_an_item_is_given_up_after_its_attempts() -> None:
-    trace = simulate(EachUntilOk(ITEMS[:2], attempts=4, pause_ns=MS), perfect_info, threads=2)
-    assert Counter(str(invoke.value) for invoke in trace.invokes) == {"0": 4, "1": 4}
-    assert trace.is_exhausted
-
-
 def test_what_comes_after_waits_for_every_item() -> None:
-    first = EachUntilOk(ITEMS, attempts=9, pause_ns=MS)
+    first = EachUntilOk(ITEMS, pause_ns=MS)
     trace = simulate(Phases((first, Limit(WRITE, 1))), imperfect)
     assert trace.fs[-1] == "write"
     assert trace.fs.count("write") == 1
@@ -73,9 +67,9 @@ def test_what_comes_after_waits_for_every_item() -> None:
 
 
 def test_all_items_are_tried_before_any_is_tried_again() -> None:
-    trace = simulate(EachUntilOk(ITEMS, attempts=2, pause_ns=0), perfect_info, threads=3)
-    assert [invoke.value for invoke in trace.invokes[:10]] == list(range(10))
+    trace = simulate(EachUntilOk(ITEMS, pause_ns=0), perfect_info, threads=3, most=10)
+    assert [invoke.value for invoke in trace.invokes] == list(range(10))
 
 
 def test_no_item_means_exhausted_at_once() -> None:
-    assert simulate(EachUntilOk((), attempts=1, pause_ns=0), perfect).is_exhausted
+    assert simulate(EachUntilOk((), pause_ns=0), perfect).is_exhausted
