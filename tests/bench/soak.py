@@ -7,7 +7,6 @@ The smallest ones show what every history costs.
 """
 
 import multiprocessing
-import resource
 import sys
 import tempfile
 import time
@@ -28,6 +27,7 @@ from harness.run.running import execute, finish, prepare
 from harness.run.single import judge_run
 from harness.scenario.consent import installed
 from harness.scenario.scenario import Scenario
+from tests.peak import peak_mb
 
 DURATIONS_S: Final = (60, 240, 480, 900)
 BITS: Final = 32
@@ -133,9 +133,8 @@ def measured(name: str, work: str, path: Path) -> None:
 def _report(name: str, work: str, path: Path) -> None:
     started, cpu = time.monotonic(), time.process_time()
     globals()[work](path)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
     took_s, cpu_s = time.monotonic() - started, time.process_time() - cpu
-    print(f"{name}: {took_s:.1f} s, {cpu_s:.2f} CPU s, {peak:,} MB", flush=True)
+    print(f"{name}: {took_s:.1f} s, {cpu_s:.2f} CPU s, {peak_mb():,} MB", flush=True)
 
 
 def main() -> None:

@@ -6,7 +6,6 @@ its own, so that its peak of memory is its own. A ratio above 1.2 times that of 
 linear.
 """
 
-import resource
 import sys
 import tempfile
 import time
@@ -24,6 +23,7 @@ from checkers.transactions.check import check_sources
 from checkers.transactions.options import Options
 from harness.core.columns import GROUP_OPS, Transactions
 from tests.bench import generated
+from tests.peak import peak_mb
 from tests.worlds.weak_stores import Isolation, causal, lists
 
 MODELS: Final[dict[str, tuple[str, ...]]] = {
@@ -62,7 +62,7 @@ def judged(folder: Path, model: str) -> tuple[float, int, str]:
     verdict = "unknown: " + next(iter(judgement.unknown.values())) if judgement.unknown else "holds"
     if judgement.findings:
         verdict = "violated: " + ", ".join(sorted({finding.anomaly for finding in judgement.findings}))
-    return took, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024, verdict
+    return took, peak_mb(), verdict
 
 
 def main() -> None:
