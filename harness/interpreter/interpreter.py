@@ -147,12 +147,12 @@ class Interpreter:
 
         False: the system did not settle.
         """
-        open_: dict[int, Invoke] = {}
+        running: dict[int, Invoke] = {}
         while True:
             now_ns = self._clock.now_ns()  # Read once per round: in containers time advances between two readings.
             for _, event in self._take_done():
                 generator = generator.update(self._context(now_ns), event)
-                invoke = open_.pop(event.index)
+                invoke = running.pop(event.index)
                 if settling is not None:
                     settling.observe(invoke, event)
             if settling is not None and settling.has_failed(now_ns):
@@ -167,7 +167,7 @@ class Interpreter:
                 ahead_ns = self._start_ns + planned.time_ns - now_ns
                 if ahead_ns <= 0:
                     invoke = self._dispatch(planned)
-                    open_[invoke.index] = invoke
+                    running[invoke.index] = invoke
                     generator = following.update(self._context(now_ns), invoke)
                     continue
                 wait_ns = min(ahead_ns, wait_ns)
