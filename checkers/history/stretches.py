@@ -6,8 +6,8 @@ that include the same operations of it. The history written here has the stretch
    itself (edges, anomalies, chances to see them) follows from its stretch, once for all generations of the stretch.
 2. An operation occurs once, with its micro-operations of every stretch that includes it. So the graph of dependencies
    has the edges of every generation's graph, and whatever is in no cycle here is in no cycle of any generation. A
-   cycle here may be made of edges of several generations: then it proves nothing, and each generation must be judged
-   by itself.
+   cycle here may be made of edges of several generations: then it proves nothing. Unless no generation includes all of
+   its operations, each generation must be judged by itself.
 3. What is about a key counts once for each generation of its stretch (`Weights`).
 4. A failed operation alone shows nothing: it is kept only in generations that include another operation on its key.
    Other generations include it as well, but nothing follows from it there.

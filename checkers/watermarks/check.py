@@ -88,7 +88,7 @@ class Options:
     slice_ids: int = certificate.SLICE_IDS
     partitions: int | None = None  # None: chosen by the amount of work.
     residual_edges: int = RESIDUAL_EDGES
-    stretches: Stretches | None = None  # The history has several generations at once: cycles leave the check undecided.
+    stretches: Stretches | None = None  # The history has several generations at once: their cycles prove nothing.
     is_locked: bool = False  # Of the transactions' reads only those under a lock count.
     facts: Facts | None = None  # Facts of the history for other checks; None if there are no others.
 
@@ -215,8 +215,8 @@ class _Check:
             edges = self._residual(self.held.map(region).beside(clients.items()), windows, ends)
             if isinstance(edges, int):
                 unknown = dict.fromkeys(NAMES, f"residual-too-large: {edges} edges, of which none was searched")
-            elif self.options.stretches is not None:
-                is_open = may_be_cyclic(edges, self.places, self.options.forbidden)
+            elif (of := self.options.stretches) is not None:
+                is_open = may_be_cyclic(edges, self.places, self._chunks(), of, self.options.forbidden)
                 unknown = dict.fromkeys(NAMES, "cycles-of-generations: some may be made of several") if is_open else {}
             else:
                 found = self._found(edges)

@@ -2,14 +2,19 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final
 
 import numpy as np
 
+from checkers.columns.index import Places
 from checkers.columns.table import take
+from checkers.engine.datasets import Dataset
 from checkers.graph.edges import CHAIN, IN, OUT, RW, WR, WW, Edges
 from checkers.graph.paths import UNORDERED, components, strong_labels, time_steps
 from checkers.graph.search import Residual, merged, processes_of
+from checkers.history.stretches import Stretches
+from checkers.history.transactions import Source, load
 from checkers.watermarks.cycles.classes import classes, has_client_cycle
 from checkers.watermarks.cycles.steps import READS, Component, Loop, Step, kinds_of
 from checkers.watermarks.numbering import Watermarks, chain_pairs
@@ -104,17 +109,75 @@ def search(
     return Found(tuple(counted), len(groups), sum(bool(is_suspect[nodes].any()) for nodes in left), undecided)
 
 
-def may_be_cyclic(edges: Edges, places: Placed, forbidden: frozenset[str]) -> bool:
-    """True if the kinds of the edges allow a cycle through watermarks of a forbidden class. O(n)."""
-    return bool(_suspects(_graph(edges, places), forbidden))
+def may_be_cyclic(
+    edges: Edges, places: Placed, sources: Dataset[Source], stretches: Stretches, forbidden: frozenset[str]
+) -> bool:
+    """True if the edges of one generation may have a cycle through watermarks of a forbidden class.
+
+    `edges` are those of all generations, from `sources`, whose keys are stretches. A cycle of a generation has only
+    operations that it includes. O(n), and O(m) for each generation, with m edges in the components of such a cycle.
+    """
+    graph = _graph(edges, places)
+    suspects = _suspects(graph, forbidden)
+    if not suspects:
+        return False
+    graph = _within(graph, np.sort(np.concatenate(suspects)))
+    first, last = _spans(graph, sources, stretches)
+    whole = graph.whole
+    for generation in range(stretches.generations):
+        is_in = (first <= generation) & (generation <= last)
+        is_kept = is_in[whole.source] & is_in[whole.target]
+        if is_kept.any() and _suspects(replace(graph, whole=_only(whole, is_kept)), forbidden):
+            return True
+    return False
+
+
+def _within(graph: _Graph, nodes: Int64s) -> _Graph:
+    """The graph of those nodes alone, which ascend."""
+    whole = graph.whole
+    inner = _only(whole, np.isin(whole.source, nodes) & np.isin(whole.target, nodes))
+    part = Residual(
+        index=whole.index[nodes],
+        end=whole.end[nodes],
+        process=whole.process[nodes],
+        source=np.searchsorted(nodes, inner.source),
+        target=np.searchsorted(nodes, inner.target),
+        kinds=inner.kinds,
+    )
+    return _Graph(part, graph.is_mark[nodes], graph.identity[nodes])
+
+
+def _only(whole: Residual, is_kept: Bools) -> Residual:
+    return replace(whole, source=whole.source[is_kept], target=whole.target[is_kept], kinds=whole.kinds[is_kept])
+
+
+def _spans(graph: _Graph, sources: Dataset[Source], stretches: Stretches) -> tuple[Int64s, Int64s]:
+    """The first and the last generation that may include each node, (n,) each: all may have a watermark."""
+    is_op, every = ~graph.is_mark, stretches.generations
+    op = np.sort(graph.identity[is_op])
+    first, last = np.full(len(op), every), np.full(len(op), -1)
+    for place, key in sources.map(partial(_keys, op=op)).collect():
+        np.minimum.at(first, place, stretches.first[key])
+        np.maximum.at(last, place, stretches.last[key])
+    is_known, place = first <= last, np.searchsorted(op, graph.identity[is_op])
+    lowest, highest = np.zeros(len(is_op), np.int64), np.full(len(is_op), every)
+    lowest[is_op] = np.where(is_known, first, 0)[place]
+    highest[is_op] = np.where(is_known, last, every)[place]
+    return lowest, highest
+
+
+def _keys(source: Source, *, op: Int64s) -> tuple[Int64s, Int64s]:
+    """The keys of those operations, which ascend: for each micro-operation the place in `op`, and the key."""
+    transactions = load(source)
+    place = np.repeat(Places(op).of(transactions.index), np.diff(transactions.mop_start))
+    return place[place >= 0], transactions.key[place >= 0]
 
 
 def _suspects(graph: _Graph, forbidden: frozenset[str]) -> list[Int64s]:
     """The components that the edges form whose kinds a forbidden class may have, or which watermarks have."""
     whole, kinds = graph.whole, kinds_of(forbidden)
     is_kept = (whole.kinds & kinds != 0) | graph.is_mark[whole.source] | graph.is_mark[whole.target]
-    kept = replace(whole, source=whole.source[is_kept], target=whole.target[is_kept], kinds=whole.kinds[is_kept])
-    return _components(replace(graph, whole=kept))
+    return _components(replace(graph, whole=_only(whole, is_kept)))
 
 
 def _rank(cycle: ShownCycle) -> tuple[bool, int, int, tuple[int, ...]]:

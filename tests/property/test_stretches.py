@@ -3,18 +3,21 @@
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from random import Random
+from typing import Any
 
+import numpy as np
 import pytest
 
 from checkers.graph.edges import Inference
-from checkers.history.generation_files import parts, write_part
+from checkers.history.generation_files import Part, parts, write_part
 from checkers.history.generations import restarts
 from checkers.history.registers import Initial, Order
 from checkers.history.stretches import Weights, write_stretches
 from checkers.history.transactions import chunks, read_chunk, to_operations
 from checkers.transactions import inferred
 from checkers.transactions.partition import Share, infer
-from harness.core.columns import FAIL
+from checkers.watermarks import components
+from harness.core.columns import FAIL, Int64s
 from harness.core.promises import Promise, StreamContract
 from harness.core.record import Complete, Evidence, State, StreamEvent
 from harness.core.verdict import Judgement
@@ -77,11 +80,11 @@ def history_of(seed: int, folder: Path, *, steps: int = 150, restart_count: int 
     return folder / "history"
 
 
-def judged(history: Path, many: int, monkeypatch: pytest.MonkeyPatch) -> dict[str, Judgement]:
+def judged(history: Path, many: int, monkeypatch: pytest.MonkeyPatch, *, only: str = "") -> dict[str, Judgement]:
     monkeypatch.setattr(generations, "MANY", many)
     what = context(*EPOCHS, CUT, contract=CONTRACT)
     with generations.generations(history, what) as known:
-        checks = [check for check in chosen(what) if check.of_stretches]
+        checks = [check for check in chosen(what) if check.of_stretches and only in (check.name, "")]
         return {check.name: judgement_of(check, known) for check in checks}
 
 
@@ -95,6 +98,30 @@ def test_generations_at_once_are_judged_as_each_by_itself(tmp_path: Path, monkey
         clean |= {name for name, each in apart.items() if not each.findings and any(each.witnesses.values())}
     assert clean >= {"serializability", "serializability-locked", "watermark-graph", "freshness", "cuts"}
     assert broken >= {"watermark-graph", "cuts"}
+
+
+def test_only_cycles_whose_operations_share_a_generation_have_each_judged_by_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place, spans_of, name = generations.Generations._place, components._spans, "watermark-graph"
+    by_itself = set[int]()
+
+    def noted(known: generations.Generations, part: Part) -> Path:
+        by_itself.add(part.generation)
+        return place(known, part)
+
+    def of_all(*arguments: Any) -> tuple[Int64s, Int64s]:
+        first, last = spans_of(*arguments)
+        return np.zeros_like(first), np.full_like(last, 4)
+
+    monkeypatch.setattr(generations.Generations, "_place", noted)
+    history = history_of(20005, tmp_path)  # Its only cycles have operations that no generation includes together.
+    judgement = judged(history, 0, monkeypatch, only=name)
+    assert not judgement[name].findings
+    assert by_itself == {4}
+    monkeypatch.setattr(components, "_spans", of_all)
+    assert judged(history, 0, monkeypatch, only=name) == judgement
+    assert by_itself == {0, 1, 2, 3, 4}
 
 
 @pytest.mark.parametrize("restart_count", [0, 4])
