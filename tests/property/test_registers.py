@@ -10,6 +10,7 @@ from checkers.history.registers import Initial, Order, Trust
 from checkers.history.transactions import Operation
 from checkers.transactions.check import check_sources
 from checkers.transactions.options import Options
+from checkers.words.models import implied
 from harness.core.verdict import Judgement
 from tests.amount import count
 from tests.oracles import registers as oracle
@@ -47,6 +48,7 @@ def drawn_options(draw: Random, order: Order, prohibited: frozenset[str] = ALL) 
 
 @settings(max_examples=count(100))
 @given(seed=seeds)
+@example(seed=180490261851811)  # A step without its ww makes a G-single, which implies the oracle's G-single-realtime.
 def test_spoiled_histories_have_the_anomalies_of_the_oracle(seed: int) -> None:
     draw = randomness(seed)
     make = draw.choice((histories.correct, histories.stale))
@@ -68,7 +70,8 @@ def test_spoiled_histories_have_the_anomalies_of_the_oracle(seed: int) -> None:
     else:
         cycles = {name: found.pop(name) for name in [*found] if name not in expected}
         assert found == expected
-        assert least.keys() <= cycles.keys() <= least.keys() | most.keys()
+        assert least.keys() <= implied(cycles)
+        assert cycles.keys() <= least.keys() | most.keys()
         assert all(least.get(name, 1) <= cycles[name] <= max(most.get(name, 0), least.get(name, 0)) for name in cycles)
     assert bool(judgement.unknown) == bool(oracle.ambiguous(operations)[0])
 
