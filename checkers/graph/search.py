@@ -61,6 +61,17 @@ class Residual:
     target: Int64s
     kinds: Int8s
 
+    def part(self, nodes: Int64s, rows: Int64s) -> "Residual":
+        """The graph of those nodes, which ascend, with the edges in those rows, which lie between them."""
+        return Residual(
+            self.index[nodes],
+            self.end[nodes],
+            self.process[nodes],
+            np.searchsorted(nodes, self.source[rows]),
+            np.searchsorted(nodes, self.target[rows]),
+            self.kinds[rows],
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Named:
@@ -181,17 +192,8 @@ class _Components:
 
     def graph_of(self, nodes: Int64s) -> Residual:
         """The graph inside the components that have these nodes, ascending."""
-        graph, label = self._graph, np.unique(self._label[nodes])
-        first, stop = spans(self._labels, label)
-        rows = self._rows[expand(first, stop - first)]
-        return Residual(
-            graph.index[nodes],
-            graph.end[nodes],
-            graph.process[nodes],
-            np.searchsorted(nodes, graph.source[rows]),
-            np.searchsorted(nodes, graph.target[rows]),
-            graph.kinds[rows],
-        )
+        first, stop = spans(self._labels, np.unique(self._label[nodes]))
+        return self._graph.part(nodes, self._rows[expand(first, stop - first)])
 
 
 class _Step(NamedTuple):

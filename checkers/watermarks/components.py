@@ -135,16 +135,8 @@ def may_be_cyclic(
 def _within(graph: _Graph, nodes: Int64s) -> _Graph:
     """The graph of those nodes alone, which ascend."""
     whole = graph.whole
-    inner = _only(whole, np.isin(whole.source, nodes) & np.isin(whole.target, nodes))
-    part = Residual(
-        index=whole.index[nodes],
-        end=whole.end[nodes],
-        process=whole.process[nodes],
-        source=np.searchsorted(nodes, inner.source),
-        target=np.searchsorted(nodes, inner.target),
-        kinds=inner.kinds,
-    )
-    return _Graph(part, graph.is_mark[nodes], graph.identity[nodes])
+    rows = np.flatnonzero(np.isin(whole.source, nodes) & np.isin(whole.target, nodes))
+    return _Graph(whole.part(nodes, rows), graph.is_mark[nodes], graph.identity[nodes])
 
 
 def _only(whole: Residual, is_kept: Bools) -> Residual:

@@ -41,19 +41,16 @@ def trace_page(trace: Path, window: Window, traced: Traced) -> TracePage:
     found = gather(read_trace(trace), traced.forms)
     messages, shown = chosen_messages(found)
     read_contents(read_trace(trace), messages, most=CONTENT_MAX)
-    html = (
-        environment("harness.report")
-        .get_template("trace.html")
-        .render(
-            traced=traced,
-            window=str(window),
-            picture=diagram(found, messages, window, traced.subscribers),
-            lane_height=LANE,
-            shown=shown,
-            counts=sorted(found.counts.items()),
-            notable=[_row(moment) for moment in found.notable[:NOTABLE_MAX]],
-            notable_count=len(found.notable),
-        )
+    template = environment("harness.report").get_template("trace.html")
+    html = template.render(
+        traced=traced,
+        window=str(window),
+        picture=diagram(found, messages, window, traced.subscribers),
+        lane_height=LANE,
+        shown=shown,
+        counts=sorted(found.counts.items()),
+        notable=[_row(moment) for moment in found.notable[:NOTABLE_MAX]],
+        notable_count=len(found.notable),
     )
     return TracePage(html, shown)
 
