@@ -1,9 +1,14 @@
-"""Holds two checkouts to the same verdicts: `python -m tests.bench.verdicts BEFORE AFTER [SEEDS]`.
+"""Holds two checkouts to the same verdicts.
 
-Both are folders of Seamark that `make setup` has seen. Each carries out the same seeds of NDB and of the tutorial, with
-and without each planted bug, and judges the same stored histories. Reports must be equal but for the time that they
-took and where they are: findings, fingerprints, witnesses, hashes of histories. Prints each difference; exits with 1 if
-there is one. SEEDS is for the clean NDB (300 without it); the tutorial gets a third, each bug a thirtieth.
+    python -m tests.bench.verdicts BEFORE AFTER [SEEDS]
+    python -m tests.bench.verdicts BEFORE AFTER --stored STORE
+
+Both checkouts are folders of Seamark that `make setup` has seen. The first form carries out the same seeds of NDB and
+of the tutorial in each, with and without each planted bug, and judges the same foreign histories. SEEDS is for the
+clean NDB (300 without it); the tutorial gets a third, each bug a thirtieth. The second form judges the runs of a store,
+which one version has recorded. Reports must be equal but for their duration and their place: findings, fingerprints,
+witnesses, hashes of histories. Prints the fields that differ in each report, and how often each field differs; exits
+with 1 if any does.
 """
 
 import json
@@ -11,6 +16,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import zip_longest
@@ -23,6 +29,19 @@ from harness.scenario.registry import load_cluster
 SHARED: Final = Path(__file__).resolve().parents[3] / "shared" / "histories"
 # What no two runs share, and what judged them.
 IN_PASSING: Final = ("seconds", "started_utc", "run", "page", "versions", "engine")
+# Judges copies of the runs that standard input names, so that the store stays as it was recorded.
+JUDGE: Final = """
+import shutil, sys, tempfile
+from pathlib import Path
+import seamark
+for line in sys.stdin:
+    with tempfile.TemporaryDirectory(prefix="verdicts-") as folder:
+        run = shutil.copytree(line.strip(), Path(folder) / "run")
+        try:
+            print(seamark.check(run).to_json().replace("\\n", " "), flush=True)
+        except Exception as error:
+            print('"' + type(error).__name__ + '"', flush=True)
+"""
 SHORT: Final = ("--time", "20", "--engine", "local", "--json", "--jobs", "2")
 
 
@@ -69,33 +88,70 @@ def judged(checkout: Path, history: Path) -> list[Any]:
         return [essence(seamark(checkout, *arguments, store=Path(folder)), Path(folder))]
 
 
-def compared(name: str, before: list[Any], after: list[Any]) -> int:
-    """The number of reports that differ; prints the differing fields of each."""
-    differing = 0
+def judged_again(checkout: Path, stored: list[Path]) -> list[Any]:
+    """The reports on stored runs, in their order, by one process of that checkout."""
+    done = subprocess.run(
+        [str(checkout / ".venv" / "bin" / "python"), "-c", JUDGE],
+        cwd=checkout,
+        input="\n".join(map(str, stored)),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return [essence(json.loads(line), checkout) for line in done.stdout.splitlines()]
+
+
+def differing_fields(one: Any, other: Any, field: str = "") -> set[str]:
+    """The paths of the fields that differ, without the numbers of list elements: "findings.sentence"."""
+    if one == other:
+        return set()
+    if isinstance(one, dict) and isinstance(other, dict):
+        deeper = [
+            differing_fields(one.get(name), other.get(name), f"{field}.{name}".lstrip(".")) for name in one | other
+        ]
+        return set().union(*deeper)
+    if isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
+        return {path for both in zip(one, other, strict=True) for path in differing_fields(*both, field)}
+    return {field}
+
+
+def compared(name: str, before: list[Any], after: list[Any]) -> Counter[str]:
+    """How many reports differ in each field; "reports" counts them all. Prints the differing fields of each."""
+    differing: Counter[str] = Counter()
     for number, (one, other) in enumerate(zip_longest(before, after)):
         if one == other:
             continue
-        differing += 1
-        both = isinstance(one, dict) and isinstance(other, dict)
-        fields = sorted(field for field in one | other if one.get(field) != other.get(field)) if both else (one, other)
-        print(f"DIFFERENT  {name}, run {number}: {', '.join(map(str, fields))[:500]}")
-    print(f"{len(before):5d} reports  {differing} differ  {name}", flush=True)
+        fields = sorted(differing_fields(one, other))
+        differing.update(["reports", *fields])
+        verdicts = [each.get("verdict") if isinstance(each, dict) else each for each in (one, other)]
+        print(f"DIFFERENT  {name}, run {number}, {verdicts[0]} and {verdicts[1]}: {', '.join(fields)[:500]}")
+    print(f"{len(before):5d} reports  {differing['reports']} differ  {name}", flush=True)
     return differing
 
 
 def main() -> int:
     """Compare everything."""
     before, after = (Path(each).resolve() for each in sys.argv[1:3])
-    seeds = int(sys.argv[3]) if len(sys.argv) > 3 else 300
-    differing = count = 0
-    for name, arguments in batches(seeds):
-        pair = [runs(each, arguments) for each in (before, after)]
-        differing, count = differing + compared(name, *pair), count + len(pair[0])
-    for history in sorted(path for path in SHARED.rglob("*") if path.suffix in {".edn", ".json", ".log"}):
+    options = sys.argv[3:]
+    differing: Counter[str] = Counter()
+    count = 0
+    if options[:1] == ["--stored"]:
+        stored = sorted(path.parent.resolve() for path in Path(options[1]).rglob("run.json"))
         with ThreadPoolExecutor(2) as pool:
-            one, other = pool.map(judged, (before, after), (history, history))
-        differing, count = differing + compared(str(history.relative_to(SHARED)), one, other), count + 1
-    print(f"{count} reports of each, {differing} differ")
+            pair = list(pool.map(judged_again, (before, after), (stored, stored)))
+        for run, one, other in zip(stored, *pair, strict=True):
+            differing, count = differing + compared(str(run), [one], [other]), count + 1
+    else:
+        for name, arguments in batches(int(options[0]) if options else 300):
+            pair = [runs(each, arguments) for each in (before, after)]
+            differing, count = differing + compared(name, *pair), count + len(pair[0])
+        for history in sorted(path for path in SHARED.rglob("*") if path.suffix in {".edn", ".json", ".log"}):
+            with ThreadPoolExecutor(2) as pool:
+                one, other = pool.map(judged, (before, after), (history, history))
+            differing, count = differing + compared(str(history.relative_to(SHARED)), one, other), count + 1
+    print(f"{count} reports of each, {differing['reports']} differ")
+    for field, times in sorted(differing.items()):
+        print(f"{times:6d}  {field}")
     return 1 if differing else 0
 
 
