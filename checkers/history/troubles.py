@@ -2,10 +2,9 @@
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from hashlib import blake2b
 
 from harness.core.record import Json
-from harness.core.verdict import Finding, Judgement
+from harness.core.verdict import Finding, Judgement, fingerprint
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +67,7 @@ def judgement(
 
 def _finding(checker: str, scope: tuple[object, ...], example: Trouble, count: int) -> Finding:
     return Finding(
-        fingerprint=blake2b(repr((example.anomaly, *scope, *example.facts)).encode(), digest_size=8).hexdigest(),
+        fingerprint=fingerprint(example.anomaly, *scope, *example.facts),
         anomaly=example.anomaly,
         checker=checker,
         sentence=example.sentence,

@@ -1,13 +1,12 @@
 """Findings of the stream check: phrases that their sentences share, and fingerprints from the facts."""
 
-from hashlib import blake2b
 from typing import Final
 
 from checkers.history.names import Names, capital
 from checkers.history.units import NO_KEY
 from checkers.streams.examples import Example, Missed, Sight
 from harness.core.columns import BACKFILL, ROW
-from harness.core.verdict import Finding
+from harness.core.verdict import Finding, fingerprint
 
 CHECKER: Final = "streams"
 _SECOND: Final = 1_000_000_000
@@ -24,7 +23,7 @@ def stream_finding(
 ) -> Finding:
     """A finding whose fingerprint depends only on the anomaly and `facts`."""
     return Finding(
-        fingerprint=blake2b(repr((anomaly, *facts)).encode(), digest_size=8).hexdigest(),
+        fingerprint=fingerprint(anomaly, *facts),
         anomaly=anomaly,
         checker=CHECKER,
         sentence=sentence,

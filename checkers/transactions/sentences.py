@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from hashlib import blake2b
 from itertools import chain, pairwise
 from typing import Final, Literal
 
@@ -29,7 +28,7 @@ from checkers.transactions.registers.sentences import (
     versions_of,
 )
 from checkers.words.anomalies import TRANSACTIONAL
-from harness.core.verdict import Finding, Step
+from harness.core.verdict import Finding, Step, fingerprint
 
 CHECKER: Final = "serializability"
 _SHOWN: Final = 4  # A longer list is shown by its end.
@@ -92,7 +91,7 @@ class Explainer:
         around = " before ".join([*(f"T{op}" for op in cycle.ops), f"T{cycle.ops[0]}"])
         reasons = "; ".join(step.sentence for step in steps)
         return Finding(
-            fingerprint=_fingerprint(anomaly, cycle.ops, cycle.kinds),
+            fingerprint=fingerprint(anomaly, cycle.ops, cycle.kinds),
             anomaly=anomaly,
             checker=CHECKER,
             sentence=f"{reasons[:1].upper()}{reasons[1:]}. So {around}: no order allows that.",
@@ -113,7 +112,7 @@ class Explainer:
         facts = [(step.source, step.target, step.kind, step.reader, step.key) for step in breach.cycle]
         reasons = "; ".join(step.sentence for step in shown)
         return Finding(
-            fingerprint=_fingerprint(anomaly, *facts),
+            fingerprint=fingerprint(anomaly, *facts),
             anomaly=anomaly,
             checker=CHECKER,
             sentence=f"{reasons[:1].upper()}{reasons[1:]}. No order of commits allows that.",
@@ -176,9 +175,9 @@ class Explainer:
             keys = sorted({step.key for cycle in found.cycles for step in cycle} - {-1})
             every = f"Whatever the order of the versions of {listed([*map(self._name.key, keys)])}"
             sentence = f"{every}, transactions come before each other in a cycle: {'; or '.join(around)}."
-        facts = [tuple(value for step in cycle for value in step) for cycle in found.cycles]
+        facts = (tuple(value for step in cycle for value in step) for cycle in found.cycles)
         return Finding(
-            fingerprint=_fingerprint(anomaly, *facts),
+            fingerprint=fingerprint(anomaly, *facts),
             anomaly=anomaly,
             checker=CHECKER,
             sentence=sentence,
@@ -203,7 +202,7 @@ class Explainer:
         ops = tuple(sorted({example.op, example.other} - {NONE}))
         what = self._what_happened(sighting.anomaly, example)
         return Finding(
-            fingerprint=_fingerprint(sighting.anomaly, ops, (example.key, example.element)),
+            fingerprint=fingerprint(sighting.anomaly, ops, (example.key, example.element)),
             anomaly=sighting.anomaly,
             checker=CHECKER,
             sentence=what.sentence,
@@ -393,7 +392,3 @@ def _reads(operation: Operation) -> Iterator[Read]:
 def _with(ops: tuple[int, ...], others: Iterable[int]) -> tuple[int, ...]:
     """The operations of a finding: those that it is about, then the others that its reasons mention, ascending."""
     return (*ops, *sorted(set(others) - set(ops)))
-
-
-def _fingerprint(anomaly: str, *parts: Sequence[int]) -> str:
-    return blake2b(repr((anomaly, *map(tuple, parts))).encode(), digest_size=8).hexdigest()

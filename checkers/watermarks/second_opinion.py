@@ -8,7 +8,6 @@ whether both had to. If so and only one did, that is a finding of its own: one o
 its positions are. It breaks no promise, so it makes no run red. If neither has a finding, there is no dispute.
 """
 
-from hashlib import blake2b
 from typing import Final
 
 from checkers.streams.rules.events.order_inversion import ORDER_INVERSION
@@ -26,7 +25,7 @@ from checkers.watermarks.components import COMPONENTS
 from checkers.watermarks.cycles.steps import INTERMEDIATE, SPLIT, TORN
 from checkers.watermarks.disputes import Why
 from harness.core.record import Json
-from harness.core.verdict import Finding, Judgement
+from harness.core.verdict import Finding, Judgement, fingerprint
 
 CHECKER: Final = "second-opinion"
 DISPUTED: Final = "disputed-cut"
@@ -118,7 +117,7 @@ def _finding(finding: Finding) -> Finding:
     if finding.anomaly in _OF_RULES:
         one, other = other, one
     return Finding(
-        fingerprint=blake2b(f"{DISPUTED} {finding.fingerprint}".encode(), digest_size=8).hexdigest(),
+        fingerprint=fingerprint(DISPUTED, finding.fingerprint),
         anomaly=DISPUTED,
         checker=CHECKER,
         sentence=f"Only {one} found {finding.anomaly}, and {other} had to see it, too: either opinion is wrong, or the "

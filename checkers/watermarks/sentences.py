@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from hashlib import blake2b
 from typing import Final
 
 from checkers.graph.classes import Cycle
@@ -13,7 +12,7 @@ from checkers.watermarks.components import ShownCycle
 from checkers.watermarks.cycles.steps import THROUGH, Step
 from checkers.watermarks.numbering import Watermarks
 from harness.core.columns import NEVER
-from harness.core.verdict import Finding
+from harness.core.verdict import Finding, fingerprint
 from harness.core.verdict import Step as Shown
 
 CHECKER: Final = "watermark-graph"
@@ -63,7 +62,7 @@ class CycleExplainer:
         passed = dict.fromkeys(mark for step in whole.loop.steps for mark in step.marks)
         facts = (cycle.loop.anomaly, ops, list(map(self.mark, passed)), [step.kind for step in whole.loop.steps])
         return Finding(
-            fingerprint=blake2b(repr(facts).encode(), digest_size=8).hexdigest(),
+            fingerprint=fingerprint(*facts),
             anomaly=cycle.loop.anomaly,
             checker=CHECKER,
             sentence=f"{'; '.join(step.sentence for step in shown)}. {self._conclusion(cycle)}",

@@ -1,6 +1,7 @@
 """The types of a verdict: a check's findings, and the outcome for the run."""
 
 from enum import Enum
+from hashlib import blake2b
 from typing import Literal
 
 import msgspec
@@ -48,6 +49,11 @@ def worst(verdicts: list[Verdict]) -> Verdict:
     """The verdict of highest precedence. Raises ValueError if there is none: an empty result is never a pass."""
     order = list(Verdict)
     return min(verdicts, key=order.index)
+
+
+def fingerprint(*facts: object) -> str:
+    """The fingerprint of a finding with those facts, the anomaly among them: numbers, texts, and tuples of these."""
+    return blake2b(repr(facts).encode(), digest_size=8).hexdigest()
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True):

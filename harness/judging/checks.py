@@ -7,7 +7,6 @@ check wherever there is a contract.
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
@@ -24,7 +23,7 @@ from checkers.watermarks.second_opinion import second_opinion
 from checkers.watermarks.sentences import CHECKER as WATERMARKS
 from harness.core.errors import ScenarioError
 from harness.core.promises import Promise
-from harness.core.verdict import Judgement
+from harness.core.verdict import Judgement, fingerprint
 from harness.judging.generations import Generations
 from harness.record.formats.promise_file import require_breakable
 
@@ -95,7 +94,7 @@ def _of_locked(judgement: Judgement, check: str) -> Judgement:
         msgspec.structs.replace(
             finding,
             checker=check,
-            fingerprint=sha256(f"{check} {finding.fingerprint}".encode()).hexdigest()[:16],
+            fingerprint=fingerprint(check, finding.fingerprint),
             sentence=f"Counting reads under lock only: {finding.sentence}",
         )
         for finding in judgement.findings
