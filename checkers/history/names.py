@@ -26,6 +26,7 @@ _PATTERNS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
     }
 )
 _LSN_BITS: Final = 32
+_SHOWN: Final = 4  # Of a longer list only a part is shown.
 _ENCODER: Final = msgspec.json.Encoder(order="sorted")
 
 
@@ -72,6 +73,20 @@ def number(identity: int) -> str:
 def listed(names: Sequence[str]) -> str:
     """The names as a sentence lists them, such as "x, y and z"."""
     return " and ".join([*filter(None, [", ".join(names[:-1])]), *names[-1:]])
+
+
+def shown_list(elements: Sequence[str], at: int | None = None) -> str:
+    """A list as sentences show it: a long one by the elements around place `at`, or by its end, "..." for the rest."""
+    stop = len(elements) if at is None else min(max(at + 2, _SHOWN), len(elements))
+    start = max(0, stop - _SHOWN)
+    before, after = ["..."] * (start > 0), ["..."] * (stop < len(elements))
+    return f"[{', '.join([*before, *elements[start:stop], *after])}]"
+
+
+def first_difference(one: Sequence[object], other: Sequence[object]) -> int | None:
+    """The first place at which two lists differ, the end of the shorter one included; None for equal lists."""
+    places = (at for at, (left, right) in enumerate(zip(one, other, strict=False)) if left != right)
+    return next(places, None if len(one) == len(other) else min(len(one), len(other)))
 
 
 def epoch_name(saved_bits: int | None) -> EpochName:

@@ -21,7 +21,7 @@ import numpy as np
 
 from checkers.columns.runs import codes, expand, ordered
 from checkers.engine.protocol import Check, Context
-from checkers.history.names import Names
+from checkers.history.names import Names, shown_list
 from checkers.history.stretches import ONCE, Weights
 from checkers.history.troubles import Trouble, judgement
 from checkers.transactions.acts import Acts, read_acts, versions_read
@@ -31,7 +31,6 @@ from harness.core.verdict import Judgement
 CHECKER: Final = "freshness"
 STALE: Final = "stale-acknowledged"
 ANOMALIES: Final = {STALE: "A read misses a write that was acknowledged before it began."}
-_SHOWN: Final = 4  # Of a longer list only the end is shown.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
@@ -204,9 +203,7 @@ def _own(transactions: Transactions, weights: Weights) -> tuple[Int64s, list[Sta
 
 def _trouble(stale: Stale, count: int, name: Names) -> Trouble:
     facts = (stale.op, stale.key, stale.why, stale.by, stale.element)
-    shown = [name(element) for element in stale.seen[-_SHOWN:]]
-    seen = f"[{', '.join(['...', *shown] if len(stale.seen) > _SHOWN else shown)}]"
-    read = f"T{stale.op} read {name.key(stale.key)} as {seen}"
+    read = f"T{stale.op} read {name.key(stale.key)} as {shown_list([*map(name, stale.seen)])}"
     match stale.why:
         case "append":
             why = (

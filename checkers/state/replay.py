@@ -32,7 +32,7 @@ from checkers.columns.files import read_columns
 from checkers.columns.index import GroupIndex, codes
 from checkers.columns.runs import expand
 from checkers.engine.protocol import Check, Context
-from checkers.history.names import Dictionary, Names
+from checkers.history.names import Dictionary, Names, first_difference, shown_list
 from checkers.history.tables import rows
 from checkers.history.transactions import chunks, read_chunk
 from checkers.history.troubles import Trouble, judgement
@@ -59,7 +59,6 @@ ANOMALIES: Final = {
 _KINDS: Final = {"restore": READS.index(BACKUP), "restored": READS.index(FLASHBACK)}  # By `f`; others are stale.
 _UNPLACED: Final = -1  # The rank of an element whose append has no known timestamp.
 _NOBODYS: Final = -2  # The rank of an element that no operation appended, or only a failed one.
-_SHOWN: Final = 4  # Of a longer list only the end is shown.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -326,10 +325,9 @@ def _mismatch(acts: Acts, anomaly: str, read: int, count: int, name: Names) -> T
     start = int(acts.read_length[:read].sum())
     seen = acts.elements[start : start + int(acts.read_length[read])].tolist()
     snapshot = int(acts.snapshot[op])
-    shown = [name(element) for element in seen[-_SHOWN:]]
-    text = f"[{', '.join(['...', *shown] if len(seen) > _SHOWN else shown)}]"
     number = int(acts.index[op])
-    how, row = _difference(acts, op, key, snapshot, seen)
+    how, row, at = _difference(acts, op, key, snapshot, seen)
+    text = shown_list([*map(name, seen)], at)
     ops: tuple[int, ...] = (number,)
     why = "which is not what had been committed by then, in the order of commits"
     if row >= 0:
@@ -341,19 +339,21 @@ def _mismatch(acts: Acts, anomaly: str, read: int, count: int, name: Names) -> T
     return Trouble(anomaly, sentence, (number, key, snapshot), ops, count=count)
 
 
-def _difference(acts: Acts, op: int, key: int, snapshot: int, seen: list[int]) -> tuple[str, int]:
+def _difference(acts: Acts, op: int, key: int, snapshot: int, seen: list[int]) -> tuple[str, int, int | None]:
     """ "without" and the first append that the read lacks, or "with" and the first that it has too early.
 
-    The append is a row; -1 if there is neither.
+    The append is a row, -1 if there is neither; the last result is the place in the list where it differs.
     """
     rows = [row for row in np.flatnonzero(acts.append_key == key).tolist() if acts.append_op[row] != op]
-    for commit, row in sorted((int(acts.commit[acts.append_op[row]]), row) for row in rows):
-        is_seen = int(acts.append_value[row]) in seen
-        if commit <= snapshot and not is_seen:
-            return "without", row
-        if snapshot < commit < NEVER and is_seen:
-            return "with", row
-    return "", -1
+    committed = sorted((int(acts.commit[acts.append_op[row]]), row) for row in rows)
+    for place, (commit, row) in enumerate(committed):
+        element = int(acts.append_value[row])
+        if commit <= snapshot and element not in seen:
+            return "without", row, place
+        if snapshot < commit < NEVER and element in seen:
+            return "with", row, seen.index(element)
+    expected = [int(acts.append_value[row]) for commit, row in committed if commit <= snapshot]
+    return "", -1, first_difference(seen, expected)
 
 
 def _order(acts: Acts, reader: int, count: int, name: Names) -> Trouble:

@@ -11,16 +11,16 @@ from pathlib import Path
 from typing import Final
 
 from checkers.engine.protocol import Check, Context
-from checkers.history.names import Dictionary, Names
+from checkers.history.names import Dictionary, Names, first_difference, shown_list
 from checkers.history.tables import State, first_reports, states
 from checkers.history.troubles import Trouble, judgement
 from checkers.state.survival import last_members
+from harness.core.record import Json
 from harness.core.verdict import Judgement
 
 CHECKER = "replicas"
 DIVERGED = "diverged-replicas"
 ANOMALIES: Final = {DIVERGED: "Two replicas of one object differ at rest."}
-SHOWN = 8  # Of a longer list only the end is shown.
 Rows = dict[int, State]
 
 
@@ -58,19 +58,24 @@ def _differences(one: str, other: str, left: Rows, right: Rows, name: Names) -> 
     for key in sorted(left.keys() | right.keys()):
         mine, theirs = left.get(key), right.get(key)
         if mine is None or theirs is None or (mine.value, mine.position) != (theirs.value, theirs.position):
-            held = [_shown(rows, key, name) for rows in (left, right)]
+            at = first_difference(_elements(mine), _elements(theirs))
+            held = [_shown(row, at, name) for row in (mine, theirs)]
             sentence = f"At rest {one} holds key {name.key(key)} as {held[0]}, and {other} as {held[1]}."
             yield Trouble(DIVERGED, sentence, (one, other, name(key)), group=(one, other))
 
 
-def _shown(rows: Rows, key: int, name: Names) -> str:
-    if key not in rows:
+def _elements(row: State | None) -> list[Json]:
+    """The elements of a list that a node holds; empty for anything else."""
+    return row.value if row is not None and isinstance(row.value, list) else []
+
+
+def _shown(row: State | None, at: int | None, name: Names) -> str:
+    """The content of a row, and the position of its last commit; a long list around place `at`."""
+    if row is None:
         return "nothing"
-    row = rows[key]
     where = "" if row.position is None else f" of {name.forms.position(row.position)}"
-    if isinstance(row.value, list) and len(row.value) > SHOWN:
-        last = ", ".join(map(str, row.value[-SHOWN:]))
-        return f"[..., {last}] ({len(row.value)} elements){where}"
+    if isinstance(row.value, list):
+        return f"{shown_list([*map(str, row.value)], at)}{where}"
     return f"{row.value}{where}"
 
 

@@ -14,7 +14,7 @@ from checkers.engine.datasets import Dataset
 from checkers.graph.classes import MISSES, WRITES, Cycle
 from checkers.graph.edges import PROCESS, REALTIME, RW, WR, WW
 from checkers.graph.sightings import NONE, Example, Sighting
-from checkers.history.names import Names, listed
+from checkers.history.names import Names, first_difference, listed, shown_list
 from checkers.history.registers import Initial, Order
 from checkers.history.transactions import Append, Operation, Read, Source
 from checkers.transactions.evidence import Evidence, evidence, longest_reads
@@ -31,7 +31,6 @@ from checkers.words.anomalies import TRANSACTIONAL
 from harness.core.verdict import Finding, Step, fingerprint
 
 CHECKER: Final = "serializability"
-_SHOWN: Final = 4  # A longer list is shown by its end.
 Relation = Literal["ww", "wr", "rw", "process", "realtime"]
 _RELATIONS: Final[dict[int, Relation]] = {WW: "ww", WR: "wr", RW: "rw", PROCESS: "process", REALTIME: "realtime"}
 
@@ -251,10 +250,8 @@ class Explainer:
             others = [each for each in elements if Append(read.key, each) not in after.mops]
             for element in reversed(others[-1:] if is_next else others):
                 if Append(read.key, element) in before.mops:
-                    yield Reason(
-                        f"T{after.index} read {self._name.key(read.key)} as {self._list(elements)}, "
-                        f"and T{before.index} appended {self._name(element)}"
-                    )
+                    saw = f"{self._name.key(read.key)} as {self._list(elements, elements.index(element))}"
+                    yield Reason(f"T{after.index} read {saw}, and T{before.index} appended {self._name(element)}")
 
     def _rw(self, before: Operation, after: Operation, *, is_next: bool = True) -> Iterator[Reason]:
         for append in _appends(after):
@@ -337,7 +334,9 @@ class Explainer:
         """The list that the operation read of the example's key: the first read with the example's element counts."""
         reads = [read for read in _reads(self._operations[example.op]) if read.key == example.key]
         holding = [read for read in reads if read.elements and example.element in read.elements]
-        return self._list((holding or reads)[0].elements or ())
+        elements = (holding or reads)[0].elements or ()
+        places = [at for at, element in enumerate(elements) if element == example.element]
+        return self._list(elements, places[-1] if places else None)
 
     def _disagreement(self, example: Example) -> str:
         """Two reads of a key, neither a prefix of the other, and the place where they differ."""
@@ -350,8 +349,8 @@ class Explainer:
         odd = next(read for read in ours if read != longest[: len(read)])
         place = next(at for at, (one, other) in enumerate(zip(odd, longest, strict=False)) if one != other)
         return (
-            f"T{example.op} read {self._name.key(key)} as {self._list(odd)}, and T{example.other} read it as "
-            f"{self._list(longest)}: neither is the beginning of the other, as element {place + 1} is "
+            f"T{example.op} read {self._name.key(key)} as {self._list(odd, place)}, and T{example.other} read it as "
+            f"{self._list(longest, place)}: neither is the beginning of the other, as element {place + 1} is "
             f"{self._name(odd[place])} in the one and {self._name(longest[place])} in the other."
         )
 
@@ -366,19 +365,19 @@ class Explainer:
                 case Read(elements=tuple() as elements) if mop.key == key:
                     expected = (known or ()) + appended
                     if known is not None and elements != expected:
-                        return self._against(operation, mop, f"it knew it as {self._list(expected)}")
+                        at = first_difference(elements, expected)
+                        return self._against(operation, mop, at, f"it knew it as {self._list(expected, at)}")
                     if elements[max(0, len(elements) - len(appended)) :] != appended:
-                        return self._against(operation, mop, f"it had itself appended {self._list(appended)}")
+                        return self._against(operation, mop, None, f"it had itself appended {self._list(appended)}")
                     known, appended = elements, ()
         return f"T{operation.index}: {TRANSACTIONAL['internal']}"
 
-    def _against(self, operation: Operation, read: Read, knew: str) -> str:
-        shown = self._list(read.elements or ())
+    def _against(self, operation: Operation, read: Read, at: int | None, knew: str) -> str:
+        shown = self._list(read.elements or (), at)
         return f"T{operation.index} read {self._name.key(read.key)} as {shown}, but {knew}."
 
-    def _list(self, elements: Sequence[int]) -> str:
-        shown = [self._name(element) for element in elements[-_SHOWN:]]
-        return f"[{', '.join(['...', *shown] if len(elements) > _SHOWN else shown)}]"
+    def _list(self, elements: Sequence[int], at: int | None = None) -> str:
+        return shown_list([*map(self._name, elements)], at)
 
 
 def _appends(operation: Operation) -> Iterator[Append]:

@@ -4,7 +4,7 @@ import pickle
 
 import pytest
 
-from checkers.history.names import PLAIN, Forms, Names, forms_of
+from checkers.history.names import PLAIN, Forms, Names, first_difference, forms_of, shown_list
 from harness.core.columns import NAMED
 from harness.core.promises import Bounds, Naming
 from tests.worlds.streams.cases import contract
@@ -60,6 +60,29 @@ def test_without_a_contract_a_position_is_just_that() -> None:
     forms = forms_of(Naming(), None, Bounds())
     assert (forms.position(4), forms.watermark(4)) == (Forms().position(4), "watermark 4")
     assert PLAIN.pair(54, 17) == "value 17 of key 54"
+
+
+@pytest.mark.parametrize(
+    ("elements", "at", "shown"),
+    [
+        ("", None, "[]"),
+        ("abcd", 0, "[a, b, c, d]"),
+        ("abcdefgh", None, "[..., e, f, g, h]"),
+        ("abcdefgh", 0, "[a, b, c, d, ...]"),
+        ("abcdefgh", 4, "[..., c, d, e, f, ...]"),
+        ("abcdefgh", 7, "[..., e, f, g, h]"),
+        ("abcdefgh", 8, "[..., e, f, g, h]"),
+    ],
+)
+def test_a_long_list_is_shown_where_it_differs(elements: str, at: int | None, shown: str) -> None:
+    assert shown_list(elements, at) == shown
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "place"), [("abc", "abc", None), ("abc", "axc", 1), ("ab", "abc", 2), ("abc", "", 0)]
+)
+def test_lists_differ_at_the_first_place_that_is_not_equal(one: str, other: str, place: int | None) -> None:
+    assert first_difference(one, other) == first_difference(other, one) == place
 
 
 def test_names_reach_other_processes() -> None:

@@ -33,6 +33,15 @@ def test_another_list_another_epoch_and_a_key_that_one_lacks_are_told_once_a_pai
     assert "d3 holds key 1" in second.sentence
 
 
+def test_long_lists_are_shown_where_they_differ(tmp_path: Path) -> None:
+    run = Run()
+    run.dump(10, "d1", {0: [*range(9)]})
+    run.dump(10, "d2", {0: [0, 1, 2, 4, 3, 5, 6, 7, 8]})
+    (finding,) = judged(run, tmp_path).findings
+    assert "holds key 0 as [..., 1, 2, 3, 4, ...]" in finding.sentence
+    assert "and d2 as [..., 1, 2, 4, 3, ...]" in finding.sentence
+
+
 def test_different_groups_and_nodes_outside_the_last_view_may_differ(tmp_path: Path) -> None:
     run = Run()
     run.view(0, 1, "d1 d2 d3 d4")

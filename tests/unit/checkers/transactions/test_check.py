@@ -154,7 +154,7 @@ def test_a_cycle_gives_the_reason_of_each_step() -> None:
         (("rx11",), "T0 read x with 1 in it twice: [1, 1]."),
         (
             ("rx123456", "rx13"),
-            "T1 read x as [1, 3], and T0 read it as [..., 3, 4, 5, 6]: neither is the beginning of the other, "
+            "T1 read x as [1, 3], and T0 read it as [1, 2, 3, 4, ...]: neither is the beginning of the other, "
             "as element 2 is 3 in the one and 2 in the other.",
         ),
         (
