@@ -13,7 +13,7 @@ from harness.campaign.rows import ROWS_FILE
 from harness.core.command import seamark
 from harness.core.errors import HistoryError, ScenarioError
 from harness.core.verdict import Verdict
-from harness.record.store import read_document
+from harness.record.documents import read_document
 
 SWEEP_SCHEMA: Final = 1
 SWEEP_FILE: Final = "sweep.json"

@@ -7,7 +7,8 @@ from typing import Final, NamedTuple, TypeVar
 import msgspec
 
 from harness.core.errors import HistoryError, ScenarioError
-from harness.record.store import LATEST, read_plain, write_atomically
+from harness.record.documents import read_plain
+from harness.record.store import LATEST, write_atomically
 from harness.run.running import versions
 
 OrderT = TypeVar("OrderT", bound=msgspec.Struct)

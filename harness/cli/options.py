@@ -16,6 +16,7 @@ from harness.core.errors import ScenarioError, known, known_at
 from harness.core.generators.scripted import Script
 from harness.core.wording import mistake
 from harness.judging.engines import EngineName
+from harness.record.documents import read_plain
 from harness.record.store import RUN_FILE, Runtime, is_run, or_latest, read_run_file
 from harness.scenario.consent import Code, consented
 from harness.scenario.scenario import RUNTIMES, Scenario, scenario_file, scenario_of
@@ -166,9 +167,8 @@ def _names(text: str) -> tuple[str, ...]:
 
 def plan_file(path: Path) -> Plan:
     """The plan in a file. `decide` makes the checks that need the cluster."""
+    content = read_plain(path, ScenarioError)
     try:
-        return plan_from_json(path.read_bytes())
-    except OSError as error:
-        raise ScenarioError(f"{path}: cannot be read ({error.strerror})") from None
+        return plan_from_json(content)
     except ScenarioError as error:
         raise ScenarioError(f"{path}: {error}") from None

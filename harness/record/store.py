@@ -6,18 +6,18 @@ store/<test>/<UTC time>-<seed>/   run.json  journal.log  history/  report.json  
 import fcntl
 import os
 import re
-import stat
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Final, Literal, Protocol, TypeVar
+from typing import Final, Literal
 
 import msgspec
 
 from harness.core.errors import HistoryError, ScenarioError
 from harness.core.promises import Bounds, Naming, Promise, StreamContract
 from harness.core.record import Json
+from harness.record.documents import read_plain
 from harness.record.ownership import remove_left_behind, temporary_name
 from nemesis.plan import Plan
 
@@ -29,8 +29,6 @@ RUN_SCHEMA: Final = 1
 LATEST: Final = "latest"  # In place of a run's name: the last run of a store.
 STORE: Final = Path("store")  # The default store.
 Runtime = Literal["sim", "docker"]
-DOCUMENT_MAX: Final = 64 << 20  # The most bytes of a run.json or report.json, which are read whole.
-VALUES_MAX: Final = 2_000_000  # The most values in one of these.
 _NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
 _FILES: Final = (
     *(RUN_FILE, JOURNAL, "report.json", "report.html", "junit.xml", "trace.jsonl", "trace.html"),
@@ -38,16 +36,6 @@ _FILES: Final = (
 )
 _FOLDERS: Final = (HISTORY, LOGS)
 _NOT_PLAIN: Final = "is a link or no file, and a run has plain files and folders only: remove it, or copy what it is"
-
-
-class Versioned(Protocol):
-    """A document with the version of its schema."""
-
-    @property
-    def schema(self) -> int: ...
-
-
-D = TypeVar("D", bound=Versioned)
 
 
 class RunFile(msgspec.Struct, frozen=True, kw_only=True):
@@ -137,40 +125,6 @@ def read_run_file(path: Path) -> RunFile:
     if run_file.schema > RUN_SCHEMA:
         raise HistoryError(f"{path}: has schema {run_file.schema}, this Seamark reads up to {RUN_SCHEMA}: upgrade it")
     return run_file
-
-
-def read_plain(path: Path) -> bytes:
-    """The bytes of a file of a run. Raises HistoryError if it is a link, not a regular file, or too large."""
-    try:
-        with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
-            found = os.fstat(file.fileno())
-            if not stat.S_ISREG(found.st_mode):
-                raise HistoryError(f"{path}: {_NOT_PLAIN}")
-            if found.st_size > DOCUMENT_MAX:
-                raise HistoryError(f"{path}: has {found.st_size:,} bytes, the limit is {DOCUMENT_MAX:,}")
-            content = file.read()
-    except OSError as error:
-        if path.is_symlink():
-            raise HistoryError(f"{path}: {_NOT_PLAIN}") from None
-        raise HistoryError(f"{path}: cannot be read ({error.strerror})") from None
-    count = sum(map(content.count, (b",", b"[", b"{")))
-    if count > VALUES_MAX:  # An empty list takes three bytes in the file, and seventy in memory.
-        raise HistoryError(f"{path}: has some {count:,} values, the limit is {VALUES_MAX:,}")
-    return content
-
-
-def read_document(path: Path, form: type[D], kind: str, newest: int, *, again: str = "") -> D:
-    """The JSON document at `path`, whose schema must be `newest` or older.
-
-    Raises HistoryError that names the file, says that it is not `kind` ("a report"), and how to make it `again`.
-    """
-    try:
-        document = msgspec.json.decode(read_plain(path), type=form)
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
-        raise HistoryError(f"{path}: not {kind} ({error}){again}") from None
-    if document.schema > newest:
-        raise HistoryError(f"{path}: has schema {document.schema}, this Seamark reads up to {newest}: upgrade it")
-    return document
 
 
 def require_plain(folder: Path) -> None:

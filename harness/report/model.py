@@ -16,7 +16,8 @@ from harness.core.promises import MODEL
 from harness.core.record import Json
 from harness.core.trace import Window
 from harness.core.verdict import Finding, Verdict
-from harness.record.store import RUN_FILE, read_document
+from harness.record.documents import read_document
+from harness.record.store import RUN_FILE
 from harness.report.shrunk import is_shrunk
 
 REPORT_SCHEMA = 1

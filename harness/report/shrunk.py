@@ -7,7 +7,7 @@ from typing import Final
 import msgspec
 
 from harness.core.errors import HistoryError
-from harness.record.store import read_document
+from harness.record.documents import read_document
 
 SHRUNK_FILE: Final = "shrunk.json"
 SHRUNK_SCHEMA: Final = 1

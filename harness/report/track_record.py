@@ -11,7 +11,9 @@ from typing import Final
 
 import msgspec
 
+from harness.core.errors import HistoryError
 from harness.core.verdict import Verdict
+from harness.record.documents import decoded, read_plain
 from harness.report.model import REPORT_FILE, FindingRow, Report
 
 RUNS_MAX: Final = 400  # The most runs, the latest first; each costs the reading of a file.
@@ -88,11 +90,10 @@ def _read(runs: Iterable[Path]) -> Iterator[_Past]:
     for run in runs:
         path = run / REPORT_FILE
         try:
-            if path.stat().st_size <= _BYTES_MAX:
-                found = msgspec.json.decode(path.read_bytes(), type=_Past)
-                if found.verdict in _TESTED:
-                    yield found
-        except (OSError, msgspec.MsgspecError, RecursionError):
+            found = decoded(read_plain(path, most=_BYTES_MAX), _Past)
+            if found.verdict in _TESTED:
+                yield found
+        except (HistoryError, ValueError):
             continue
 
 

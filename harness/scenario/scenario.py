@@ -1,7 +1,5 @@
 """A test and all choices of its seed. The user writes a `Scenario`; `decide` draws the rest."""
 
-import json
-import tomllib
 from pathlib import Path
 from typing import Any, get_args
 
@@ -13,7 +11,8 @@ from harness.core.generators.scripted import Script
 from harness.core.machine import Settings
 from harness.core.seams import Cluster, Workload, is_of_services
 from harness.core.system import CLIENT, SUBSCRIBER
-from harness.record.store import RUN_FILE, RunFile, Runtime, read_plain
+from harness.record.documents import decoded, read_plain, read_toml
+from harness.record.store import RUN_FILE, RunFile, Runtime
 from harness.scenario.workloads import WORKLOADS, WorkloadOptions
 from nemesis.plan import Plan
 from nemesis.registry import PACKAGES, UNATTACHABLE
@@ -141,13 +140,12 @@ def _refuse_unattached(scenario: Scenario, faults: tuple[str, ...]) -> None:
 
 def scenario_file(path: Path) -> dict[str, Any]:
     """The options in a TOML or JSON file; names are not checked. Raises ScenarioError if it cannot be read."""
+    if path.suffix != ".json":
+        return read_toml(path)
     try:
-        text = (read_plain(path) if path.name == RUN_FILE else path.read_bytes()).decode()
-        options = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
-    except OSError as error:
-        raise ScenarioError(f"{path}: cannot be read ({error.strerror})") from None
-    except (ValueError, RecursionError) as error:
-        raise ScenarioError(f"{path}: not valid {'JSON' if path.suffix == '.json' else 'TOML'} ({error})") from None
+        options = decoded(read_plain(path, HistoryError if path.name == RUN_FILE else ScenarioError), object)
+    except ValueError as error:
+        raise ScenarioError(f"{path}: not valid JSON ({error})") from None
     if not isinstance(options, dict):
         raise ScenarioError(f"{path}: a scenario is a table of options, such as seed = 7")
     return options

@@ -19,7 +19,8 @@ from harness.campaign.document import SWEEPS
 from harness.core.errors import HistoryError
 from harness.core.verdict import Verdict
 from harness.hunt.search import HUNTS
-from harness.record.store import JOURNAL, RUN_FILE, began_utc, read_plain
+from harness.record.documents import read_plain
+from harness.record.store import JOURNAL, RUN_FILE, began_utc
 from harness.report.model import REPORT_FILE
 from harness.run.batch import BATCHES
 from harness.serve.places import plain_folders

@@ -1,6 +1,5 @@
 """Waivers in a TOML file: findings for which a person takes responsibility, until a date."""
 
-import tomllib
 from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
@@ -9,7 +8,7 @@ from typing import Final
 import msgspec
 
 from harness.core.errors import ScenarioError, known_at
-from harness.record.store import DOCUMENT_MAX
+from harness.record.documents import read_toml
 
 _TABLE: Final = "waiver"
 _EXAMPLE: Final = "expires = 2026-12-31"
@@ -33,14 +32,7 @@ def read_waivers(path: Path, fingerprints: Sequence[str]) -> tuple[Waiver, ...]:
 
     Raises ScenarioError that names the file, the waiver by its number, and what to write instead.
     """
-    try:
-        if path.stat().st_size > DOCUMENT_MAX:
-            raise ScenarioError(f"{path}: is too large for a file of waivers")
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ScenarioError(f"{path}: cannot be read ({error.strerror})") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise ScenarioError(f"{path}: is no TOML ({error})") from None
+    content = read_toml(path)
     for name in content:
         known_at(path, name, (_TABLE,), "table")
     tables = content.get(_TABLE, [])

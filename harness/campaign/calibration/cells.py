@@ -12,6 +12,7 @@ from harness.campaign.calibration.document import BugCell, CorrectCell, interval
 from harness.campaign.calibration.rows import SCRIPTED, CalibrationRow, CellRows, code_key
 from harness.core.errors import ScenarioError, known
 from harness.core.seams import is_of_machines
+from harness.record.documents import read_plain
 from harness.scenario.consent import Code, entry_point, on_command_line
 from harness.scenario.registry import load_cluster
 from harness.scenario.scenario import Scenario
@@ -176,7 +177,7 @@ def _cells(
 def _plan(plans: Path | None, cluster: str, bug: str) -> Plan | None:
     """The schedule of a bug; None if there is none."""
     path = plans / cluster / f"{bug}.json" if plans is not None else None
-    return plan_from_json(path.read_bytes()) if path is not None and path.is_file() else None
+    return plan_from_json(read_plain(path, ScenarioError)) if path is not None and path.is_file() else None
 
 
 def package_of(code: Code) -> Path:

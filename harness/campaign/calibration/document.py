@@ -11,7 +11,7 @@ from typing import Final, Literal
 import msgspec
 
 from harness.core.errors import ScenarioError
-from harness.record.store import read_document
+from harness.record.documents import read_document
 
 CALIBRATION_SCHEMA: Final = 1
 CALIBRATION_FILE: Final = "calibration.json"

@@ -7,7 +7,6 @@ are those of `harness.core.promises` and `checkers.history.registers`. An error 
 the mistake and the correction.
 """
 
-import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 from types import UnionType
@@ -25,8 +24,8 @@ from harness.core.errors import ScenarioError, known, known_at
 from harness.core.promises import Bounds, Naming, Promise, StreamContract
 from harness.core.record import Json
 from harness.core.wording import mistake
+from harness.record.documents import read_toml
 
-SIZE_MAX: Final = 1 << 20
 PROBLEM_MAX: Final = 500  # The most characters of a message.
 T = TypeVar("T", bound=msgspec.Struct)
 _PARTS: Final = ("model", "versions", "register", "stream", "naming", "bounds", "promise")
@@ -51,7 +50,7 @@ def read_promise_file(path: Path, checks: Sequence[Check]) -> Promised:
 
     Raises ScenarioError, in one line, for any mistake.
     """
-    parts = document(path, "a promise file")
+    parts = read_toml(path)
     try:
         for name in parts:
             known(name, _PARTS, "part of a promise file")
@@ -70,18 +69,6 @@ def read_promise_file(path: Path, checks: Sequence[Check]) -> Promised:
         problem = problem if len(problem) <= PROBLEM_MAX else f"{problem[:PROBLEM_MAX]} ..."
         raise ScenarioError(f"{path}: {problem}") from None
     return promised
-
-
-def document(path: Path, what: str) -> dict[str, Any]:
-    """The sections of a TOML file written by the user. Raises ScenarioError."""
-    try:
-        if path.stat().st_size > SIZE_MAX:
-            raise ScenarioError(f"{path}: is larger than {SIZE_MAX >> 20} MiB; {what} is written by hand")
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ScenarioError(f"{path}: cannot be read ({error.strerror})") from None
-    except (ValueError, RecursionError) as error:
-        raise ScenarioError(f"{path}: not valid TOML ({' '.join(str(error).split())})") from None
 
 
 def _of_model(parts: dict[str, Any]) -> list[Promise]:

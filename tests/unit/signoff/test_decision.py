@@ -162,7 +162,7 @@ def test_all_that_it_rests_on_has_a_digest_and_the_same_input_gives_the_same_byt
         (waiver(until="2026-12-31"), ": unknown field 'until'"),
         (waiver().replace("waiver", "waivers"), "did you mean waiver?"),
         (waiver().replace("[[waiver]]", "[waiver]"), "as a table of its own"),
-        ("[[waiver", "is no TOML"),
+        ("[[waiver", "not valid TOML"),
     ],
 )
 def test_a_waiver_with_a_mistake_is_told_so_in_a_line(tmp_path: Path, text: str, message: str) -> None:

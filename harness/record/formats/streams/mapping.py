@@ -15,7 +15,8 @@ from harness.core.columns import KINDS
 from harness.core.errors import ScenarioError, known
 from harness.core.promises import StreamContract
 from harness.core.record import Json
-from harness.record.formats.promise_file import document, struct_of
+from harness.record.documents import read_toml
+from harness.record.formats.promise_file import struct_of
 from harness.record.formats.streams.envelopes import ENVELOPES
 from harness.record.formats.streams.line import DELETED, Content, StreamFormat, inside
 
@@ -71,7 +72,7 @@ def mapped(name: str, mapping: Mapping) -> StreamFormat:
 
 def read_mapping(path: Path) -> Mapping:
     """The content of a mapping file. Raises ScenarioError, in one line, for any mistake."""
-    parts = document(path, "a mapping file")
+    parts = read_toml(path)
     try:
         for name in parts:
             known(name, _PARTS, "part of a mapping file")
