@@ -135,7 +135,7 @@ def _received(pipe: IO[bytes]) -> bytes:
 def _serve() -> None:
     """Carry out the tasks that come on standard input. The answers go to standard output."""
     from harness.campaign.task import away  # noqa: PLC0415  A worker of Spark only forwards, and need not load it.
-    from harness.runtimes.child import die_with_parent  # noqa: PLC0415  Likewise.
+    from harness.record.processes import die_with_parent  # noqa: PLC0415  Likewise.
 
     die_with_parent()
     answers = os.dup(1)

@@ -1,4 +1,4 @@
-"""`seamark clean`: removes the leftovers of dead harnesses on this machine, in the store and in the engine."""
+"""`seamark clean`: removes the leftovers of dead harnesses: processes, files and what is in the engine."""
 
 from pathlib import Path
 from typing import Annotated
@@ -6,7 +6,9 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from harness.record.formats import kept
 from harness.record.ownership import remove_left_behind
+from harness.record.processes import end_left_behind
 from harness.record.store import folders_of
 from harness.report.screen import plain
 from harness.runtimes.containers.engine.engine import connect
@@ -21,7 +23,7 @@ def clean(
     images: Annotated[bool, typer.Option("--images", help="Also the images that no container uses.")] = False,
     store: Annotated[Path, typer.Option(help="The folder in which runs are kept.")] = Path("store"),
 ) -> int:
-    """Remove containers, networks, volumes and temporary files of dead runs. Live runs keep theirs."""
+    """Remove processes, containers, networks, volumes and temporary files of dead runs. Live runs keep theirs."""
     console = Console(highlight=False)
 
     def show(swept: tuple[Swept, ...]) -> int:
@@ -30,9 +32,13 @@ def clean(
             console.print(plain(f"removed {each.kind:<10} {each.name}{of_run}"), soft_wrap=True)
         return len(swept)
 
-    # Files first: they can be removed without an engine.
-    in_store = (path for folder in folders_of(store) for path in remove_left_behind(folder))
-    removed = show((*sweep_folders(), *(Swept(kind="file", name=str(path), run=None) for path in in_store)))
+    # Processes first: they use the rest. Then files, which can be removed without an engine.
+    removed = show(
+        tuple(Swept(kind="process", name=f"{each.pid}  {each.command}", run=None) for each in end_left_behind())
+    )
+    places = (*folders_of(store), kept.place())
+    in_places = (path for folder in places for path in remove_left_behind(folder))
+    removed += show((*sweep_folders(), *(Swept(kind="file", name=str(path), run=None) for path in in_places)))
     engine = connect()
     removed += show(sweep(engine, everything=everything))
     if images:

@@ -10,6 +10,7 @@ from typing import Final
 from harness.cli.commands import command_named, function_of
 from harness.cli.standard import use_lasting_streams
 from harness.core.arrow import leave_out_pandas
+from harness.record.processes import mark_processes
 
 ADDRESS_SPACE_MIN: Final = 2 << 30  # The least memory in bytes. With less, Arrow aborts, crashes or never ends.
 
@@ -43,6 +44,7 @@ def _loaded(arguments: Sequence[str]) -> Callable[[], None]:
 
 def _run() -> None:
     use_lasting_streams()
+    mark_processes()
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)
     if limit != resource.RLIM_INFINITY and limit < ADDRESS_SPACE_MIN:
         line = f"ulimit -v is {limit >> 20} MiB, and Seamark needs {ADDRESS_SPACE_MIN >> 20}, with Spark more: raise it"

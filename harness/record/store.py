@@ -26,6 +26,7 @@ HISTORY: Final = "history"
 LOGS: Final = "logs"
 RUN_FILE: Final = "run.json"
 RUN_SCHEMA: Final = 1
+DEPTH: Final = 3  # The most levels of folders in a store: sweeps/NAME/UTC-SEED has three.
 LATEST: Final = "latest"  # In place of a run's name: the last run of a store.
 STORE: Final = Path("store")  # The default store.
 Runtime = Literal["sim", "docker"]
@@ -208,9 +209,12 @@ def one_writer(folder: Path) -> Iterator[None]:
 
 
 def folders_of(store: Path) -> list[Path]:
-    """The folders that may contain temporary files: the store's, those of its tests, and those of their runs."""
-    tests = _folders_in(store)
-    return [store, *tests, *(run for test in tests for run in _folders_in(test))]
+    """The folders that may contain temporary files: the store itself, and DEPTH levels of folders below."""
+    level, found = [store], [store]
+    for _ in range(DEPTH):
+        level = [below for folder in level for below in _folders_in(folder)]
+        found += level
+    return found
 
 
 def _folders_in(folder: Path) -> list[Path]:

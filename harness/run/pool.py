@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import Generic, Protocol, Self, TypeVar
 
 from harness.core.errors import SeamarkError
-from harness.runtimes.child import die_with_parent
+from harness.record.processes import die_with_parent
 
 T = TypeVar("T")
 R = TypeVar("R")

@@ -1,9 +1,7 @@
-"""Shared by all child processes that carry out runs: they die with the harness, and report failure in one line."""
+"""Shared by all child processes that carry out runs: they report failure in one line."""
 
 import contextlib
-import ctypes
 import os
-import signal
 import sys
 import traceback
 from collections.abc import Callable
@@ -11,7 +9,6 @@ from typing import NoReturn
 
 from harness.scenario.registry import OWN_MODULE
 
-PR_SET_PDEATHSIG = 1
 NOTE = "note: "  # The beginning of a log line that the harness shows to its user.
 
 
@@ -19,14 +16,6 @@ def note(text: str) -> None:
     """Show a line to the harness's user, through the log."""
     with contextlib.suppress(OSError):  # The log is a file in the store, which may be full.
         print(f"{NOTE}{' '.join(text.split())}", file=sys.stderr, flush=True)  # noqa: T201  The log.
-
-
-def die_with_parent(number: signal.Signals = signal.SIGKILL) -> None:
-    """Make the kernel send this process signal `number` when its parent dies: no run outlives its harness."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, number)
-        if os.getppid() == 1:
-            sys.exit("the harness died before its run began")
 
 
 def end_with(carry_out: Callable[[], int]) -> NoReturn:

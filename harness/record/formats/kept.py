@@ -47,7 +47,7 @@ def found(key: str, history: Path) -> tuple[str, ...] | None:
 
     None if there is no whole entry.
     """
-    folder = _place() / key
+    folder = place() / key
     try:
         manifest = msgspec.json.decode((folder / _MANIFEST).read_bytes(), type=_Manifest)
         history.mkdir(parents=True)
@@ -65,22 +65,22 @@ def found(key: str, history: Path) -> tuple[str, ...] | None:
 
 def keep(key: str, history: Path, notes: tuple[str, ...]) -> None:
     """Store that imported history, and remove the least recently used ones. Has no effect if that is impossible."""
-    place = _place()
+    entries = place()
     with suppress(OSError):
-        place.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with temporary_folder("import", beside=place) as folder:
+        entries.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with temporary_folder("import", beside=entries) as folder:
             entry = folder / key
             entry.mkdir()
             for path in history.iterdir():
                 _link(path, entry / path.name)
             manifest = _Manifest(notes=notes, files=_hashes(entry))
             (entry / _MANIFEST).write_bytes(msgspec.json.encode(manifest))
-            entry.rename(place / key)
-        for old in sorted(_entries(place), key=lambda each: each.stat().st_mtime)[:-ENTRIES_MAX]:
+            entry.rename(entries / key)
+        for old in sorted(_entries(entries), key=lambda each: each.stat().st_mtime)[:-ENTRIES_MAX]:
             shutil.rmtree(old, ignore_errors=True)
 
 
-def _place() -> Path:
+def place() -> Path:
     """The folder of all entries: ~/.cache/seamark/imports, or below XDG_CACHE_HOME."""
     above = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     return Path(above, "seamark", "imports")

@@ -14,6 +14,7 @@ from os import cpu_count
 from typing import Final, TypeVar
 
 from harness.core.arrow import leave_out_pandas
+from harness.record.processes import die_with_parent
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -27,7 +28,7 @@ def spread(kernel: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
     process_count = min(cpu_count() or 1, _PROCESSES_MAX)
     waiting = deque[Future[R]]()
     following = iter(items)
-    with ProcessPoolExecutor(process_count, mp_context=get_context("spawn"), initializer=leave_out_pandas) as pool:
+    with ProcessPoolExecutor(process_count, mp_context=get_context("spawn"), initializer=_begin) as pool:
         try:
             while True:
                 for item in islice(following, process_count * _AHEAD - len(waiting)):
@@ -37,6 +38,12 @@ def spread(kernel: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
                 yield waiting.popleft().result()
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _begin() -> None:
+    """Prepare a process of the pool."""
+    die_with_parent()
+    leave_out_pandas()
 
 
 def _submitted(pool: ProcessPoolExecutor, kernel: Callable[[T], R], item: T) -> "Future[R]":

@@ -26,8 +26,9 @@ from harness.core.verdict import EXIT_INTERRUPTED
 from harness.interpreter.clients import OpenClient, clients_of_machines, clients_of_services
 from harness.interpreter.interpreter import Interpreter, Runtime
 from harness.record.journal import JournalWriter
+from harness.record.processes import die_with_parent
 from harness.record.store import LOGS, read_run_file
-from harness.runtimes.child import die_with_parent, end_with
+from harness.runtimes.child import end_with
 from harness.runtimes.containers.collector import Collector
 from harness.runtimes.containers.control import Hearers, Probes
 from harness.runtimes.containers.deployment import PROXY_IMAGE, Deployment

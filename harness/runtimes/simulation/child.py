@@ -23,8 +23,9 @@ from harness.core.trace import window
 from harness.interpreter.clients import clients_of_machines
 from harness.interpreter.interpreter import Interpreter, Runtime
 from harness.record.journal import HistoryHash, JournalWriter
+from harness.record.processes import die_with_parent
 from harness.record.store import read_run_file
-from harness.runtimes.child import die_with_parent, end_with
+from harness.runtimes.child import end_with
 from harness.runtimes.simulation.tracer import Tracer
 from harness.runtimes.simulation.world import World
 from harness.scenario.consent import Code, on_command_line

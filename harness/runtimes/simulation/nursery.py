@@ -11,7 +11,8 @@ import json
 import os
 import sys
 
-from harness.runtimes.child import die_with_parent, end_with
+from harness.record.processes import die_with_parent
+from harness.runtimes.child import end_with
 from harness.runtimes.simulation.child import main
 
 

@@ -11,6 +11,7 @@ from harness.record.store import (
     RunFile,
     create_run,
     find_run,
+    folders_of,
     list_runs,
     read_run_file,
     write_atomically,
@@ -111,3 +112,10 @@ def test_a_run_is_found_by_its_folder_or_its_run_json(tmp_path: Path) -> None:
     assert find_run(tmp_path) == find_run(tmp_path / "run.json") == tmp_path
     with pytest.raises(ScenarioError, match="not a run's directory"):
         find_run(tmp_path / "elsewhere")
+
+
+def test_temporary_files_are_looked_for_in_the_folders_of_sweeps_as_well(tmp_path: Path) -> None:
+    deep = tmp_path / "sweeps" / "nightly" / "20261123T010203Z-1"
+    (deep / "logs").mkdir(parents=True)
+    (tmp_path / "link").symlink_to(deep)
+    assert folders_of(tmp_path) == [tmp_path, *reversed(deep.parents[:2]), deep]
