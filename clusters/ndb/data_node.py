@@ -9,6 +9,9 @@ out.
 3. A member whose link has ended is not heard until a view decides which of the two leaves, even if it is connected
    again. Else: the master's GcpComplete of epoch 3 is lost when its link to d1 is cut for a moment; over the next
    connection d1 completes epoch 4, and subscribers wait for its buckets of epoch 3 for good.
+4. A message to an earlier life of this node changes nothing. Else: d3 has not yet installed the view without d4, and
+   sends a Prepare to the next life of d4, which keeps it until it joins; it locks the key, and is not in the chain
+   along which d3 aborts. A sender learns of the new life by a view, and ends its transactions with the earlier one.
 """
 
 from collections.abc import Callable, Sequence
@@ -32,7 +35,7 @@ from clusters.ndb.messages import (
 )
 from clusters.ndb.parts import Site
 from clusters.ndb.shape import DATA_NODES, MS, SUBSCRIBERS
-from clusters.ndb.stream.messages import PUBLISHER_MESSAGES
+from clusters.ndb.stream.messages import PUBLISHER_MESSAGES, GroupAck, RemoveSubscriber, Sessions
 from clusters.ndb.stream.publisher import Publisher
 from clusters.ndb.transactions.coordinator import Coordinator
 from clusters.ndb.transactions.messages import COORDINATOR_MESSAGES, NOT_STARTED, STORAGE_MESSAGES, Refused, Transact
@@ -67,7 +70,7 @@ class DataNode:
 
     def recover(self, durable: Durable, settings: Settings, context: Context) -> None:
         site = self._site = Site(context.node, settings.bugs, parameters_of(settings))
-        site.context = context
+        site.context, site.life = context, context.now_ns()
         site.node_as_whole = self
         sysfile, last_seen = durable.value("sysfile"), durable.value("last-seen")
         self._redo: Sequence[Message] = durable.log("redo")
@@ -132,6 +135,10 @@ class DataNode:
         site = self._site
         if self._membership.has_lost(sender) and type(message) not in BEFORE_VIEW:
             return  # Messages lost with the link may precede this one, and are never sent again (invariant 3).
+        if isinstance(message, ADDRESSED) and site.is_for_earlier_life(message.view):
+            return  # Invariant 4.
+        if isinstance(message, Chosen) and message.life != site.life:
+            return
         if part is not None and (site.view.members or type(message) in BEFORE_VIEW):
             part(sender, message)
         elif isinstance(message, Chosen) and not site.view.members:
@@ -289,6 +296,7 @@ class DataNode:
 
 
 BEFORE_VIEW = (*STARTING, *MEMBERSHIP)
+ADDRESSED = (*COORDINATOR_MESSAGES, *STORAGE_MESSAGES, GroupAck, RemoveSubscriber, Sessions)
 
 
 def parameters_of(settings: Settings) -> dict[str, int]:

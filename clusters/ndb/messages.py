@@ -1,6 +1,8 @@
 """Messages between data nodes about membership and epochs, messages with the arbitrator, and records on disk.
 
-`number` is always that of the sender's view: messages of an older view are dropped.
+`number` is that of the sender's view, unless a view or a proposal has its own: messages of an older view are dropped.
+`base` is the number of a view that the receiver's life must be in, and `life` the life itself. A message to an earlier
+life of its receiver is dropped (invariant 4 of data_node.py).
 """
 
 from msgspec import Struct
@@ -28,9 +30,10 @@ class Propose(Struct, frozen=True, tag=True):
 
 
 class Vote(Struct, frozen=True, tag=True):
-    """The answer to a proposal. If no: the highest number seen, and the proposer that has the vote."""
+    """The answer to proposal `number`. If no: the highest number seen, and the proposer that has the vote."""
 
     number: int
+    base: int  # The view in force at the proposer.
     is_yes: bool
     highest: int
     given_to: NodeId | None = None
@@ -65,6 +68,7 @@ class Excluded(Struct, frozen=True, tag=True):
     """To a node that is in no view any more, or whose view cannot survive: stop."""
 
     number: int
+    base: int
 
 
 class StartReq(Struct, frozen=True, tag=True):
@@ -92,12 +96,15 @@ class StartOrder(Struct, frozen=True, tag=True):
     active: tuple[NodeId, ...]
     first_gci: int
     starts: int
+    life: int
+    leader_life: int
 
 
 class StartConf(Struct, frozen=True, tag=True):
     """The order is carried out, durably."""
 
     number: int
+    life: int
 
 
 class Choose(Struct, frozen=True, tag=True):
@@ -106,6 +113,7 @@ class Choose(Struct, frozen=True, tag=True):
     number: int
     base: tuple[NodeId, ...]
     members: tuple[NodeId, ...]
+    life: int  # The sender's, for the answer.
 
 
 class Chosen(Struct, frozen=True, tag=True):
@@ -114,6 +122,7 @@ class Chosen(Struct, frozen=True, tag=True):
     number: int
     is_granted: bool
     highest: int
+    life: int
 
 
 class AreYouThere(Struct, frozen=True, tag=True):
@@ -133,6 +142,7 @@ class StartChoose(Struct, frozen=True, tag=True):
 
     number: int
     members: tuple[NodeId, ...]
+    life: int  # The sender's, for the answer.
 
 
 class Granted(Struct, frozen=True, tag=True):

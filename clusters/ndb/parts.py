@@ -89,6 +89,7 @@ class Site:
         self.node = node
         self.bugs = bugs
         self.parameters = parameters
+        self.life = 0  # When this process started, in nanoseconds: no two lives of a node have the same.
         self.view = NOBODY  # The installed view. A node serves nothing unless it is a member of its view.
         self.local: deque[Message] = deque()
         self._when_synced: dict[int, Callable[[], None]] = {}
@@ -115,6 +116,11 @@ class Site:
     def synced(self, token: int) -> None:
         """Call the function that waits for that sync."""
         self._when_synced.pop(token)()
+
+    def is_for_earlier_life(self, view: int) -> bool:
+        """True if a message for a member of view `view` cannot be for this life, which joined in a later one."""
+        since = self.view.since(self.node)
+        return since is not None and view < since
 
     def may_serve(self) -> bool:
         """True if reads may be answered here: the other nodes cannot have given this node up."""

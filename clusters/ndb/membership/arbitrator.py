@@ -19,20 +19,19 @@ class Arbitrator:
     def recover(self, durable: Durable, settings: Settings, context: Context) -> None:
         granted = durable.value("granted")
         self.granted = granted if isinstance(granted, Granted) else Granted(0, DATA_NODES)
-        self.waiting: list[tuple[NodeId, int]] = []  # The nodes to answer when the grant is on disk, by token.
+        self.waiting: list[tuple[NodeId, Chosen]] = []  # The answers to send when the grant is on disk, by token.
 
     def handle(self, event: Event, context: Context) -> None:
         match event:
-            case Received(sender, Choose(number, base, members)):
+            case Received(sender, Choose(_, base, members) as request):
                 is_inside = set(base) <= set(self.granted.members) or set(members) <= set(self.granted.members)
-                self._answer(sender, number, members, is_inside, context)
+                self._answer(sender, request, is_inside, context)
             case Received(sender, AreYouThere(sent_ns)):
                 context.send(sender, IAmHere(sent_ns))
-            case Received(sender, StartChoose(number, members)):
-                self._answer(sender, number, members, set(self.granted.members) <= set(members), context)
+            case Received(sender, StartChoose(_, members) as request):
+                self._answer(sender, request, set(self.granted.members) <= set(members), context)
             case Synced(token):
-                node, number = self.waiting[token]
-                context.send(node, Chosen(number, is_granted=True, highest=self.granted.number))
+                context.send(*self.waiting[token])
             case Received(_, message):
                 context.unexpected(message)
             case _:
@@ -41,17 +40,16 @@ class Arbitrator:
     def dump(self, context: Context) -> None:
         """Do nothing: grants are recorded when they are given."""
 
-    def _answer(
-        self, node: NodeId, number: int, members: tuple[NodeId, ...], is_allowed: bool, context: Context
-    ) -> None:
+    def _answer(self, node: NodeId, request: Choose | StartChoose, is_allowed: bool, context: Context) -> None:
+        number, members = request.number, request.members
         is_repeated = number == self.granted.number and members == self.granted.members
         if not is_repeated and (not is_allowed or number <= self.granted.number):
             context.sometimes("the arbitrator refused")
-            context.send(node, Chosen(number, is_granted=False, highest=self.granted.number))
+            context.send(node, Chosen(number, is_granted=False, highest=self.granted.number, life=request.life))
             return
         if not is_repeated:
             self.granted = Granted(number, members)
             context.dump(Dump(object="grant", key=number, value=list(members)))
         context.put("granted", self.granted)
         context.sync(len(self.waiting))
-        self.waiting.append((node, number))
+        self.waiting.append((node, Chosen(number, is_granted=True, highest=number, life=request.life)))

@@ -164,8 +164,8 @@ class Membership:
                 self._tell(sender, number)
             case FailRep(number, suspects):
                 self._reported(sender, number, suspects)
-            case Excluded(number):
-                if number > site.view.number and site.view.members:
+            case Excluded(number, base):
+                if number > site.view.number and site.view.members and not site.is_for_earlier_life(base):
                     site.node_as_whole.end("excluded")
             case _:
                 site.context.unexpected(message)
@@ -186,7 +186,7 @@ class Membership:
             return
         if number > site.view.number:
             site.context.send(sender, Behind(site.view.number))
-        if sender not in self._gone:
+        if sender not in self._gone and not site.is_for_earlier_life(number):
             self._heard[sender] = site.context.now_ns()
             self._last_sent[sender] = sent_ns
             self._echoed[sender] = max(self._echoed[sender], echo_ns)
@@ -203,7 +203,7 @@ class Membership:
         site = self._site
         if number < site.view.number:
             is_in = site.view.since(node) is not None
-            site.context.send(node, Install(site.view) if is_in else Excluded(site.view.number))
+            site.context.send(node, Install(site.view) if is_in else Excluded(site.view.number, number))
 
     def _proposed(self, sender: NodeId, base: int, view: View) -> None:
         site = self._site
@@ -213,16 +213,16 @@ class Membership:
         if base > site.view.number and site.view.members:
             site.context.send(sender, Behind(site.view.number))
             return
-        if not site.view.members and view.since(site.node) != view.number:
+        if not site.view.members and not view.begins(site.node, site.life):
             return  # The message is meant for an earlier life of this node.
         given_to = self._vote_given_to(sender)
         if given_to is not None or view.number < self.highest or sender in self._suspects(site.context.now_ns()):
-            site.context.send(sender, Vote(view.number, False, self.highest, given_to))
+            site.context.send(sender, Vote(view.number, base, False, self.highest, given_to))
             return
         self.highest = view.number
         self._voted = (view.number, sender)
         self._voted_ns = site.context.now_ns()
-        site.context.send(sender, Vote(view.number, True, self.highest))
+        site.context.send(sender, Vote(view.number, base, True, self.highest))
 
     def _vote_given_to(self, sender: NodeId) -> NodeId | None:
         """The node that this node would vote for before `sender`, or None (invariant 1).
@@ -245,6 +245,8 @@ class Membership:
         return None
 
     def _vote(self, sender: NodeId, vote: Vote) -> None:
+        if self._site.is_for_earlier_life(vote.base):
+            return
         self.highest = max(self.highest, vote.highest)
         proposal = self._proposal
         if proposal is None or vote.number != proposal.view.number:
@@ -341,7 +343,7 @@ class Membership:
                 self._carry(view)
                 return
             proposal.is_asking = True
-            site.context.send(ARBITRATOR, Choose(view.number, site.view.nodes(), view.nodes()))
+            site.context.send(ARBITRATOR, Choose(view.number, site.view.nodes(), view.nodes(), site.life))
         else:
             self._carry(view)
 
@@ -372,7 +374,7 @@ class Membership:
         """End all nodes of the view, since they cannot continue."""
         for node in view.nodes():
             if node != self._site.node:
-                self._site.context.send(node, Excluded(view.number))
+                self._site.context.send(node, Excluded(view.number, self._site.view.number))
         self._site.node_as_whole.end("not viable")
 
     def _wait_no_longer(self, now_ns: int) -> None:

@@ -11,6 +11,8 @@ Theory of operation. It repeatedly sends the state of its disk to all data nodes
 Source: specs N1.9 and N1.11.
 """
 
+from msgspec.structs import replace
+
 from clusters.ndb import planted
 from clusters.ndb.epochs.checkpoint import Checkpoint
 from clusters.ndb.membership.membership import Membership
@@ -41,7 +43,6 @@ class Start:
 
     def __init__(self, site: Site, membership: Membership, checkpoint: Checkpoint) -> None:
         self._site, self._membership, self._checkpoint = site, membership, checkpoint
-        self._life = site.context.now_ns()
         self._waiting: dict[NodeId, tuple[int, StartReq]] = {}
         self._ran_ns = -RUNNING_NS
         self._tried = 0  # The highest number with which a restart of the whole cluster was tried.
@@ -80,10 +81,12 @@ class Start:
             case Running():
                 self._ran_ns = site.context.now_ns()
             case StartOrder():
-                if not site.view.members and (self._obeyed is None or message.number > self._obeyed.number):
+                is_newer = self._obeyed is None or message.number > self._obeyed.number
+                if not site.view.members and is_newer and message.life == site.life:
                     self._obey(sender, message)
-            case StartConf(number):
-                self._confirmed(sender, number)
+            case StartConf(number, life):
+                if life == site.life:
+                    self._confirmed(sender, number)
             case _:
                 site.context.unexpected(message)
 
@@ -110,7 +113,7 @@ class Start:
 
     def _request(self) -> StartReq:
         sysfile, seen = self._checkpoint.sysfile, self._checkpoint.last_seen
-        return StartReq(sysfile.restorable_gci, sysfile.active, seen.gci, seen.starts, self._tried, self._life)
+        return StartReq(sysfile.restorable_gci, sysfile.active, seen.gci, seen.starts, self._tried, self._site.life)
 
     def _fresh(self, now_ns: int) -> tuple[NodeId, ...]:
         """The nodes waiting now, this node included, by rank."""
@@ -136,7 +139,7 @@ class Start:
         self._tried = max(self._tried, starts << NUMBER_BITS)
         number = self._tried = self._membership.number_above(self._tried)
         self._ordered, self._ordered_ns = (number, nodes), self._site.context.now_ns()
-        self._site.context.send(ARBITRATOR, StartChoose(number, nodes))
+        self._site.context.send(ARBITRATOR, StartChoose(number, nodes, self._site.life))
 
     def _lead(self, number: int, nodes: tuple[NodeId, ...]) -> None:
         """Choose the checkpoint from which these nodes start (invariant 3), and order it."""
@@ -152,11 +155,11 @@ class Start:
         seen = max(request.last_seen_gci for request in requests.values())
         starts = max(request.starts for request in requests.values()) + 1
         first_gci = (gci if planted.EPOCH_REUSE in site.bugs else seen) + 1
-        self._order = StartOrder(number, gci, sources, first_gci, starts)
+        self._order = StartOrder(number, gci, sources, first_gci, starts, site.life, site.life)
         self._sources, self._restored = sources, {}
         self._lives = {node: requests[node].life for node in sources}
         for node in sources:
-            site.send(node, self._order)
+            site.send(node, replace(self._order, life=self._lives[node]))
 
     def _obey(self, leader: NodeId, order: StartOrder) -> None:
         """Restore; answer once the restore, and the numbers never to be reused, are on disk (invariant 4)."""
@@ -169,7 +172,7 @@ class Start:
         self._checkpoint.start_with(first_epoch(order.first_gci))
         site.context.put("last-seen", self._checkpoint.last_seen)
         site.context.put("sysfile", self._checkpoint.sysfile)
-        site.sync(lambda: site.send(leader, StartConf(order.number)))
+        site.sync(lambda: site.send(leader, StartConf(order.number, order.leader_life)))
 
     def _confirmed(self, node: NodeId, number: int) -> None:
         order, site = self._order, self._site

@@ -48,6 +48,10 @@ class View(Struct, frozen=True, tag=True):
         """The view in which that node's life joined; None if it is not a member."""
         return next((member.since for member in self.members if member.node == node), None)
 
+    def begins(self, node: NodeId, life: int) -> bool:
+        """True if this life of the node joins in this view."""
+        return any((m.node, m.since, m.life) == (node, self.number, life) for m in self.members)
+
     def replicas(self, fragment: int) -> tuple[NodeId, ...]:
         """The nodes with a fragment: the primary, then its backups.
 

@@ -1,5 +1,6 @@
 """Messages between data nodes and subscribers, and between the nodes of a group about the progress of subscribers.
 
+Messages between data nodes carry the number of the sender's view in `view`: see invariant 4 of data_node.py.
 A session is one subscription of one subscriber, to all data nodes at once: messages of another session are dropped.
 """
 
@@ -73,6 +74,7 @@ class GroupAck(Struct, frozen=True, tag=True):
     `sessions` lists those covered: the subscriber, its session, and the first epoch that it gets from the sender.
     """
 
+    view: int
     epoch: int
     sessions: tuple[tuple[NodeId, int, int], ...]
 
@@ -80,6 +82,7 @@ class GroupAck(Struct, frozen=True, tag=True):
 class RemoveSubscriber(Struct, frozen=True, tag=True):
     """To all data nodes: that session has ended."""
 
+    view: int
     subscriber: NodeId
     session: int
     reason: str
@@ -95,6 +98,7 @@ class Disconnected(Struct, frozen=True, tag=True):
 class Sessions(Struct, frozen=True, tag=True):
     """To a starting peer: the sessions that must subscribe to it before it publishes."""
 
+    view: int
     sessions: tuple[tuple[NodeId, int], ...]
 
 

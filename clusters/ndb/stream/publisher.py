@@ -115,7 +115,7 @@ class Publisher:
 
     def handle(self, sender: NodeId, message: Message) -> None:
         match message:
-            case GroupAck(epoch):
+            case GroupAck(epoch=epoch):
                 if self._peer is not None and sender == self._peer.node:
                     self._subscriptions.compare(message, self._is_of_peer, self._publishing_from)
                     self._free(epoch)
@@ -134,7 +134,7 @@ class Publisher:
         context.probe("buffered-rows", self._kept_rows_most)
         self._kept_rows_most = self._kept_rows
         if self._peer is not None and not self._peer.is_started:
-            self._site.send(self._peer.node, Sessions(self._subscriptions.names()))
+            self._site.send(self._peer.node, Sessions(self._site.view.number, self._subscriptions.names()))
 
     def view_changed(self, view: View, failed: tuple[Member, ...]) -> None:
         if not self._is_begun:
@@ -223,7 +223,8 @@ class Publisher:
         """Note that every subscriber has all rows of this node up to that epoch."""
         if self._peer is not None:
             self._site.context.point("before-group-ack")
-            self._site.send(self._peer.node, GroupAck(epoch, self._subscriptions.sessions()))
+            view = self._site.view.number
+            self._site.send(self._peer.node, GroupAck(view, epoch, self._subscriptions.sessions()))
             if planted.FREE_ON_OWN_ACK in self._site.bugs:
                 self._free(epoch)
 

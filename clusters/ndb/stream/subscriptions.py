@@ -125,12 +125,12 @@ class Subscriptions:
                 self._acknowledged(sender, session, epoch)
             case SubStart(session):
                 self._subscribe(sender, session, next_epoch, publishing_from)
-            case RemoveSubscriber(subscriber, session, reason):
+            case RemoveSubscriber(subscriber=subscriber, session=session, reason=reason):
                 view = self._site.view
                 if view.since(sender) is not None:
                     peer = view.peer(self._site.node)
                     self._remove(subscriber, session, reason, () if peer is None else (peer,))
-            case Sessions(sessions):
+            case Sessions(sessions=sessions):
                 self._expected = dict(sessions)
             case _:
                 self._site.context.unexpected(message)
@@ -198,7 +198,7 @@ class Subscriptions:
         live = self._live.get(subscriber)
         if live is not None and live.session <= session:
             for node in others:
-                self._site.context.send(node, RemoveSubscriber(subscriber, session, reason))
+                self._site.context.send(node, RemoveSubscriber(self._site.view.number, subscriber, session, reason))
             self._site.context.send(subscriber, Disconnected(live.session, reason))
             self._forget(subscriber, session)
         self._ended[subscriber] = max(session, self._ended.get(subscriber, 0))

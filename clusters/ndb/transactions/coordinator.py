@@ -101,7 +101,7 @@ class Coordinator:
                 self._committed(message)
             case Completed():
                 self._completed(sender, message)
-            case Declined(transid, number):
+            case Declined(transid, number=number):
                 transaction = self._executing(transid, number)
                 if transaction is not None:
                     self._abort(transaction, MOVED)

@@ -1,6 +1,7 @@
 """Messages between clients, coordinators and storages about transactions, and a storage's records on disk.
 
-Every message to a storage carries its sender's view in `view`: see invariant 3 of storage.py.
+Every message between nodes carries the number of its sender's view in `view`: see invariant 3 of storage.py, and
+invariant 4 of data_node.py.
 """
 
 from typing import Final
@@ -117,9 +118,10 @@ class Operated(Struct, frozen=True, tag=True):
 
 
 class Declined(Struct, frozen=True, tag=True):
-    """The receiver may not serve that operation."""
+    """The sender may not serve that operation."""
 
     transid: int
+    view: int
     number: int
 
 
@@ -141,6 +143,7 @@ class Committed(Struct, frozen=True, tag=True):
     """The whole chain has installed the transaction's rows of that fragment."""
 
     transid: int
+    view: int
     fragment: int
 
 
@@ -156,6 +159,7 @@ class Completed(Struct, frozen=True, tag=True):
     """The sender has forgotten the transaction."""
 
     transid: int
+    view: int
     fragment: int
 
 
@@ -171,6 +175,7 @@ class Aborted(Struct, frozen=True, tag=True):
     """From the last of the chain to the coordinator: the whole chain has forgotten the transaction."""
 
     transid: int
+    view: int
     fragment: int
 
 

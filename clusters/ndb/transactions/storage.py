@@ -208,7 +208,7 @@ class Storage:
         self._site.send(coordinator_in(message.transid), answer)
 
     def _decline(self, message: Operate) -> None:
-        self._site.send(coordinator_in(message.transid), Declined(message.transid, message.number))
+        self._site.send(coordinator_in(message.transid), Declined(message.transid, self._number, message.number))
 
     def _prepare(self, message: Prepare) -> None:
         """Handle an append as a backup. One of a dead coordinator is dropped, as a take-over does not know of it."""
@@ -266,13 +266,13 @@ class Storage:
         else:
             if record is not None:
                 self._free_all(record)
-            site.send(message.coordinator, Committed(message.transid, message.fragment))
+            site.send(message.coordinator, Committed(message.transid, self._number, message.fragment))
 
     def _complete(self, coordinator: NodeId, message: Complete) -> None:
         record = self._records.pop((message.transid, message.fragment), None)
         if record is not None:
             self._free_all(record)
-        self._site.send(coordinator, Completed(message.transid, message.fragment))
+        self._site.send(coordinator, Completed(message.transid, self._number, message.fragment))
 
     def _abort(self, message: Abort) -> None:
         """Abort, then pass on, or answer unless it is a take-over's.
@@ -287,7 +287,7 @@ class Storage:
         if after:
             site.send(after[0], Abort(message.transid, self._number, message.fragment))
         elif life_in(message.transid) in self._lives:
-            site.send(coordinator_in(message.transid), Aborted(message.transid, message.fragment))
+            site.send(coordinator_in(message.transid), Aborted(message.transid, self._number, message.fragment))
         if record is not None:
             self._free_all(record)
 

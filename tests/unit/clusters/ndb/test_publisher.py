@@ -112,7 +112,7 @@ def test_own_rows_are_sent_and_those_of_the_peer_are_kept_until_the_group_acknow
     assert row.key == OWN
     assert isinstance(complete, EpochComplete)
     assert [preferred_owner(bucket) for bucket in complete.buckets] == [D1, D1]
-    one.publisher.handle(D2, GroupAck(10, ((S1, 1, 10),)))
+    one.publisher.handle(D2, GroupAck(1, 10, ((S1, 1, 10),)))
     one.lose_peer()
     assert one.take(S1) == [], "nothing is owed"
 
@@ -122,7 +122,7 @@ def test_a_take_over_resends_what_the_group_has_not_acknowledged_in_order() -> N
     one.subscribe(S1)
     for epoch in (10, 11, 12):
         one.run_epoch(epoch, PEERS)
-    one.publisher.handle(D2, GroupAck(10, ((S1, 1, 10),)))
+    one.publisher.handle(D2, GroupAck(1, 10, ((S1, 1, 10),)))
     one.replica.epochs.current = 13
     one.publisher.row(13, 1, PEERS, 1)
     one.take(S1)
@@ -146,7 +146,7 @@ def test_an_epoch_that_the_group_acknowledged_before_it_was_complete_here_is_not
     one.subscribe(S1)
     one.replica.epochs.current = 10
     one.publisher.row(10, 1, PEERS, 1)
-    one.publisher.handle(D2, GroupAck(10, ((S1, 1, 10),)))
+    one.publisher.handle(D2, GroupAck(1, 10, ((S1, 1, 10),)))
     one.publisher.complete(10)
     one.take(S1)
     one.lose_peer()
@@ -162,7 +162,7 @@ def test_the_group_is_told_when_all_subscribers_have_acknowledged() -> None:
     one.publisher.handle(S2, EpochAck(7, 10))
     assert one.take(D2) == [], "of another session"
     one.publisher.handle(S2, EpochAck(1, 10))
-    assert one.take(D2) == [GroupAck(10, ((S1, 1, 10), (S2, 1, 10)))]
+    assert one.take(D2) == [GroupAck(1, 10, ((S1, 1, 10), (S2, 1, 10)))]
 
 
 def test_the_group_ack_stops_before_an_older_epoch_that_was_resent() -> None:
@@ -177,15 +177,15 @@ def test_the_group_ack_stops_before_an_older_epoch_that_was_resent() -> None:
     one.publisher.handle(S1, EpochAck(1, 11))
     assert one.take(D2) == [], "epoch 10 was sent a second time, and 11 too"
     one.publisher.handle(S1, EpochAck(1, 10))
-    assert one.take(D2) == [GroupAck(10, ((S1, 1, 10),))]
+    assert one.take(D2) == [GroupAck(3, 10, ((S1, 1, 10),))]
     one.publisher.handle(S1, EpochAck(1, 11))
-    assert one.take(D2) == [GroupAck(11, ((S1, 1, 10),))]
+    assert one.take(D2) == [GroupAck(3, 11, ((S1, 1, 10),))]
 
 
 def test_without_subscribers_epochs_are_acknowledged_to_the_group_at_once() -> None:
     one = One()
     one.run_epoch(10, OWN)
-    assert one.take(D2) == [GroupAck(10, ())]
+    assert one.take(D2) == [GroupAck(1, 10, ())]
 
 
 def test_a_subscription_that_the_peer_did_not_have_begins_behind_what_it_acknowledged() -> None:
@@ -195,9 +195,9 @@ def test_a_subscription_that_the_peer_did_not_have_begins_behind_what_it_acknowl
     for epoch in (10, 11, 12):
         one.run_epoch(epoch, PEERS)
     one.take(S1)
-    one.publisher.handle(D2, GroupAck(11, ()))
+    one.publisher.handle(D2, GroupAck(1, 11, ()))
     assert [m.first_epoch for m in one.take(S1) if isinstance(m, SubStartConf)] == [12]
-    one.publisher.handle(D2, GroupAck(12, ((S1, 1, 12),)))
+    one.publisher.handle(D2, GroupAck(1, 12, ((S1, 1, 12),)))
     assert one.take(S1) == [], "from there on the peer has it, too"
 
 
@@ -210,7 +210,7 @@ def test_a_laggard_is_removed_everywhere_and_told() -> None:
     assert Disconnected(1, "lagging") in one.take(S1)
     assert all(not isinstance(message, Disconnected) for message in one.take(S2))
     for node in (D2, D3, D4):
-        assert RemoveSubscriber(S1, 1, "lagging") in one.take(node)
+        assert RemoveSubscriber(1, S1, 1, "lagging") in one.take(node)
     (state,) = one.replica.context.dumps
     assert (state.object, state.key, state.position) == ("disconnect", S1, 13)
     assert isinstance(state.value, list)
@@ -234,8 +234,8 @@ def test_the_peer_hears_of_a_removal_before_any_ack_on_its_behalf() -> None:
     one = One()
     one.subscribe(S1)
     one.run_epoch(10)
-    one.publisher.handle(D3, RemoveSubscriber(S1, 1, "link"))
-    assert one.take(D2) == [RemoveSubscriber(S1, 1, "link"), GroupAck(10, ())]
+    one.publisher.handle(D3, RemoveSubscriber(1, S1, 1, "link"))
+    assert one.take(D2) == [RemoveSubscriber(1, S1, 1, "link"), GroupAck(1, 10, ())]
     assert one.replica.context.dumps == [], "it was not this node's decision"
 
 
@@ -243,7 +243,7 @@ def test_a_node_outside_the_view_removes_nobody() -> None:
     one = One(view=View(1, 1, tuple(member for member in ALL.members if member.node != D4)))
     one.subscribe(S1)
     one.take(S1)
-    one.publisher.handle(D4, RemoveSubscriber(S1, 1, "link"))
+    one.publisher.handle(D4, RemoveSubscriber(1, S1, 1, "link"))
     assert one.take(S1) == []
 
 
@@ -253,7 +253,7 @@ def test_a_closed_link_ends_the_session_and_nothing_else() -> None:
     one.publisher.closed(S2)
     assert one.take(D3) == []
     one.publisher.closed(S1)
-    assert one.take(D3) == [RemoveSubscriber(S1, 1, "link")]
+    assert one.take(D3) == [RemoveSubscriber(1, S1, 1, "link")]
 
 
 @pytest.mark.parametrize(("bugs", "is_marked"), [((), True), ((planted.OOB_SILENT,), False)])
@@ -275,7 +275,7 @@ def test_buffered_rows_that_are_dropped_harm_nobody_while_the_peer_lives() -> No
     one = One(max_buffered_rows=2)
     one.subscribe(S1)
     one.run_epoch(10, PEERS, PEERS, PEERS)
-    one.publisher.handle(D2, GroupAck(10, ((S1, 1, 10),)))
+    one.publisher.handle(D2, GroupAck(1, 10, ((S1, 1, 10),)))
     one.take(S1)
     one.lose_peer()
     assert one.take(S1) == []
@@ -314,10 +314,10 @@ def test_a_joiner_publishes_nothing_before_its_buckets_are_handed_over() -> None
 def test_a_joiner_is_connected_when_all_sessions_of_its_peer_are_here_or_over() -> None:
     one = One(view=JOINING)
     assert not one.publisher.is_connected(), "it does not know yet whom to expect"
-    one.publisher.handle(D2, Sessions(((S1, 4), (S2, 1))))
+    one.publisher.handle(D2, Sessions(1, ((S1, 4), (S2, 1))))
     one.subscribe(S1, session=5)
     assert not one.publisher.is_connected()
-    one.publisher.handle(D3, RemoveSubscriber(S2, 1, "link"))
+    one.publisher.handle(D3, RemoveSubscriber(1, S2, 1, "link"))
     assert one.publisher.is_connected()
 
 
