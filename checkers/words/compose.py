@@ -6,7 +6,8 @@ A run is *vacuous* if it tested too little. There are five clauses; these four c
 a) Too few ok operations of some type of the workload, or a fault of a second or more with too few completions.
 b) Planned faults that never began, had no measured effect, or overlapped no operation; some are excused, by name.
 c) Nothing promised, or a purpose of the test with too few witnesses; too few writes of known version order; too few
-   watermarks with a write under them. Other promises with too few witnesses count as not exercised, and cost nothing.
+   watermarks with a write under them; stream events without a contract. Other promises with too few witnesses count as
+   not exercised, and cost nothing.
 e) The final reads or a subscriber's end position are missing, or the run never came to its end.
 A foreign history has no plan: only c counts, with thresholds of one, and e for a recording that was cut short.
 """
@@ -87,6 +88,7 @@ class RunFacts:
     known_versions: int = 0  # Writes whose place in the version order is known,
     all_versions: int = 0  # of this many; 0 of 0 where the order does not matter.
     watermarks_with_writes: int | None = None  # None: no stream is under test.
+    unjudged: str | None = None  # The sentence about records that no check could judge.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,16 +181,23 @@ def shortfalls(
     return tuple(_vacuities(states, facts, limits, idle_faults(facts.faults, limits)))
 
 
+def changed_nothing(idle: Sequence[str], planned: int) -> str:
+    """The sentence about the faults that changed nothing, of those planned."""
+    return f"{len(idle)} of {counted(planned, 'fault')} changed nothing: {'; '.join(idle)}"
+
+
 def idle_faults(faults: Iterable[PlannedFault], limits: Thresholds) -> tuple[str, ...]:
-    """The faults that tested nothing, each with the first reason that applies."""
-    return tuple(f"{fault.name} {reason}" for fault in faults if (reason := _idleness(fault, limits)))
+    """The faults that changed nothing, each with the first reason that applies, if there is more to name."""
+    reasons = ((fault.name, _idleness(fault, limits)) for fault in faults)
+    return tuple(f"{name} ({reason})" if reason else name for name, reason in reasons if reason is not None)
 
 
 def _idleness(fault: PlannedFault, limits: Thresholds) -> str | None:
+    """The reason why a fault changed nothing: empty without a measured effect, None if it tested something."""
     if not fault.has_begun:
         return "never began"
     if not fault.effect:
-        return "had no measured effect"
+        return ""
     if not fault.overlapping:
         return "met no operation"
     is_met = fault.overlapping >= limits.met_by_fault
@@ -242,10 +251,7 @@ def _vacuities(
     if not facts.is_foreign:
         yield from _too_little_load(facts, limits)
         if idle:
-            most = len(facts.faults) * limits.excused_percent // 100
-            count = counted(len(facts.faults), "fault")
-            text = f"{len(idle)} of {count} had no effect ({most} excused): {'; '.join(idle)}"
-            yield Vacuity(clause="b", number=len(idle), sentence=text)
+            yield Vacuity(clause="b", number=len(idle), sentence=changed_nothing(idle, len(facts.faults)))
     yield from _too_little_evidence(states, facts, limits)
     yield from _no_end(facts)
 
@@ -264,6 +270,8 @@ def _too_little_load(facts: RunFacts, limits: Thresholds) -> Iterable[Vacuity]:
 
 
 def _too_little_evidence(states: Sequence[PromiseVerdict], facts: RunFacts, limits: Thresholds) -> Iterable[Vacuity]:
+    if facts.unjudged is not None:
+        yield Vacuity(clause="c", number=0, sentence=facts.unjudged)
     for each in states:
         if each.promise.is_purpose and each.state is PromiseState.NOT_EXERCISED:
             text = f"{each.promise.called} was not exercised: {each.reason}"

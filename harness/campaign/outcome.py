@@ -25,9 +25,8 @@ from harness.campaign.document import (
 from harness.campaign.exposure import Exposure
 from harness.campaign.judgement import RULE, counted, exposures_of, verdict_of_cell, verdict_of_sweep
 from harness.campaign.rows import Row, final_rows
-from harness.core.command import seamark
-from harness.report.model import Report, repetition
-from harness.scenario.scenario import Scenario
+from harness.report.model import Report
+from harness.scenario.command import command_of
 
 HOUR_S: Final = 3600.0
 
@@ -176,36 +175,14 @@ def _finding(
         last_seen=max(times),
         first_seed=first.seed,
         first_run=first.report.run,
-        command=repetition(first.report) or again(config.cells[first.cell].scenario, first.seed),
+        command=first.report.anywhere or _command(config.cells[first.cell], first.seed),
         is_new=not before,
     )
 
 
-def again(scenario: Scenario, seed: int) -> str:
-    """The command that repeats the run of that seed: the same bytes in simulation."""
-    given = {
-        "--cluster": scenario.cluster,
-        "--runtime": scenario.runtime,
-        "--workload": scenario.workload,
-        "--seed": seed,
-        "--time": f"{scenario.time_s:g}",
-        "--rate": f"{scenario.rate:g}",
-        "--clients": scenario.clients,
-        "--timeout-ms": scenario.timeout_ms,
-        "--keys": scenario.keys,
-        "--nemesis": None if scenario.nemesis is None else ",".join(scenario.nemesis) or "none",
-    }
-    usual = Scenario()
-    defaults = {
-        "--runtime": usual.runtime,
-        "--rate": f"{usual.rate:g}",
-        "--clients": usual.clients,
-        "--timeout-ms": usual.timeout_ms,
-    }
-    words = [word for name, value in given.items() if value not in (None, defaults.get(name)) for word in (name, value)]
-    words += [word for bug in scenario.bugs for word in ("--bug", bug)]
-    words += [word for name, value in scenario.options.items() for word in ("--option", f"{name}={value}")]
-    return seamark("run", *words)
+def _command(cell: Cell, seed: int) -> str:
+    """The command that makes that run of the cell on any machine."""
+    return command_of(msgspec.structs.replace(cell.scenario, seed=seed))
 
 
 def _promises(exposures: Mapping[str, Exposure]) -> Iterator[SweepPromise]:

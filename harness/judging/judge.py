@@ -6,7 +6,7 @@ that exceeds its budget is `unknown`, and the others still report.
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from functools import partial
 from hashlib import sha256
@@ -14,7 +14,6 @@ from itertools import chain
 from pathlib import Path
 
 import msgspec
-import numpy as np
 
 from checkers.engine.datasets import Engine
 from checkers.engine.protocol import Check, Context
@@ -23,30 +22,33 @@ from checkers.history.registers import ORDER, Register, declared_initial, initia
 from checkers.transactions.sentences import CHECKER as TRANSACTIONS
 from checkers.words import models
 from checkers.words.anomalies import TRANSACTIONAL
-from checkers.words.compose import Composition, PlannedFault, PromiseVerdict, RunFacts, compose
+from checkers.words.compose import Composition, PromiseState, PromiseVerdict, RunFacts, compose
 from checkers.words.groups import groups
 from harness.core.errors import HistoryError
 from harness.core.promises import Bounds, Naming, Promise
 from harness.core.record import BUSY, Json
-from harness.core.verdict import Finding, Judgement
+from harness.core.verdict import Finding, Judgement, Verdict
 from harness.judging.at_work import AtWork, of_all
 from harness.judging.checks import anomalies_of, chosen, judgement_of, longest_first, second_opinions
 from harness.judging.engines import EngineFailed, is_starting
 from harness.judging.exposed import exposed
+from harness.judging.facts import facts_of, fault_rows, final_successes
 from harness.judging.generations import generations
 from harness.judging.promised import named_models, promises_of, seen
+from harness.judging.unjudged import nothing_judged, operations_beside
+from harness.judging.way_out import way_out
 from harness.record.exposure import Exposure, read_exposure
 from harness.record.formats.load import Loaded
 from harness.record.formats.parquet.parquet import footer_of, hash_of
 from harness.record.formats.promise_file import Promised
 from harness.record.store import RunFile
-from harness.report.model import FaultRow, FindingRow, PromiseRow, Report
+from harness.report.model import FindingRow, PromiseRow, Report
 from harness.report.trouble import ERROR_LOG, in_one_line
+from harness.scenario.command import command_anywhere
 from harness.scenario.consent import code_in_file
 from nemesis.registry import EXCUSES
 
 SECOND = 1_000_000_000
-CUT_SHORT = "its journal was cut short"
 SETTLED = Promise(
     id="SETTLE",
     text="After healing, within the declared bound, every operation succeeds and every subscriber is up to date.",
@@ -94,19 +96,19 @@ def judge(  # noqa: PLR0913  Each argument is an option of the command.
     model = None if model is None else models.canonical(model)
     inferred = seen(loaded.history, model) if run_file is None and promised is None else ()
     promises = inferred or promises_of(run_file, promised, model)
+    if run_file is None and promised is None:
+        loaded = msgspec.structs.replace(loaded, notes=(*loaded.notes, *operations_beside(loaded.history)))
     context = _context(loaded.history, engine, run_file or promised, promises, initial)
     judgements, failures = _judgements(loaded.history, context, exposure, budget or Budget(), outlet or Outlet())
     failure = "; ".join([failure, *failures] if failure else failures) or None
-    facts = RunFacts(is_foreign=True, error=failure, incomplete=_cut_short(loaded))
-    if run_file is not None:
-        judgements.append(_settling(exposure))
-        facts = _facts_of_run(run_file, exposure, loaded, judgements, failure)
+    judgements += [] if run_file is None else [_settling(exposure)]
+    facts = facts_of(loaded, exposure, judgements, declared=run_file or promised, failure=failure)
     bound = {name: models.prohibited((name,)) for name in named_models(promises)}
     composition = compose(promises, judgements, facts, of_harness=(SETTLED,) if run_file else (), models=bound)
     report = Report(
         verdict=composition.verdict.value,
         exit_code=composition.verdict.exit_code,
-        reason=composition.reason,
+        reason=_reason(composition, facts, loaded, promises),
         clause=composition.clause,
         incomplete=not loaded.is_complete,
         model=next(iter(bound), model if inferred else None),
@@ -122,10 +124,14 @@ def judge(  # noqa: PLR0913  Each argument is an option of the command.
     return report if run_file is None else _as_run(report, run_file, exposure, facts)
 
 
-def _cut_short(loaded: Loaded) -> str | None:
-    """The reason why a recording of ours did not come to its end; None if it did, or if the history is foreign."""
-    is_ours = hash_of(loaded.history) is not None
-    return CUT_SHORT if is_ours and not loaded.is_complete else None
+def _reason(composition: Composition, facts: RunFacts, loaded: Loaded, promises: tuple[Promise, ...]) -> str:
+    """The reason of the verdict; for a foreign history that left nothing to judge, its cause."""
+    is_empty = all(each.state is PromiseState.NOT_EXERCISED for each in composition.promises)
+    if not (facts.is_foreign and is_empty and facts.unjudged is None and facts.incomplete is None):
+        return composition.reason
+    if composition.verdict is not Verdict.VACUOUS:
+        return composition.reason
+    return nothing_judged(loaded.history, loaded.source, promises) or composition.reason
 
 
 def _context(
@@ -243,82 +249,7 @@ def _settling(exposure: Exposure) -> Judgement:
         sentence = exposure.note.removeprefix("stall: ")
         fingerprint = sha256(b"stall").hexdigest()[:16]
         findings = (Finding(fingerprint=fingerprint, anomaly="stall", checker="settling", sentence=f"{sentence}."),)
-    return Judgement(checker="settling", findings=findings, witnesses={"stall": _final_successes(exposure)})
-
-
-def _final_successes(exposure: Exposure) -> int:
-    """The number of operations of the final phase that succeeded."""
-    began_ns = exposure.phases.get("final")
-    if began_ns is None:
-        return 0
-    return exposure.operations.counts(exposure.operations.invoke_ns >= began_ns)["ok"]
-
-
-def _facts_of_run(
-    run_file: RunFile, exposure: Exposure, loaded: Loaded, judgements: Sequence[Judgement], failure: str | None
-) -> RunFacts:
-    """The facts of the run beyond its judgements."""
-    end = exposure.last_position if exposure.last_position is not None else -1
-    behind = [name for name in run_file.subscribers if exposure.watermarks.get(name, -1) < end]
-    by_checker = {judgement.checker: judgement for judgement in judgements}
-    known = _known_order(by_checker[TRANSACTIONS])
-    stream = run_file.stream
-    return RunFacts(
-        error=failure,
-        ok_by_type={name: exposure.operations.ok_of_type(name) for name in run_file.types},
-        faults=tuple(_planned_faults(run_file, exposure)),
-        has_final_reads=_final_successes(exposure) > 0,
-        behind=tuple(behind) if stream is not None else (),
-        incomplete=None if loaded.is_complete else CUT_SHORT,
-        known_versions=known or 0,
-        all_versions=0 if known is None else 1000,
-        watermarks_with_writes=by_checker["streams"].witnesses.get("missing-event", 0) if stream is not None else None,
-    )
-
-
-def _known_order(judgement: Judgement) -> int | None:
-    """The permille of writes whose place in the version order is known; None if the order does not matter.
-
-    For registers it does not matter if every model was decided: such a decision covers all orders of versions.
-    """
-    if "version_order" in judgement.facts and not judgement.unknown:
-        return None
-    known = judgement.facts.get("version_order_known_permille")
-    return known if isinstance(known, int) else None
-
-
-def _planned_faults(run_file: RunFile, exposure: Exposure) -> Iterator[PlannedFault]:
-    windows = {window.step: window for window in exposure.windows}
-    for number, step in enumerate(run_file.plan.steps):
-        window = windows.get(number)
-        yield PlannedFault(
-            name=f"{step.package} of {', '.join(step.targets)} ({step.at_ns / SECOND:.1f} s into the load)",
-            duration_ns=step.until_ns - step.at_ns,
-            has_begun=window is not None,
-            effect=window.effect if window else None,
-            overlapping=exposure.operations.open_in(window) if window else 0,
-            completed=len(exposure.operations.completed_in(window)) if window else 0,
-        )
-
-
-def _fault_rows(run_file: RunFile, exposure: Exposure) -> tuple[FaultRow, ...]:
-    """One row for each package of faults, in order of first appearance."""
-    rows = []
-    for package in dict.fromkeys(step.package for step in run_file.plan.steps):
-        windows = [window for window in exposure.windows if window.kind == package]
-        is_completed = np.zeros(len(exposure.operations.outcome), np.bool_)
-        for window in windows:
-            is_completed[exposure.operations.completed_in(window)] = True
-        rows.append(
-            FaultRow(
-                kind=package,
-                planned=sum(step.package == package for step in run_file.plan.steps),
-                begun=len(windows),
-                effective=sum(bool(window.effect) for window in windows),
-                **exposure.operations.counts(is_completed),
-            )
-        )
-    return tuple(rows)
+    return Judgement(checker="settling", findings=findings, witnesses={"stall": final_successes(exposure)})
 
 
 def _finding_rows(composition: Composition) -> tuple[FindingRow, ...]:
@@ -373,6 +304,8 @@ def _as_run(report: Report, run_file: RunFile, exposure: Exposure, facts: RunFac
     """The report, with the details that only a run of ours has."""
     return msgspec.structs.replace(
         report,
+        way_out=way_out(run_file, report.clause),
+        anywhere=command_anywhere(run_file),
         versions=dict(run_file.versions),
         plan_sha256=plan_sha256(run_file),
         cluster=run_file.cluster,
@@ -382,7 +315,7 @@ def _as_run(report: Report, run_file: RunFile, exposure: Exposure, facts: RunFac
         seed=run_file.seed,
         bugs=run_file.bugs,
         drawn={**run_file.parameters, **run_file.plan.drawn},
-        faults=_fault_rows(run_file, exposure),
+        faults=fault_rows(run_file, exposure),
         goals={goal: exposure.goals.get(goal, 0) for goal in run_file.goals},
         exposure=exposed(run_file, exposure, facts),
     )

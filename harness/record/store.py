@@ -59,6 +59,7 @@ class RunFile(msgspec.Struct, frozen=True, kw_only=True):
     types: tuple[str, ...]
     checks: tuple[str, ...]
     plan: Plan
+    is_plan_given: bool = False  # The plan was given, and not drawn from the seed.
     promises: tuple[Promise, ...]
     stream: StreamContract | None = None
     subscribers: tuple[str, ...] = ()

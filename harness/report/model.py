@@ -88,6 +88,13 @@ class Exposed(msgspec.Struct, frozen=True, kw_only=True):
     watermark_gap_s: float | None = None  # The longest time between two watermarks of a subscriber under load.
 
 
+class WayOut(msgspec.Struct, frozen=True, kw_only=True):
+    """The change that lets a run test enough. `command` is None if the change cannot be put into a command."""
+
+    sentence: str
+    command: str | None = None
+
+
 class Report(msgspec.Struct, frozen=True, kw_only=True):
     """The report on one run, or on one foreign history."""
 
@@ -96,6 +103,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     exit_code: int
     reason: str
     clause: str | None = None  # The clause that made a run vacuous: a, b, c, d or e.
+    way_out: WayOut | None = None  # Only of a vacuous run of ours.
+    anywhere: str | None = None  # The command that makes the run again without its folder, on any machine.
     incomplete: bool = False  # True if the run did not complete; its records were judged.
     started_utc: str | None = None
     versions: dict[str, str] = {}
@@ -165,6 +174,17 @@ def smaller(report: Report, finding: FindingRow) -> str | None:
     first = next(each for each in report.findings if each.promise is not None)
     which = () if finding.anomaly == first.anomaly else ("--finding", finding.anomaly)
     return seamark("shrink", report.run, *place, *which)
+
+
+def next_steps(report: Report, trace: str | None = None) -> list[tuple[str, str]]:
+    """The commands to run after reading the verdict, as (label, command). `trace` shows the messages of the finding."""
+    if report.verdict == Verdict.INVALID.value:
+        small = next(filter(None, (smaller(report, each) for each in report.findings)), None)
+        again = repetition(report) if report.runtime != "sim" else None
+        steps = [("make it small", small), ("see its messages", trace), ("run it again", again)]
+    else:
+        steps = [("test more", report.way_out.command if report.way_out else None)]
+    return [(label, command) for label, command in steps if command is not None]
 
 
 def called(report: Report, promise: str | None) -> str:

@@ -18,6 +18,7 @@ import msgspec
 from markupsafe import Markup
 
 from checkers.history.names import Forms, forms_of
+from checkers.words.compose import changed_nothing
 from harness.core.promises import Bounds, Naming
 from harness.core.record import BUSY, Json
 from harness.core.verdict import Verdict
@@ -35,10 +36,11 @@ from harness.report.model import (
     grouped_findings,
     how_decided,
     model_ends,
+    next_steps,
 )
 from harness.report.pictures.plots import STRIP_ROW, Overview, fault_colours
 from harness.report.pictures.scale import WIDTH
-from harness.report.screen import commands, visible
+from harness.report.screen import Commands, commands, visible
 from harness.report.shrunk import origin_of
 
 if TYPE_CHECKING:
@@ -58,12 +60,13 @@ CONSTANTS: Final = MappingProxyType(
         "why_max": 3,  # The most pieces of evidence in the verdict's box; all are further down.
     }
 )
+PASSED: Final = ("valid", "invalid")  # The verdicts whose promises count as tested.
 OUTCOME_WORDS: Final = {"ok": "ok", "fail": "fail", "info": "unknown"}
 TITLES: Final = {
     "valid": "Every promise that was tested held.",
-    "vacuous": "Too little was tested to say anything.",
+    "vacuous": "Not enough was tested.",
     "unknown": "A check could not decide.",
-    "error": "The harness failed: this run clears the system of nothing.",
+    "error": "The run failed before it could test anything; it says nothing about your system.",
     "invalid": "A promise was broken.",
 }
 
@@ -130,14 +133,20 @@ def page(
         kinds=kinds,
         windows=story.series.windows if story.series else (),
         **_promises(report),
-        commands=repeating,
-        exactness=exactness(report),
+        **_commands(report, found, repeating),
         facts=list(_facts(report)),
         notes=_notes(report),
         decided=how_decided(report),
         models=[", ".join(names) for names in (*model_ends(report), allowed_anomalies(report))],
         outcomes=_outcomes(report),
+        excused=changed_nothing(report.excused, sum(row.planned for row in report.faults)),
     )
+
+
+def _commands(report: Report, found: Sequence[Group], repeating: Commands) -> dict[str, object]:
+    """The commands of a page: those to run next, and those that repeat the run or its judgement."""
+    following = next_steps(report, found[0].root.closer if found else None) or repeating[-1:]
+    return {"next": following, "commands": repeating, "exactness": exactness(report)}
 
 
 def _outcomes(report: Report) -> list[tuple[str, int]]:
@@ -155,6 +164,7 @@ def _promises(report: Report) -> dict[str, object]:
         "places": {row.id: number for number, row in enumerate(rows, 1)},
         "called": {row.id: called(report, row.id) for row in rows},
         "signs": STRIP,
+        "is_pass": report.verdict in PASSED,
     }
 
 

@@ -11,6 +11,7 @@ from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
+from checkers.words.compose import changed_nothing
 from checkers.words.titles import title
 from harness.core.command import seamark
 from harness.core.verdict import Verdict
@@ -65,6 +66,8 @@ def show(console: Console, report: Report, *, is_quiet: bool = False) -> None:
     if not is_quiet:
         console.print(Group(*_body(report)))
     console.print(_verdict_line(report), soft_wrap=True)
+    if report.way_out is not None:
+        console.print(plain(f"  {report.way_out.sentence}"), soft_wrap=True)
     for label, command in commands(report):
         console.print(Text(f"  {label:<8}") + plain(command), soft_wrap=True)
     origin = origin_of(report.run)
@@ -80,7 +83,8 @@ def commands(report: Report) -> Commands:
     page = shlex.quote(f"{report.run}/report.html")
     small = next(filter(None, (smaller(report, each) for each in report.findings)), None)
     shrink = [] if small is None else [("smaller", small)]
-    return [("open", page), ("again", command), *shrink, ("judge", seamark("check", report.run))]
+    more = [] if report.way_out is None or report.way_out.command is None else [("more", report.way_out.command)]
+    return [*more, ("open", page), ("again", command), *shrink, ("judge", seamark("check", report.run))]
 
 
 def _body(report: Report) -> Iterable[Text | Table]:
@@ -96,12 +100,15 @@ def _body(report: Report) -> Iterable[Text | Table]:
         unmet = [name for name, count in report.goals.items() if count == 0]
         met = len(report.goals) - len(unmet)
         yield Text()
-        missed = f"; not: {', '.join(unmet)}" if unmet else ""
-        yield hanging("  goals     ", plain(f"met {met} of {len(report.goals)}{missed}"))
+        missed = f"; not reached: {', '.join(unmet)}" if unmet else ""
+        yield hanging("  goals     ", plain(f"{met} of {len(report.goals)} rare situations reached{missed}"))
     notes = report.facts.get("notes")
     for note in notes if isinstance(notes, list) else ():
         if note != report.reason:
             yield hanging("  note      ", plain(f"{note}"))
+    if report.excused:
+        excused = changed_nothing(report.excused, sum(row.planned for row in report.faults))
+        yield hanging("  note      ", plain(f"{excused}."))
     if report.promises:
         yield Text()
         yield from _promises(report)
@@ -209,4 +216,5 @@ def _seen(anomaly: str, count: int) -> str:
 def _verdict_line(report: Report) -> Text:
     verdict = Verdict(report.verdict)
     word = plain(verdict.word, STYLES[report.verdict])
-    return Text.assemble(word, plain(f"  {report.reason} (exit {report.exit_code})"))
+    short = "not enough was tested: " if report.way_out is not None else ""
+    return Text.assemble(word, plain(f"  {short}{report.reason} (exit {report.exit_code})"))

@@ -93,6 +93,7 @@ def prepare(scenario: Scenario, code: Code, store: Path, plan: Plan | None = Non
         checks=decided.workload.checks,
         types=decided.workload.types,
         plan=decided.plan,
+        is_plan_given=plan is not None,
         promises=promises,
         stream=cluster.stream,
         subscribers=tuple(str(node.id) for node in cluster.nodes if node.role == "subscriber"),

@@ -244,6 +244,7 @@ def judge_foreign(  # noqa: PLR0913  Each argument is an option of the command.
             loaded = load(path, folder)
         else:
             loaded, promised = load_stream(path, folder, stream)
+        loaded = msgspec.structs.replace(loaded, source=path.name or loaded.source)
         with _helped(f"{command} --engine local"):
             begun = engine(loaded.history)
             report = judge(loaded, begun, promised=promised, model=model, budget=budget, initial=initial, outlet=outlet)

@@ -32,6 +32,22 @@ def test_a_run_that_asked_for_too_little_is_vacuous(seamark: Seamark) -> None:
     outcome = seamark(*IDLE, "--json")
     assert (outcome.code, outcome.json["verdict"], outcome.json["clause"]) == (3, "vacuous", "a")
     assert "of type txn succeeded, fewer than 20" in str(outcome.json["reason"])
+    again = f"seamark run --cluster tutorial --seed {SEED} --time 5 --rate 1 --nemesis none"
+    assert outcome.json["anywhere"] == again
+    way_out = outcome.json["way_out"]
+    assert isinstance(way_out, dict)
+    assert way_out["command"] == again.replace("--time 5", "--time 20")
+
+
+def test_a_vacuous_run_shows_its_way_out_and_no_promise_as_green(seamark: Seamark, tmp_path: Path) -> None:
+    outcome = seamark(*IDLE, "--quiet")
+    assert "VACUOUS  not enough was tested: " in outcome.out
+    assert "  Run longer, or at a higher rate; a sweep adds up what many runs tested." in outcome.out
+    page = next((tmp_path / "store" / "tutorial").iterdir()) / "report.html"
+    first, _, _ = page.read_text(encoding="utf-8").partition("</section>")
+    assert 'class="chip holds"' not in first
+    assert "seamark run --cluster tutorial" in first
+    assert 'href="#not-a-pass"' in first
 
 
 def test_a_fault_that_cannot_bite_makes_a_run_vacuous(seamark: Seamark, tmp_path: Path) -> None:
@@ -40,7 +56,8 @@ def test_a_fault_that_cannot_bite_makes_a_run_vacuous(seamark: Seamark, tmp_path
     (tmp_path / "plan.json").write_bytes(msgspec.json.encode({"steps": [step]}))
     outcome = seamark("run", "--seed", SEED, *SMALL, "--plan", "plan.json", "--json")
     assert (outcome.code, outcome.json["verdict"], outcome.json["clause"]) == (3, "vacuous", "b")
-    assert "slow-link of n2>s1 (2.0 s into the load) had no measured effect" in str(outcome.json["reason"])
+    assert outcome.json["reason"] == "1 of 1 fault changed nothing: slow link n2>s1 at 2.0 s"
+    assert outcome.json["anywhere"] is None  # The command line alone does not make this run again.
 
 
 @pytest.mark.parametrize("text", ["", "[]", "; nothing but a comment\n"])

@@ -49,6 +49,7 @@ class Loaded(msgspec.Struct, frozen=True, kw_only=True):
     is_foreign: bool
     is_complete: bool = True
     notes: tuple[str, ...] = ()
+    source: str = "the history"  # Its name in sentences.
 
 
 class Format(NamedTuple):

@@ -5,6 +5,7 @@ results of successful reads; if two workloads look the same, the one with the we
 """
 
 from collections.abc import Callable, Iterator
+from difflib import SequenceMatcher
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -34,9 +35,9 @@ class Shape(NamedTuple):
     names: frozenset[str]
     reads: tuple[Json, ...]
 
-    def has_only(self, *names: str) -> bool:
-        """True if there are operations of these names, and no others."""
-        return bool(self.names) and self.names <= frozenset(names)
+    def is_of(self, kind: "Kind") -> bool:
+        """True if there are operations of the kind's names, and no others, and its test holds."""
+        return bool(self.names) and self.names <= frozenset(kind.names) and kind.is_like(self)
 
     def all_reads(self, is_so: Callable[[Json], bool]) -> bool:
         """True if there are reads, and `is_so` is true for all of them."""
@@ -44,8 +45,9 @@ class Shape(NamedTuple):
 
 
 class Kind(NamedTuple):
-    """A workload: a test for its histories, and the anomalies that its promise forbids."""
+    """A workload: the names of its operations, a further test for its histories, and what its promise forbids."""
 
+    names: tuple[str, ...]
     is_like: Callable[[Shape], bool]
     check: str
     forbids: tuple[str, ...]
@@ -61,7 +63,7 @@ def sighted(history: Path) -> tuple[Promise, ...]:
     if shape is None:
         return ()
     registers = form_of(history, Register())
-    kind = next((kind for kind in KINDS if kind.is_like(shape)), None)
+    kind = next((kind for kind in KINDS if shape.is_of(kind)), None)
     if registers is not None and (kind is None or registers.is_keyed):  # Histories that always name keys read no lists.
         kind = REGISTERS
     return () if kind is None else (_promise(kind),)
@@ -73,6 +75,16 @@ def registers(history: Path) -> tuple[Promise, ...]:
     Raises HistoryError if the file is damaged.
     """
     return () if form_of(history, Register()) is None else (_promise(REGISTERS),)
+
+
+def nearest(names: frozenset[str]) -> Kind:
+    """The known workload whose operations have the most names in common with these, or else the most similar ones."""
+
+    def likeness(kind: Kind) -> tuple[int, float]:
+        similar = (SequenceMatcher(None, a, b).ratio() for a in names for b in kind.names)
+        return len(names & set(kind.names)), max(similar, default=0.0)
+
+    return max((REGISTERS, *KINDS), key=likeness)
 
 
 def _promise(kind: Kind) -> Promise:
@@ -127,88 +139,103 @@ def _is_sight(value: Json) -> bool:
 
 
 REGISTERS: Final = Kind(
-    lambda shape: shape.has_only("read", "write", "cas", "get", "put", "append", "acquire", "release"),
+    ("read", "write", "cas", "get", "put", "append", "acquire", "release"),
+    lambda _: True,
     linearizability.CHECKER,
     tuple(linearizability.ANOMALIES),
     "Each register is linearizable: one order of its operations explains every answer.",
 )
 KINDS: Final = (
     Kind(
-        lambda shape: shape.has_only("read", "transfer") and shape.all_reads(lambda value: pairs(value) is not None),
+        ("read", "transfer"),
+        lambda shape: shape.all_reads(lambda value: pairs(value) is not None),
         bank.CHECKER,
         tuple(bank.ANOMALIES),
         "Every read shows the accounts of the bank, none below zero, and the same sum.",
     ),
     Kind(
-        lambda shape: shape.has_only("add", "read") and shape.all_reads(_is_number),
+        ("add", "read"),
+        lambda shape: shape.all_reads(_is_number),
         counter.CHECKER,
         tuple(counter.ANOMALIES),
         "A counter shows what had been added when it was read.",
     ),
     Kind(
-        lambda shape: shape.has_only("add", "read") and shape.all_reads(_is_members),
+        ("add", "read"),
+        lambda shape: shape.all_reads(_is_members),
         sets.SET_FULL,
         (sets.LOST, sets.UNEXPECTED, sets.TWICE),
         "What was added to a set stays in it, once, and nothing else is there.",
     ),
     Kind(
-        lambda shape: "drain" in shape.names and shape.has_only("enqueue", "dequeue", "drain"),
+        ("enqueue", "dequeue", "drain"),
+        lambda shape: "drain" in shape.names,
         queues.TOTAL,
         (queues.UNEXPECTED, queues.LOST),
         "What was put into a queue comes out of it, and nothing else does.",
     ),
     Kind(
-        lambda shape: shape.has_only("enqueue", "dequeue"),
+        ("enqueue", "dequeue"),
+        lambda _: True,
         queues.QUEUE,
         (queues.UNEXPECTED,),
         "Nothing comes out of a queue that was not put into it before.",
     ),
     Kind(
-        lambda shape: shape.has_only("send", "poll", "txn", "assign") and shape.all_reads(is_steps),
+        ("send", "poll", "txn", "assign"),
+        lambda shape: shape.all_reads(is_steps),
         logs.CHECKER,
         logs.IN_ORDER,
         "A log holds each message once, at one offset, and a consumer polls all of them in that order.",
     ),
     Kind(
-        lambda shape: shape.has_only("send", "poll", "txn", "assign", "subscribe") and shape.all_reads(is_steps),
+        ("send", "poll", "txn", "assign", "subscribe"),
+        lambda shape: shape.all_reads(is_steps),
         logs.CHECKER,
         logs.PROMISED,
         "A log holds each message once, at one offset, and each poll shows its messages in that order.",
     ),
     Kind(
-        lambda shape: shape.has_only("generate"),
+        ("generate",),
+        lambda _: True,
         ids.CHECKER,
         tuple(ids.ANOMALIES),
         "Every id that is generated is unique.",
     ),
     Kind(
-        lambda shape: shape.has_only("read", "write") and shape.all_reads(_is_steps),
+        ("read", "write"),
+        lambda shape: shape.all_reads(_is_steps),
         forks.LONG_FORK,
         tuple(forks.FORK_ANOMALIES),
         "Of two reads of the same keys one sees all that the other sees.",
     ),
     Kind(
-        lambda shape: shape.has_only("insert", "read") and "insert" in shape.names,
+        ("insert", "read"),
+        lambda shape: "insert" in shape.names,
         forks.WRITE_SKEW,
         tuple(forks.SKEW_ANOMALIES),
         "Of two inserts for one key, each made only if it finds nothing, one succeeds at most.",
     ),
     Kind(
-        lambda shape: shape.has_only("inc", "read") and "inc" in shape.names and shape.all_reads(_is_sight),
+        ("inc", "read"),
+        lambda shape: "inc" in shape.names and shape.all_reads(_is_sight),
         monotonic.CHECKER,
         tuple(monotonic.ANOMALIES),
         "What a process reads never goes back.",
     ),
     Kind(
-        lambda shape: shape.has_only("read", "write") and shape.all_reads(_is_keyed),
+        ("read", "write"),
+        lambda shape: shape.all_reads(_is_keyed),
         causal.SEQUENTIAL,
         tuple(causal.SEQUENTIAL_ANOMALIES),
         "A read that shows a client's write shows all that this client had written before.",
     ),
     Kind(
-        lambda shape: shape.has_only("read", "write") and shape.all_reads(_is_members),
+        ("read", "write"),
+        lambda shape: shape.all_reads(_is_members),
         causal.CAUSAL,
         tuple(causal.CAUSAL_ANOMALIES),
         "A read that shows a write shows all that had been written before it began.",
     ),
 )
+KNOWN: Final = tuple(sorted({"txn"}.union(*(kind.names for kind in (REGISTERS, *KINDS)))))

@@ -224,7 +224,7 @@ def test_of_findings_in_as_many_runs_the_most_frequent_comes_first(tmp_path: Pat
 
 
 def test_a_batch_of_nothing_is_a_page() -> None:
-    assert "Too little was tested" in batch_page(batch(Verdict.VACUOUS), [], Path())
+    assert "Not enough was tested" in batch_page(batch(Verdict.VACUOUS), [], Path())
 
 
 @given(st.integers(0, 10**12), st.integers(1, 10**12))

@@ -55,7 +55,7 @@ def folded(text: str) -> list[str]:
 
 def test_findings_of_one_event_are_one_in_full_and_lines_that_open() -> None:
     text = page(broken(finding("missing-event", ops=(1,)), finding("torn-unit", ops=(1,)), finding("G1a", ops=(9,))))
-    assert text.count("<h2 id=") == 2  # The index, and the first finding.
+    assert text.count("<h2 id=") == 3  # The index, the first finding, and the promises.
     assert re.search(r'<h2 id="f1">Finding 1 of 3 · Missing event</h2>', text)
     assert folded(text) == ["Torn unit", "Aborted read (G1a)"]
     assert "The same event, as other checks see it" in text
@@ -132,11 +132,11 @@ def test_a_model_goes_by_its_name() -> None:
 @pytest.mark.parametrize(("runtime", "remark"), [("sim", "exact"), ("docker", "the same plan and workload")])
 def test_a_command_is_copied_without_its_remark(runtime: str, remark: str) -> None:
     about = msgspec.structs.replace(broken(finding("G0")), runtime=runtime)
-    assert f'</code> <span class="soft">{remark}</span>' in page(about)
+    assert f'copy</button> <span class="soft">{remark}</span>' in page(about)
     assert all(remark not in command for _, command in commands(about))
     copied = [html.unescape(text) for text in re.findall(r'<p class="command">.*?<code>(.*?)</code>', page(about))]
     # The page is open.
-    assert sorted(copied) == sorted(command for label, command in commands(about) if label != "open")
+    assert set(copied) == {command for label, command in commands(about) if label != "open"}
     for command in copied[1:]:
         words = shlex.split(command)
         assert words[0] == "seamark"
