@@ -22,7 +22,7 @@ from checkers.columns.runs import distinct
 from checkers.columns.table import concat, empty, take
 from checkers.graph import edges
 from checkers.graph.edges import OPEN_END, PROCESS, REALTIME, WR, WW
-from checkers.graph.paths import MOMENT, Rule, StepGraph, Steps, cycle_labels, time_steps
+from checkers.graph.paths import MOMENT, StepGraph, Steps, cycle_labels, time_steps
 from harness.core.columns import NEVER, Bools
 
 AXIOM: Final = 4096  # The kind of a step that an axiom implies.
@@ -194,7 +194,7 @@ class _Order:
         tried = tried[np.argsort(np.abs(local.target - local.source)[tried], kind="stable")][:_TRIES]
         walks = []
         for row in tried.tolist():
-            path = graph.path(int(local.target[row]), int(local.source[row]), rule=Rule())
+            path = graph.path(int(local.target[row]), int(local.source[row]))
             assert path is not None, "a step inside a strong component lies on a cycle"
             walk = [int(rows[each]) for each in (row, *path)]
             walks.append([each for each in walk if self._steps.kind[each] != MOMENT])

@@ -3,30 +3,35 @@
 A *step* leads from one node to another for a reason, its kind. Nodes 0 to n - 1 ascend by index. Real time adds n
 *moments*, the nodes from n on: an operation leads to the moment of the first index after its end, a moment leads to the
 next one, and to the operation that begins there. So the order of n operations takes 3 n steps.
+
+A *rule* limits closed paths by the kinds of their steps. A search under a rule is a plain search in a graph of layers:
+a layer is a state of the path so far, and a step leads from its source in one layer to its target in the layer of the
+state after it, or nowhere if the rule forbids it. Node v of layer i is v + 2 n i. Up to NETWORKX_STEPS steps networkx
+searches the whole graph. Above, scipy finds components, and networkx shortest paths within a short range of time.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from heapq import heappop, heappush
-from itertools import count
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 import numpy as np
 
-from checkers.columns.table import concat
+from checkers.columns.runs import first_of_each
+from checkers.columns.table import concat, take
 from checkers.graph.edges import CHAIN, OPEN_END, PROCESS, REALTIME
 from harness.core.columns import Bools, Int64s
 
 if TYPE_CHECKING:
-    # Loading scipy and networkx takes half a second in every process. Histories without a window and the workers of an
-    # engine never need them, so only a search loads them.
+    # Loading scipy or networkx takes up to half a second in every process. Histories without a window and the workers
+    # of an engine never need them, so only a search loads them.
     import networkx as nx
     from scipy.sparse import csr_array
 
+NETWORKX_STEPS: Final = 20_000  # Above, networkx takes more time than loading and running scipy does.
 MOMENT: Final = 0  # The kind of a step from a moment.
 UNORDERED: Final = np.iinfo(np.int64).min  # The process of a node outside every process order.
-_PATH_EDGES: Final = 30_000  # A larger graph is searched in growing ranges of time.
 _STEP: Final = 1_000_000  # The weight of a step: more than that of any chain of moments.
 State = tuple[bool, tuple[int, ...]]  # True after a step of `apart`; the number of steps of each of `least`.
 
@@ -99,13 +104,26 @@ def strong_labels(source: Int64s, target: Int64s, size: int) -> Int64s:
     return label.astype(np.int64)
 
 
+def labels_of(source: Int64s, target: Int64s, size: int) -> Int64s:
+    """The number of the strongly connected component of each node, shape (size,): by networkx if the steps are few."""
+    if not len(source) or len(source) > NETWORKX_STEPS:
+        return strong_labels(source, target, size)
+    import networkx as nx  # noqa: PLC0415  See TYPE_CHECKING above.
+
+    graph: nx.DiGraph[int] = nx.DiGraph(zip(source.tolist(), target.tolist(), strict=True))
+    label = np.arange(size)
+    for nodes in nx.strongly_connected_components(graph):
+        label[list(nodes)] = min(nodes)  # Whatever the order in which networkx yields components and their nodes.
+    return label
+
+
 def cycle_labels(source: Int64s, target: Int64s, size: int) -> Int64s:
     """For each node a number, shape (size,), that it shares with those which have a closed path in common with it.
 
     Fast where few steps lead backwards, to a node of a lower number: only around these there are closed paths.
     """
     is_inner = _is_inner(source, target, size)
-    return strong_labels(source[is_inner], target[is_inner], size)
+    return labels_of(source[is_inner], target[is_inner], size)
 
 
 def _is_inner(source: Int64s, target: Int64s, size: int) -> Bools:
@@ -135,101 +153,163 @@ def components(label: Int64s) -> list[Int64s]:
     return np.split(nodes, np.flatnonzero(np.diff(label[nodes])) + 1) if len(nodes) else []
 
 
-class StepGraph:
-    """A graph: nodes 0 to `size` - 1 are operations, and the next `size` nodes are moments of real time."""
+class _Layers:
+    """The layers of a graph of `nodes` nodes for closed paths under a rule, from the state after their first step on.
 
-    def __init__(self, parts: Sequence[Steps], size: int) -> None:
-        self.steps, self.size = concat(parts), size
+    Columns of shape (e,): `source` and `target` of each edge, and the `row` of its step.
+    """
 
-    def closed(self, source: Int64s, target: Int64s, *, apart: int = 0) -> Bools:
-        """True for pairs whose step lies on a closed path.
+    def __init__(self, steps: Steps, nodes: int, rule: Rule, begun: State) -> None:
+        self.states = [begun]
+        self._nodes, self._rule, self._kind = nodes, rule, steps.kind
+        rows_of = [(kind, np.flatnonzero(steps.kind == kind)) for kind in np.unique(steps.kind).tolist()]
+        sources, targets, rows = ([np.empty(0, np.int64)] for _ in range(3))
+        for layer, state in enumerate(self.states):  # Which grow meanwhile.
+            for kind, row in rows_of:
+                after = _after(rule, state, kind)
+                if after is not None:
+                    self.states += [after] * (after not in self.states)
+                    sources.append(steps.source[row] + nodes * layer)
+                    targets.append(steps.target[row] + nodes * self.states.index(after))
+                    rows.append(row)
+        self.source, self.target, self.row = map(np.concatenate, (sources, targets, rows))
+        self.size = nodes * len(self.states)
 
-        With `apart` each pair's step is of these kinds, and the path has no two such steps in a row. The nodes that
-        such steps reach are then a second layer of the graph, from which no step of these kinds leads on.
-        """
-        steps, nodes = self.steps, 2 * self.size
-        is_missed = steps.kind & apart != 0
-        sources, targets = steps.source, steps.target + nodes * is_missed
-        if apart:
-            sources = np.append(sources, steps.source[~is_missed] + nodes)
-            targets = np.append(targets, steps.target[~is_missed])
-        label = strong_labels(sources, targets, nodes * (2 if apart else 1))
-        result: Bools = label[source] == label[target + (nodes if apart else 0)]
-        return result
+    def begin(self, first: int) -> int:
+        """The place of node 0 after a first step of that kind."""
+        return self._nodes * self.states.index(_begun(self._rule, first))
 
-    def reached(self, start: int) -> Int64s:
-        """The nodes to which paths lead from `start`."""
-        from scipy.sparse.csgraph import breadth_first_order  # noqa: PLC0415  See TYPE_CHECKING above.
-
-        return breadth_first_order(self._matrix, start, return_predecessors=False).astype(np.int64)
-
-    @cached_property
-    def _matrix(self) -> "csr_array":
-        return _matrix(self.steps.source, self.steps.target, 2 * self.size)
+    def goals(self, first: int) -> list[int]:
+        """The places of node 0 where a path may end that a first step of that kind closes."""
+        return [self._nodes * at for at, state in enumerate(self.states) if _is_goal(self._rule, state, first)]
 
     @cached_property
-    def _network(self) -> "nx.MultiDiGraph[int]":
-        """The steps as edges of a networkx graph; the key of an edge is the row of its step."""
+    def labels(self) -> Int64s:
+        """The number of the strongly connected component of each place."""
+        return labels_of(self.source, self.target, self.size)
+
+    @cached_property
+    def _network(self) -> "nx.DiGraph[int]":
+        """The edges in networkx: of several between two places the lightest, and of equal ones the first."""
         import networkx as nx  # noqa: PLC0415  Likewise.
 
-        network: nx.MultiDiGraph[int] = nx.MultiDiGraph()
-        network.add_nodes_from(range(2 * self.size))
-        for row, ends in enumerate(zip(self.steps.source.tolist(), self.steps.target.tolist(), strict=True)):
-            network.add_edge(*ends, key=row)
+        kind = self._kind[self.row]
+        weight = np.where((kind == MOMENT) | (kind == CHAIN), 1, _STEP)
+        order = np.lexsort((self.row, weight, self.target, self.source))
+        kept = order[first_of_each(self.source[order]) | first_of_each(self.target[order])]
+        kept = kept[np.argsort(self.row[kept], kind="stable")]  # A path search tries them in this order.
+        edges = zip(*(column[kept].tolist() for column in (self.source, self.target, weight, self.row)), strict=True)
+        network: nx.DiGraph[int] = nx.DiGraph()
+        network.add_edges_from((one, two, {"weight": cost, "row": row}) for one, two, cost, row in edges)
         return network
 
     @cached_property
-    def _steps_from(self) -> dict[int, list[tuple[int, int, int]]]:
-        """For each node the steps that leave it: target, row, and kind."""
-        kinds = self.steps.kind.tolist()
-        ends = self._network.adjacency()
-        return {
-            node: [(to, int(row), kinds[int(row)]) for to, rows in after.items() for row in rows]
-            for node, after in ends
-        }
+    def _ranks(self) -> dict[int, int]:
+        """The rank of each place, by time where no path decides: no path leads from a place to one of a lower rank."""
+        import networkx as nx  # noqa: PLC0415  Likewise.
 
-    def path(self, start: int, goal: int, *, first: int = MOMENT, rule: Rule = ANY) -> list[int] | None:
+        size = self._nodes // 2
+        parts = nx.condensation(self._network)
+        earliest = {part: min(place % size for place in parts.nodes[part]["members"]) for part in parts}
+        ranks = {part: at for at, part in enumerate(nx.lexicographical_topological_sort(parts, key=earliest.get))}
+        return {place: ranks[part] for place, part in parts.graph["mapping"].items()}
+
+    def may_lead(self, start: int, goal: int) -> bool:
+        """False only if no path leads from one place to the other. Fast for many pairs: most lead on in time."""
+        return start == goal or self._ranks.get(start, 1) <= self._ranks.get(goal, 0)
+
+    def leads(self, start: int, goal: int) -> bool:
+        """True if a path leads from one place to the other."""
+        import networkx as nx  # noqa: PLC0415  Likewise.
+
+        network = self._network
+        return start == goal or (start in network and goal in network and nx.has_path(network, start, goal))
+
+    def path(self, start: int, goals: Sequence[int]) -> list[int] | None:
+        """The rows of the steps of a shortest path to one of the goals; None if there is none."""
+        import networkx as nx  # noqa: PLC0415  Likewise.
+
+        if start in goals:
+            return []
+        network = self._network
+        found = [nx.dijkstra_path(network, start, goal) for goal in goals if self.leads(start, goal)]
+        shortest = min(found, key=lambda path: nx.path_weight(network, path, "weight"), default=None)
+        return None if shortest is None else [network.edges[ends]["row"] for ends in pairwise(shortest)]
+
+    @cached_property
+    def matrix(self) -> "csr_array":
+        """The edges in scipy."""
+        return _matrix(self.source, self.target, self.size)
+
+
+class StepGraph:
+    """A graph under a rule: nodes 0 to `size` - 1 are operations, the next `size` nodes are moments of real time."""
+
+    def __init__(self, parts: Sequence[Steps], size: int, rule: Rule = ANY) -> None:
+        self.steps, self.size, self.rule = concat(parts), size, rule
+        self._layers: list[tuple[Rule, _Layers]] = []
+
+    @property
+    def _is_small(self) -> bool:
+        return len(self.steps.source) <= NETWORKX_STEPS
+
+    def on_cycles(self, source: Int64s, target: Int64s, kind: int) -> Bools:
+        """True for pairs whose step, of that kind, lies on a closed path; of the rule, only `apart` counts."""
+        layers = self._under(Rule(apart=self.rule.apart), kind)
+        begin, label = layers.begin(kind), layers.labels
+        result = np.zeros(len(source), np.bool_)
+        for goal in layers.goals(kind):
+            result |= label[source + goal] == label[target + begin]
+        return result
+
+    def is_closed(self, source: int, target: int, kind: int) -> bool:
+        """True if a path under the rule leads from the target of a step of that kind back to its source."""
+        layers = self._under(self.rule, kind)
+        begin, goals = layers.begin(kind) + target, [goal + source for goal in layers.goals(kind)]
+        if self._is_small:
+            return any(layers.may_lead(begin, goal) and layers.leads(begin, goal) for goal in goals)
+        from scipy.sparse.csgraph import breadth_first_order  # noqa: PLC0415  See TYPE_CHECKING above.
+
+        return bool(np.isin(goals, breadth_first_order(layers.matrix, begin, return_predecessors=False)).any())
+
+    def path(self, start: int, goal: int, *, first: int = MOMENT) -> list[int] | None:
         """Rows of the steps of a shortest path from `start` to `goal` that keeps the rule after a step of kind `first`.
 
         None if there is no such path. In a large graph it is the shortest within a short range of time.
         """
+        if self._is_small:
+            return _path(self._under(self.rule, first), start, goal, first)
         low, high = sorted((start, goal))
-        margin = self.size if len(self.steps.source) <= _PATH_EDGES else 8 + high - low
+        margin = 8 + high - low
         while True:
-            rows = self._path(start, goal, first, rule, range(low - margin, high + margin + 1))
-            if rows is not None or margin >= self.size:
-                return rows
+            rows = np.flatnonzero(self._is_near(low - margin, high + margin))
+            layers = _Layers(take(self.steps, rows), 2 * self.size, self.rule, _begun(self.rule, first))
+            path = _path(layers, start, goal, first)
+            if path is not None:
+                return [int(rows[row]) for row in path]
+            if margin >= self.size:
+                return None
             margin *= 4
 
-    def _path(self, start: int, goal: int, first: int, rule: Rule, near: range) -> list[int] | None:
-        steps_from, size, ticket = self._steps_from, self.size, count()
-        begun = _after(rule, (False, (0,) * len(rule.least)), first)
-        assert begun is not None, "a first step breaks no rule"
-        begin = (start, begun)
-        came: dict[tuple[int, State], tuple[tuple[int, State], int]] = {}
-        costs = {begin: 0}
-        waiting = [(0, next(ticket), begin)]
-        states: dict[tuple[State, int], State | None] = {}  # After a state and a step of a kind.
-        while waiting:
-            cost, _, at = heappop(waiting)
-            if cost > costs[at]:
-                continue
-            node, state = at
-            if node == goal and _is_goal(rule, state, first):
-                return _traced(came, at)
-            for target, row, kind in steps_from[node]:
-                if target % size not in near:
-                    continue
-                if (state, kind) not in states:
-                    states[state, kind] = _after(rule, state, kind)
-                after = states[state, kind]
-                if after is None:
-                    continue
-                reached, further = (target, after), cost + (1 if kind in (MOMENT, CHAIN) else _STEP)
-                if further < costs.get(reached, further + 1):
-                    costs[reached], came[reached] = further, (at, row)
-                    heappush(waiting, (further, next(ticket), reached))
-        return None
+    def _under(self, rule: Rule, first: int) -> _Layers:
+        """The layers of the whole graph under a rule, with a state after a first step of that kind."""
+        begun = _begun(rule, first)
+        for known, layers in self._layers:
+            if known == rule and begun in layers.states:
+                return layers
+        layers = _Layers(self.steps, 2 * self.size, rule, begun)
+        self._layers.append((rule, layers))
+        return layers
+
+    def _is_near(self, low: int, high: int) -> Bools:
+        """True for steps between operations and moments from `low` to `high`."""
+        source, target = self.steps.source % self.size, self.steps.target % self.size
+        result: Bools = (low <= source) & (source <= high) & (low <= target) & (target <= high)
+        return result
+
+
+def _path(layers: _Layers, start: int, goal: int, first: int) -> list[int] | None:
+    return layers.path(layers.begin(first) + start, [each + goal for each in layers.goals(first)])
 
 
 def _after(rule: Rule, state: State, kind: int) -> State | None:
@@ -249,12 +329,11 @@ def _is_goal(rule: Rule, state: State, first: int) -> bool:
     return is_enough and not (was_apart and first & rule.apart)
 
 
-def _traced(came: dict[tuple[int, State], tuple[tuple[int, State], int]], at: tuple[int, State]) -> list[int]:
-    rows = []
-    while at in came:
-        at, row = came[at]
-        rows.append(row)
-    return rows[::-1]
+def _begun(rule: Rule, first: int) -> State:
+    """The state after a first step of that kind, which breaks no rule."""
+    begun = _after(rule, (False, (0,) * len(rule.least)), first)
+    assert begun is not None, "a first step breaks no rule"
+    return begun
 
 
 def simple_cycles(walk: Sequence[S]) -> Iterator[list[S]]:

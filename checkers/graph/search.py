@@ -33,9 +33,9 @@ from checkers.graph.paths import (
     StepGraph,
     Steps,
     components,
+    labels_of,
     process_steps,
     simple_cycles,
-    strong_labels,
     time_steps,
 )
 from checkers.words.models import implied
@@ -150,9 +150,9 @@ def has_cycle(graph: Residual, *, kinds: int, is_timed: bool) -> bool:
     source, target = graph.source[rows], graph.target[rows]
     time = time_steps(graph.index, graph.end)
     if is_timed:
-        label = strong_labels(np.append(source, time.source), np.append(target, time.target), 2 * size)
+        label = labels_of(np.append(source, time.source), np.append(target, time.target), 2 * size)
     else:
-        label = strong_labels(source, target, size)
+        label = labels_of(source, target, size)
     return bool(np.any(label[source] == label[target]))
 
 
@@ -172,11 +172,11 @@ class _Components:
     def __init__(self, graph: Residual) -> None:
         size, time = len(graph.index), time_steps(graph.index, graph.end)
         source, target = np.append(graph.source, time.source), np.append(graph.target, time.target)
-        self._graph, self._label = graph, strong_labels(source, target, 2 * size)[:size]
+        self._graph, self._label = graph, labels_of(source, target, 2 * size)[:size]
         inside = np.flatnonzero(self._label[graph.source] == self._label[graph.target])
         self._rows = inside[np.argsort(self._label[graph.source[inside]], kind="stable")]
         self._labels = self._label[graph.source[self._rows]]
-        self.nodes = sorted(components(self._label), key=len)
+        self.nodes = sorted(components(self._label), key=lambda nodes: (len(nodes), int(nodes[0])))
 
     def single(self) -> Iterator[Int64s]:
         """The nodes of each component that is searched by itself: the COMPONENTS smallest ones."""
@@ -230,13 +230,11 @@ class _Classes:
         if not len(edges):  # Saves computing the components.
             return
         steps = self._steps(sought, apart=sought.apart)
-        source, target = self.graph.source[edges], self.graph.target[edges]
-        edges = edges[steps.closed(source, target, apart=sought.apart)]
+        edges = edges[steps.on_cycles(self.graph.source[edges], self.graph.target[edges], sought.required)]
         if sought.is_single:
             steps = self._steps(sought, apart=0)
             edges = self._single(sought, steps, edges)
-        rule = Rule(apart=0 if sought.is_single else sought.apart)
-        cycles = [cycle for edge in edges[:_TRIES].tolist() for cycle in self._through(steps, edge, sought, rule)]
+        cycles = [cycle for edge in edges[:_TRIES].tolist() for cycle in self._through(steps, edge, sought)]
         named = [cycle for cycle in cycles if name(cycle) == sought.name]
         if named:
             missing = edges[self.graph.kinds[edges] & RW != 0] if sought.is_single else edges[:1]
@@ -254,14 +252,14 @@ class _Classes:
             parts.append(process_steps(graph.index, graph.end, graph.process))
         if sought.order == REALTIME:
             parts.append(time_steps(graph.index, graph.end))
-        return StepGraph(parts, len(graph.index))
+        return StepGraph(parts, len(graph.index), Rule(apart=apart))
 
     def _single(self, sought: CycleClass, steps: StepGraph, edges: Int64s) -> Int64s:
         """The first few edges from whose target a path leads back to their source."""
         cost = len(steps.steps.source) + 2 * steps.size
         affordable = edges[: max(_TRIES, _REACH_BUDGET // cost)]
         ends = zip(self.graph.source[affordable].tolist(), self.graph.target[affordable].tolist(), strict=True)
-        hits = affordable[[bool(np.any(steps.reached(target) == source)) for source, target in ends]]
+        hits = affordable[[steps.is_closed(source, target, RW) for source, target in ends]]
         if not len(hits) and len(affordable) < len(edges):
             self.undecided.add(sought.name)
         return hits
@@ -276,11 +274,11 @@ class _Classes:
             back |= graph.end[target] <= graph.index[source]
         return rows[np.lexsort((target, source, np.abs(target - source), ~back))]
 
-    def _through(self, steps: StepGraph, edge: int, sought: CycleClass, rule: Rule) -> Iterator[Cycle]:
+    def _through(self, steps: StepGraph, edge: int, sought: CycleClass) -> Iterator[Cycle]:
         """Short cycles through that edge, which counts as one of a required kind. Its target must reach its source."""
         goal, start = int(self.graph.source[edge]), int(self.graph.target[edge])
         first = _Step(goal, start, strongest(self._kinds[goal, start] & sought.required))
-        rows = steps.path(start, goal, first=first.kind, rule=rule)
+        rows = steps.path(start, goal, first=first.kind)
         assert rows is not None
         ends = (steps.steps.source[rows], steps.steps.target[rows], steps.steps.kind[rows])
         walk = [first, *(_Step(*step) for step in zip(*(column.tolist() for column in ends), strict=True))]

@@ -11,7 +11,7 @@ from checkers.columns.index import Places
 from checkers.columns.table import take
 from checkers.engine.datasets import Dataset
 from checkers.graph.edges import CHAIN, IN, OUT, RW, WR, WW, Edges
-from checkers.graph.paths import UNORDERED, components, strong_labels, time_steps
+from checkers.graph.paths import UNORDERED, components, labels_of, time_steps
 from checkers.graph.search import Residual, merged, processes_of
 from checkers.history.stretches import Stretches
 from checkers.history.transactions import Source, load
@@ -189,7 +189,7 @@ def _components(graph: _Graph) -> list[Int64s]:
     whole, size = graph.whole, len(graph.is_mark)
     time = time_steps(whole.index, whole.end, graph.is_mark)
     source, target = np.append(whole.source, time.source), np.append(whole.target, time.target)
-    groups = components(strong_labels(source, target, 2 * size)[:size])
+    groups = components(labels_of(source, target, 2 * size)[:size])
     return sorted((one for one in groups if graph.is_mark[one].any()), key=lambda one: (len(one), int(one[0])))
 
 

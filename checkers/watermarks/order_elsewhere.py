@@ -18,7 +18,7 @@ import numpy as np
 from checkers.columns.index import Places, ascending, first_rows
 from checkers.columns.runs import codes, first_of_each
 from checkers.columns.table import concat, empty, ordered_by, take
-from checkers.graph.paths import strong_labels
+from checkers.graph.paths import cycle_labels
 from checkers.watermarks.versions import NO_PLACES, UNKNOWN, key_order, shown_writes
 from harness.core.columns import NEVER, ROW, Bools, Deliveries, Int64s, SourceWrites
 from harness.core.promises import StreamContract
@@ -97,5 +97,5 @@ def _disputed(every: Received, begins: Bools) -> Int64s:
     """The keys whose sessions allow no common order: one version after another, and the reverse."""
     versions, node = codes(every.write)
     source, target = node[:-1][~begins[1:]], node[1:][~begins[1:]]
-    part = strong_labels(source, target, len(versions))
+    part = cycle_labels(source, target, len(versions))
     return every.key[np.bincount(part)[part][node] > 1]

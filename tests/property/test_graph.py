@@ -131,7 +131,7 @@ def test_two_that_depend_on_each_other_are_tried_before_what_lies_closer() -> No
 
 
 def test_a_way_that_leaves_the_time_around_an_edge_is_found_in_a_wider_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(paths, "_PATH_EDGES", 0)
+    monkeypatch.setattr(paths, "NETWORKX_STEPS", 0)
     count = 40
     made = [Operation(at, at, OK, 1000, ()) for at in range(count)]
     pairs = {(at, (at + 1) % count): WW for at in range(count)}

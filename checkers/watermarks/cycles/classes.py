@@ -86,7 +86,7 @@ def has_client_cycle(component: Component) -> bool:
 class _Graph:
     """Steps of some kinds, of one chain if `chain` is given, and steps of time if the kinds include it."""
 
-    def __init__(self, component: Component, kinds: int, chain: int | None = None) -> None:
+    def __init__(self, component: Component, kinds: int, rule: Rule = ANY, chain: int | None = None) -> None:
         steps = [
             step
             for step in component.steps
@@ -101,25 +101,22 @@ class _Graph:
             steps += _timed(component, kinds)
         columns = np.array([(step.source, step.target, step.kind) for step in steps], np.int64).reshape(-1, 3)
         self.steps = steps
-        self.graph = StepGraph([Steps(*columns.T)], len(component.number))
+        self.graph = StepGraph([Steps(*columns.T)], len(component.number), rule)
 
-    def cyclic(self, kinds: int, *, apart: int = 0) -> list[Step]:
-        """The steps of those kinds on closed paths.
-
-        With `apart` they are of these kinds, and no two follow each other.
-        """
+    def cyclic(self, kinds: int) -> list[Step]:
+        """The steps of those kinds on closed paths. If its rule keeps kinds apart, all or none are of these."""
         rows = np.flatnonzero(self.graph.steps.kind & kinds)
         source, target = self.graph.steps.source[rows], self.graph.steps.target[rows]
-        return [self.steps[row] for row in rows[self.graph.closed(source, target, apart=apart)].tolist()]
+        return [self.steps[row] for row in rows[self.graph.on_cycles(source, target, kinds)].tolist()]
 
-    def path(self, start: int, goal: int, *, first: int = MOMENT, rule: Rule = ANY) -> list[Step] | None:
+    def path(self, start: int, goal: int, *, first: int = MOMENT) -> list[Step] | None:
         """A shortest path that keeps the rule after a step of kind `first`; None if there is none."""
-        rows = [] if start == goal else self.graph.path(start, goal, first=first, rule=rule)
+        rows = [] if start == goal else self.graph.path(start, goal, first=first)
         return None if rows is None else [self.steps[row] for row in rows]
 
-    def loops(self, step: Step, rule: Rule) -> Iterator[tuple[Step, ...]]:
+    def loops(self, step: Step) -> Iterator[tuple[Step, ...]]:
         """The cycles that make up a shortest closed path through that step, each from its least node on."""
-        along = self.path(step.target, step.source, first=step.kind, rule=rule)
+        along = self.path(step.target, step.source, first=step.kind)
         for cycle in simple_cycles([] if along is None else [step, *along]):
             following = [*cycle[1:], cycle[0]]
             ends = [replace(one, target=two.source) for one, two in zip(cycle, following, strict=True)]
@@ -157,38 +154,38 @@ def _of_many(component: Component, name: str, base: str, suffix: str, *, is_forb
     """Of the cycles tried the one with the least chains, then the least steps."""
     sought = SEARCHED[base]
     kinds = sought.kinds | (0, PROCESS, PROCESS | REALTIME)[SUFFIXES.index(suffix)]
-    graph = _Graph(component, kinds)
-    starts = graph.cyclic(sought.required, apart=sought.rule.apart)
+    graph = _Graph(component, kinds, sought.rule)
+    starts = graph.cyclic(sought.required)
     if not starts:
         return _Sought(None)
     starts.sort(key=lambda step: (abs(step.target - step.source), step.source, step.target))
     chains = sorted({step.chain for step in component.steps if step.kind & (IN | OUT)})
     if 1 < len(chains) <= _SINGLE_CHAINS and base not in (ORDER, FORK):
         for chain in chains:
-            alone = _Graph(component, kinds, chain)
-            inside = set(alone.cyclic(sought.required, apart=sought.rule.apart))
-            if loop := _best(alone, [step for step in starts if step in inside][:_TRIES], name, sought.rule):
+            alone = _Graph(component, kinds, sought.rule, chain)
+            inside = set(alone.cyclic(sought.required))
+            if loop := _best(alone, [step for step in starts if step in inside][:_TRIES], name):
                 return _Sought(loop)
     tries = max(_TRIES, _WORK // len(graph.steps)) if is_forbidden else _TRIES
-    loop = _best(graph, starts[:tries], name, sought.rule)
-    return _Sought(loop, loop is not None or not is_forbidden or _is_absent(graph, name, sought.rule, tries))
+    loop = _best(graph, starts[:tries], name)
+    return _Sought(loop, loop is not None or not is_forbidden or _is_absent(graph, name, tries))
 
 
-def _best(graph: _Graph, starts: Sequence[Step], name: str, rule: Rule) -> Loop | None:
+def _best(graph: _Graph, starts: Sequence[Step], name: str) -> Loop | None:
     """The best cycle through the first of those starts that give any."""
     for begin in range(0, len(starts), _TRIES):
-        cycles = (cycle for step in starts[begin : begin + _TRIES] for cycle in graph.loops(step, rule))
+        cycles = (cycle for step in starts[begin : begin + _TRIES] for cycle in graph.loops(step))
         loops = [Loop(name, cycle) for cycle in cycles if name_of(cycle) == name]
         if loops:
             return min(loops, key=lambda loop: (loop.chains(), len(loop.steps), loop.places()))
     return None
 
 
-def _is_absent(graph: _Graph, name: str, rule: Rule, tries: int) -> bool:
+def _is_absent(graph: _Graph, name: str, tries: int) -> bool:
     """True if no closed path under the rule has an edge that every cycle of that class has."""
     starts = graph.cyclic(needed_by(name))
-    paths = (graph.path(step.target, step.source, first=step.kind, rule=rule) for step in starts[:tries])
-    return len(starts) <= tries and all(path is None for path in paths)
+    is_closed = graph.graph.is_closed
+    return len(starts) <= tries and not any(is_closed(step.source, step.target, step.kind) for step in starts)
 
 
 def _of_one(component: Component, name: str, base: str) -> Loop | None:
@@ -207,7 +204,7 @@ def _of_one(component: Component, name: str, base: str) -> Loop | None:
         and (reached[entry.target] >> place & 1 if base == SPLIT else (entry.key == last.key) == (base == INTERMEDIATE))
     ]
     pairs.sort(key=lambda pair: (pair[0].target != pair[1].source, abs(pair[0].place - pair[1].place)))
-    along = cache(lambda chain: _Graph(component, CHAIN, chain))
+    along = cache(lambda chain: _Graph(component, CHAIN, chain=chain))
     loops = (_closed(along(None if base == SPLIT else pair[0].chain), name, *pair) for pair in pairs)
     return next((loop for loop in loops if loop is not None), None)
 

@@ -1,7 +1,5 @@
 """Columns of Arrow as arrays, against Arrow's own way through Python."""
 
-import subprocess
-import sys
 from itertools import pairwise
 
 import numpy as np
@@ -55,17 +53,6 @@ def test_what_lies_below_a_null_is_no_element() -> None:
 def test_text_is_no_integer() -> None:
     with pytest.raises(ValueError, match="width"):
         arrow.integers(pa.array(["a"]))
-
-
-def test_reading_a_chunk_and_sending_a_message_load_neither_pandas_nor_what_searches_cycles() -> None:
-    script = (
-        "import sys, pyarrow as pa, checkers.transactions.check\n"
-        "from checkers.columns.arrow import integers, flags, lists\n"
-        "integers(pa.nulls(3, pa.int64())); flags(pa.nulls(3, pa.bool_())); lists(pa.nulls(3, pa.list_(pa.int64())))\n"
-        "print([name for name in ('pandas', 'networkx', 'scipy') if name in sys.modules])"
-    )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
 
 
 def test_integers_of_nothing_are_nothing() -> None:

@@ -1,6 +1,9 @@
 """Closed walks cut into cycles, and shortest paths by rules that count and separate kinds of steps."""
 
+import subprocess
+import sys
 from itertools import product
+from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
@@ -10,7 +13,7 @@ import pytest
 
 from checkers.graph import paths
 from checkers.graph.edges import CHAIN, IN, OUT, REALTIME, RW, WR, WW
-from checkers.graph.paths import MOMENT, Rule, StepGraph, Steps, cycle_labels, simple_cycles
+from checkers.graph.paths import ANY, MOMENT, Rule, StepGraph, Steps, cycle_labels, simple_cycles
 
 
 class Step(NamedTuple):
@@ -42,8 +45,8 @@ def test_a_walk_is_cut_into_cycles_that_pass_no_node_twice(
     assert cycles == expected
 
 
-def graph(*steps: tuple[int, int, int]) -> StepGraph:
-    return StepGraph([Steps(*np.array(steps, np.int64).T)], 8)
+def graph(*steps: tuple[int, int, int], rule: Rule = ANY) -> StepGraph:
+    return StepGraph([Steps(*np.array(steps, np.int64).T)], 8, rule)
 
 
 @pytest.mark.parametrize(
@@ -64,7 +67,9 @@ def graph(*steps: tuple[int, int, int]) -> StepGraph:
 )
 def test_the_shortest_path_keeps_its_rule(rule: Rule, first: int, expected: list[int] | None) -> None:
     steps = ((1, 2, RW), (2, 0, RW), (2, 3, WR), (3, 0, WR), (1, 4, WW), (4, 5, WW), (5, 3, WW))
-    assert graph(*steps).path(1, 0, first=first, rule=rule) == expected
+    one = graph(*steps, rule=rule)
+    assert one.path(1, 0, first=first) == expected
+    assert one.is_closed(0, 1, first) == (expected is not None)
 
 
 def test_a_chain_counts_for_less_than_any_other_step() -> None:
@@ -72,12 +77,18 @@ def test_a_chain_counts_for_less_than_any_other_step() -> None:
     assert graph(*steps).path(1, 0) == [0, 1, 2]
 
 
+def on_cycles(one: StepGraph, kind: int) -> list[bool]:
+    result: list[bool] = one.on_cycles(one.steps.source, one.steps.target, kind).tolist()
+    return result
+
+
 def test_a_step_is_closed_if_a_path_leads_back_without_two_of_a_kind_in_a_row() -> None:
     one = graph((0, 1, RW), (1, 2, RW), (2, 0, WW), (2, 3, WW))
-    assert one.closed(one.steps.source, one.steps.target).tolist() == [True, True, True, False]
-    assert not one.closed(one.steps.source[:2], one.steps.target[:2], apart=RW).any()
-    other = graph((0, 1, RW), (1, 2, WR), (2, 3, RW), (3, 0, WW))
-    assert other.closed(other.steps.source[::2], other.steps.target[::2], apart=RW).all()
+    assert on_cycles(one, WW) == [True, True, True, False]
+    one = graph((0, 1, RW), (1, 2, RW), (2, 0, WW), (2, 3, WW), rule=Rule(apart=RW))
+    assert on_cycles(one, RW)[:2] == [False, False]
+    other = graph((0, 1, RW), (1, 2, WR), (2, 3, RW), (3, 0, WW), rule=Rule(apart=RW))
+    assert on_cycles(other, RW)[::2] == on_cycles(other, WW)[1::2] == [True, True]
 
 
 @pytest.mark.parametrize("seed", range(300))
@@ -95,9 +106,34 @@ def test_nodes_share_a_number_if_a_closed_path_leads_through_both(seed: int) -> 
         assert (label[one] == label[other]) == any(one in part and other in part for part in together)
 
 
+def test_a_check_of_ten_clean_operations_loads_no_search_of_graphs(tmp_path: Path) -> None:
+    """Reading columns and sending a message do not load pandas either."""
+    micro = ("[:append {} {}] [:r {} nil]", "[:append {} {}] [:r {} [{}]]")
+    lines = [
+        f"{{:index {2 * at + late}, :time {at}, :process {at % 3}, :type {(':invoke', ':ok')[late]}, :f :txn, "
+        f":value [{micro[late].format(at % 4, at, at % 4, ' '.join(map(str, range(at % 4, at + 1, 4))))}]}}"
+        for at in range(10)
+        for late in (0, 1)
+    ]
+    history = tmp_path / "clean.edn"
+    history.write_text("\n".join(lines))
+    script = (
+        "import sys, pyarrow as pa, checkers.transactions.check\n"
+        "from checkers.columns.arrow import flags, integers, lists\n"
+        "integers(pa.nulls(3, pa.int64())); flags(pa.nulls(3, pa.bool_())); lists(pa.nulls(3, pa.list_(pa.int64())))\n"
+        "print('pandas' in sys.modules)\n"
+        "from harness.cli.main import main\n"
+        "try: main()\n"
+        "except SystemExit as end: print(end.code, *{'networkx', 'scipy'}.intersection(sys.modules))"
+    )
+    command = [sys.executable, "-c", script, "check", str(history), "--engine", "local"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert (done.stdout.splitlines()[0], done.stdout.splitlines()[-1]) == ("False", "0"), done.stdout + done.stderr
+
+
 def test_only_steps_around_one_that_leads_backwards_are_searched(monkeypatch: pytest.MonkeyPatch) -> None:
     searched = list[int]()
-    monkeypatch.setattr(paths, "strong_labels", lambda source, target, size: searched.append(len(source)))
+    monkeypatch.setattr(paths, "labels_of", lambda source, target, size: searched.append(len(source)))
     ahead = np.arange(100)
     cycle_labels(np.append(ahead, 52), np.append(ahead + 1, 50), 101)
     cycle_labels(ahead, ahead + 1, 101)
