@@ -1,11 +1,15 @@
-"""Expected writes paired with the lanes that close them: an input that several rules share."""
+"""Expected writes paired with the lanes that close them, and those that never arrived: inputs of several rules."""
 
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from checkers.columns.facts import fact
-from checkers.streams.view import Lanes, Pairs, StreamView, pairs_of
+from checkers.columns.index import earliest_of_each
+from checkers.columns.runs import distinct
+from checkers.streams.rule import per_key
+from checkers.streams.supersession import Versions, superseded
+from checkers.streams.view import Lanes, Pairs, Ruling, StreamView, pairs_of
 from harness.core.columns import NEVER, Int64s
 
 ALL_CLOSED = NEVER - 1  # The height of a boundary that is no watermark: above all positions.
@@ -31,6 +35,29 @@ def closings(view: StreamView) -> Closings:
     lane, candidate = pairs.lane[is_closed], pairs.candidate[is_closed]
     arrival = view.first_times(view.scope).at(view.of_write(lanes.scope[lane], candidate))
     return Closings(lane=lane, candidate=candidate, place=place[is_closed], arrival=arrival)
+
+
+@per_key("write")
+def missing_events(view: StreamView) -> Ruling:
+    """Expected writes that a watermark closes in live coverage, never delivered in its scope nor superseded.
+
+    A write that came later is left to S05 or S06. A witness is a watermark that newly closes an expected write in live
+    coverage. Each write is reported once per scope, under the first watermark that closes it. O(n log n).
+    """
+    lanes, closed = view.lanes, closings(view)
+    candidate, place = closed.candidate, closed.place
+    scope, watermark = lanes.scope[closed.lane], lanes.rows[place]
+    never = np.flatnonzero(closed.arrival == NEVER)
+    versions, height = Versions.of_expected(view, candidate[never]), lanes.height[place[never]]
+    is_replaced = superseded(
+        view, versions, group=view.scope, watermark=watermark[never], height=height, before=np.full(len(never), NEVER)
+    )
+    missing = never[~is_replaced]
+    chosen = missing[earliest_of_each(view.of_write(scope[missing], candidate[missing]), watermark[missing])]
+    closing = lanes.rows[distinct(place)]
+    return Ruling.of_writes(
+        watermark[chosen], view.expected[candidate[chosen]], witnesses=len(closing), witness_rows=closing
+    )
 
 
 @dataclass(frozen=True, slots=True)

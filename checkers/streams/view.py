@@ -100,6 +100,15 @@ class StreamView:
         """One number for each pair of a group and a place in `expected`."""
         return group * (len(self.expected) + 1) + place
 
+    @property
+    def arrival_scope(self) -> Int64s:
+        """The scopes (n,) in which a write must arrive. With partitions that is anywhere: a key's may change."""
+        return np.zeros_like(self.scope) if self.contract.wm_scope == "partition" else self.scope
+
+    def blamed(self, ruling: "Ruling") -> Int64s:
+        """One number for the write of each violation, and the scope in which it should have arrived."""
+        return self.of_write(self.arrival_scope[ruling.watermark], np.searchsorted(self.expected, ruling.write))
+
 
 def stream_view(
     deliveries: Deliveries, writes: SourceWrites, contract: StreamContract, log: Log | None = None
@@ -262,7 +271,7 @@ def lanes_of(deliveries: Deliveries, session: Int64s, scope: Int64s, rows: Int64
         session=session[rows[begin]],
         span=deliveries.span[rows[begin]],
         scope=scope[rows[begin]],
-        low=_lowest_starts(deliveries, session, rows[begin]),
+        low=lowest_starts(deliveries, session, rows[begin]),
         last=rows[np.append(begin[1:], len(rows))[: len(begin)] - 1],
         by_time=GroupIndex(lane, rows, places),
         by_height=GroupIndex(lane, height[rows], places),
@@ -342,7 +351,7 @@ def _regressions(deliveries: Deliveries, scope: Int64s) -> Bools:
     return result
 
 
-def _lowest_starts(deliveries: Deliveries, session: Int64s, rows: Int64s) -> Int64s:
+def lowest_starts(deliveries: Deliveries, session: Int64s, rows: Int64s) -> Int64s:
     """For each of `rows` the lowest position from which coverage can begin, among events before it.
 
     Only events since the last marker of the whole session count.

@@ -14,9 +14,9 @@ from checkers.streams.rules.events.order_inversion import ORDER_INVERSION
 from checkers.streams.rules.logs.split_view import SPLIT_VIEW
 from checkers.streams.rules.sessions.hand_over_hole import HAND_OVER_HOLE
 from checkers.streams.rules.sessions.lost_tail import LOST_TAIL
+from checkers.streams.rules.sessions.missing_event import MISSING_EVENT
 from checkers.streams.rules.sessions.resume_hole import RESUME_HOLE
 from checkers.streams.rules.watermarks.late_event import LATE_EVENT, LATE_EVENT_BOUNDARY
-from checkers.streams.rules.watermarks.missing_event import MISSING_EVENT
 from checkers.streams.rules.watermarks.silent_gap import SILENT_GAP
 from checkers.streams.rules.watermarks.state_mismatch import STATE_MISMATCH
 from checkers.streams.rules.watermarks.torn_unit import TORN_UNIT

@@ -8,8 +8,8 @@ import time
 
 import numpy as np
 
+from checkers.streams.closings import missing_events
 from checkers.streams.rules.watermarks.late_event import late_events
-from checkers.streams.rules.watermarks.missing_event import missing_events
 from checkers.streams.rules.watermarks.torn_unit import torn_units
 from checkers.streams.rules.watermarks.watermark_regress import regressions
 from checkers.streams.view import stream_view

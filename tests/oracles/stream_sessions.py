@@ -1,6 +1,6 @@
 """Slow, obvious twins of the rules about what sessions begin and end with: starts, snapshots, tails and ends."""
 
-from harness.core.columns import BACKFILL, CLOSE, END, ERROR, FAIL, GAP, NEVER, OK, OPEN, ROW, WATERMARK
+from harness.core.columns import BACKFILL, CLOSE, END, ERROR, FAIL, GAP, NEVER, OPEN, ROW, WATERMARK
 from tests.oracles.stream_events import firsts
 from tests.oracles.streams import Identity, Oracle
 from tests.worlds.streams.language import Event, Write
@@ -29,18 +29,19 @@ def holes(oracle: Oracle) -> dict[Hole, tuple[int, int]]:
     return result
 
 
-def hole_witnesses(oracle: Oracle) -> tuple[set[int], set[int]]:
-    """The resumes, and the rows of snapshots, of which something tells whether a write behind them was sent."""
+def hole_witnesses(oracle: Oracle) -> tuple[set[int], set[int], set[int]]:
+    """The resumes, first openings, and rows of snapshots, with something that shows whether a later write was sent."""
     result: set[int] = {since for _, since in holes(oracle).values()}
     if oracle.contract.delivery == "at-most-once":
-        return set(), set()
+        return set(), set(), set()
     for t, event in enumerate(oracle.log):
         for w in oracle.owed:
             since = _start_behind(oracle, t, event, w)
             if since is not None and _tells(oracle, t, event, w) and _has_earlier(oracle, since, w):
                 result.add(since)
-    resumes = {t for t in result if oracle.log[t].kind == OPEN}
-    return resumes, result - resumes
+    openings = {t for t in result if is_first_open(oracle, t)}
+    snapshots = {t for t in result if oracle.log[t].kind == BACKFILL}
+    return result - openings - snapshots, openings, snapshots
 
 
 def _start_behind(oracle: Oracle, time: int, event: Event, w: Write) -> int | None:
@@ -50,10 +51,23 @@ def _start_behind(oracle: Oracle, time: int, event: Event, w: Write) -> int | No
     is_behind = (how == "behind" and w.position > start) or (how == "at" and w.position >= start)
     if not is_behind or oracle.log[since].kind not in (OPEN, BACKFILL) or start == NEVER:
         return None
-    if oracle.log[since].kind == OPEN:
-        own = [e.session for e in oracle.log if e.kind == OPEN and e.subscriber == event.subscriber]
-        return since if own[0] != event.session else None
-    return since
+    # What watermarks close after a first open is left to another rule.
+    return None if is_first_open(oracle, since) and event.kind == WATERMARK else since
+
+
+def is_first_open(oracle: Oracle, time: int) -> bool:
+    """Is it an opening of its subscriber's first session?"""
+    event = oracle.log[time]
+    own = [e.session for e in oracle.log if e.kind == OPEN and e.subscriber == event.subscriber]
+    return event.kind == OPEN and own[0] == event.session
+
+
+def has_snapshot(oracle: Oracle, time: int, since: int, w: Write) -> bool:
+    """Did an older snapshot of the key come between the first open and what passed the write?"""
+    own = [t for t in range(time) if oracle.session(oracle.log[t]) == oracle.session(oracle.log[time])]
+    rows = [t for t in own if oracle.log[t].kind == BACKFILL and oracle.log[t].key == w.key]
+    is_older = bool(rows) and rows[-1] > since and oracle.log[rows[-1]].position < w.position
+    return is_older and is_first_open(oracle, since)
 
 
 def _tells(oracle: Oracle, time: int, event: Event, w: Write) -> bool:
@@ -102,7 +116,7 @@ def hand_over(oracle: Oracle) -> dict[tuple[Identity, int], tuple[int, str]]:
     """(session, key) -> the first event that shows a fault of its snapshot, and which one."""
     found: list[tuple[int, int, str]] = []
     for (_, w), (t, since) in holes(oracle).items():
-        if oracle.log[since].kind == BACKFILL:
+        if oracle.log[since].kind == BACKFILL or has_snapshot(oracle, t, since, w):
             found.append((t, w.key, "hole"))
     for t in _snapshots(oracle):
         if _is_stale(oracle, oracle.log[t]):
@@ -193,41 +207,6 @@ def _parts(oracle: Oracle) -> list[list[int]]:
             own.append([])
         own[-1].append(t)
     return [part for own in parts.values() for part in own if part]
-
-
-# S14
-
-
-def tails(oracle: Oracle, settled_seq: int, healed_seq: int) -> tuple[set[tuple[int, Write]], int]:
-    """(subscriber, write) that never met, and how many subscribers could have shown that."""
-    is_settled = oracle.contract.tail == "settled"
-    if oracle.contract.delivery == "at-most-once" or not (is_settled or settled_seq >= 0):
-        return set(), 0
-    lost: set[tuple[int, Write]] = set()
-    witnesses: set[int] = set()
-    missing = [(oracle.log[m].subscriber, id(w)) for (_, w), m in oracle.missing().items()]
-    for last in _live(oracle):
-        for w in oracle.owed:
-            is_due = is_settled or (w.outcome == OK and w.complete_seq < settled_seq)
-            if not is_due or not oracle.covers(last, w.key, w.span, len(oracle.log), w.position):
-                continue
-            if w.outcome == OK and w.invoke_seq > healed_seq:
-                witnesses.add(last.subscriber)
-            has_come = oracle.arrival(w, last, _subscriber) != NEVER
-            has_come |= oracle.superseded(w, last, _subscriber, TOP, NEVER)
-            if not has_come and (last.subscriber, id(w)) not in missing:
-                lost.add((last.subscriber, w))
-    return lost, len(witnesses | {subscriber for subscriber, _ in lost})
-
-
-def _subscriber(event: Event) -> Identity:
-    return (event.subscriber,)
-
-
-def _live(oracle: Oracle) -> list[Event]:
-    """The last event of each subscriber. Where its session has ended, that covers nothing."""
-    who = sorted({e.subscriber for e in oracle.log})
-    return [[e for e in oracle.log if e.subscriber == subscriber][-1] for subscriber in who]
 
 
 # S28

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import msgspec
+import numpy as np
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -10,17 +11,21 @@ from checkers.history.around import NOTHING_AROUND
 from checkers.streams.catalogue import RULES
 from checkers.streams.rules.sessions.event_after_end import events_after_end
 from checkers.streams.rules.sessions.hand_over_hole import hand_over_holes
+from checkers.streams.rules.sessions.holes import holes
 from checkers.streams.rules.sessions.lost_tail import lost_tails
-from checkers.streams.rules.sessions.resume_hole import holes
+from checkers.streams.rules.sessions.missing_event import lost_events
+from checkers.streams.rules.sessions.resume_hole import left_out
 from checkers.streams.task import judged
+from checkers.streams.view import StreamView
 from harness.core.promises import StreamContract
 from tests.amount import count
-from tests.oracles import stream_sessions
-from tests.oracles.streams import Oracle
+from tests.oracles import stream_losses, stream_sessions
+from tests.oracles.streams import Identity, Oracle
 from tests.worlds.streams.cases import LOG, beside
 from tests.worlds.streams.drawn import SEEDS, broken, contracts, view_of
 from tests.worlds.streams.generator import correct, damaged
 from tests.worlds.streams.language import deliveries_of, source_of
+from tests.worlds.streams.spoiled_losses import lossy
 from tests.worlds.streams.spoiled_sessions import spoiled
 
 MANY = settings(max_examples=count(60))
@@ -34,13 +39,38 @@ def test_holes_behind_a_start_are_those_of_the_oracle(seed: int, contract: Strea
     found = holes(view)
     result = {
         (oracle.session(oracle.log[mark]), oracle.source[write]): (mark, row)
-        for part in (found.resumes, found.backfills)
+        for part in (found.resumes, found.openings, found.backfills)
         for mark, row, write in zip(part.watermark.tolist(), part.row.tolist(), part.write.tolist(), strict=True)
     }
     assert result == stream_sessions.holes(oracle)
-    assert len(result) == len(found.resumes.watermark) + len(found.backfills.watermark)
+    parts = (found.resumes, found.openings, found.backfills)
+    assert len(result) == sum(len(part.watermark) for part in parts)
     witnesses = stream_sessions.hole_witnesses(oracle)
-    assert (found.resumes.witnesses, found.backfills.witnesses) == tuple(map(len, witnesses))
+    assert tuple(part.witnesses for part in parts) == tuple(map(len, witnesses))
+
+
+@MANY
+@given(SEEDS, contracts)
+def test_what_watermarks_and_rows_close_is_missed_as_by_the_oracle(seed: int, contract: StreamContract) -> None:
+    stream = broken(2 * seed + 1, contract, lossy)
+    view, oracle = view_of(*stream, contract), Oracle(*stream, contract)
+    ruling = lost_events(view)
+    result: dict[tuple[Identity, int], int] = {}
+    for mark, place in zip(ruling.watermark.tolist(), np.searchsorted(view.expected, ruling.write), strict=True):
+        what = (stream_losses.scope(oracle, oracle.log[mark]), index_of(oracle, view, int(place)))
+        result.setdefault(what, mark)
+    assert result == stream_losses.lost(oracle)
+    assert ruling.witnesses >= bool(result)
+    resumed = left_out(view)
+    assert {
+        (oracle.session(oracle.log[mark]), oracle.source[write])
+        for mark, write in zip(resumed.watermark.tolist(), resumed.write.tolist(), strict=True)
+    } == set(stream_losses.resume_holes(oracle))
+
+
+def index_of(oracle: Oracle, view: StreamView, place: int) -> int:
+    """The place in the oracle's writes of that expected write."""
+    return oracle.owed.index(oracle.source[int(view.expected[place])])
 
 
 @MANY
@@ -72,7 +102,7 @@ def test_lost_tails_are_those_of_the_oracle(seed: int, contract: StreamContract,
         for mark, write in zip(ruling.watermark.tolist(), ruling.write.tolist(), strict=True)
     }
     assert len(result) == len(ruling.write)
-    assert (result, ruling.witnesses) == stream_sessions.tails(oracle, settled, healed)
+    assert (result, ruling.witnesses) == stream_losses.tails(oracle, settled, healed)
 
 
 @MANY

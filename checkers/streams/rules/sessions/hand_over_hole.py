@@ -12,7 +12,7 @@ from checkers.streams.coverage import is_session_marker
 from checkers.streams.examples import Example
 from checkers.streams.findings import after, lost, place, shown
 from checkers.streams.rule import Need, OfLog, Rule
-from checkers.streams.rules.sessions.resume_hole import expected_by_key, left_out_sentence, snapshot_holes
+from checkers.streams.rules.sessions.holes import expected_by_key, left_out_sentence, snapshot_holes
 from checkers.streams.view import Ruling, StreamView
 from harness.core.columns import BACKFILL, FAIL, GAP, NEVER, OPEN, ROW, WATERMARK, Bools, Int64s
 

@@ -10,11 +10,12 @@ from checkers.columns.index import Places, ascending, expand
 from checkers.columns.runs import distinct
 from checkers.history.around import NOT_AT_REST
 from checkers.history.names import Names
-from checkers.streams.closings import ALL_CLOSED, Part
+from checkers.streams.closings import ALL_CLOSED, Part, missing_events
 from checkers.streams.examples import Example
 from checkers.streams.findings import lost, written
 from checkers.streams.rule import Need, OfLog, Rule
-from checkers.streams.rules.watermarks.missing_event import missing_events
+from checkers.streams.rules.sessions.holes import resume_holes, snapshot_holes
+from checkers.streams.rules.sessions.missing_event import lost_events
 from checkers.streams.supersession import Versions, superseded
 from checkers.streams.view import Ruling, StreamView
 from harness.core.columns import NEVER, OK, Int64s
@@ -24,9 +25,9 @@ def lost_tails(view: StreamView) -> Ruling:
     """S14: expected writes that a live subscriber's session covered at the end, and that never arrived there.
 
     Judged only if everything had come to rest. Either the contract says so (`tail`), and then every committed write
-    counts; or the run waited for it, and then those count that had been answered before it began to wait. Writes that a
-    watermark closed are left to S09. A session is live if it did not end. The event of a violation is the session's
-    last row. A witness is a live subscriber whose session covers a certain write that began when no fault was in force
+    counts; or the run waited for it, and then those count that had been answered before it began to wait. Writes that
+    an event closed are left to S09. A session is live if it did not end. The event of a violation is the session's last
+    row. A witness is a live subscriber whose session covers a certain write that began when no fault was in force
     any more. O(n log n), and for each subscriber the source's writes after its start.
     """
     is_settled, around = view.contract.tail == "settled", view.log.around
@@ -121,7 +122,7 @@ def _never_came(view: StreamView, last: Int64s, place: Int64s, shown: Int64s) ->
 
     `shown` are the rows that show any of the writes.
     """
-    who, missing = view.deliveries.subscriber, missing_events(view)
+    who, missing = view.deliveries.subscriber, lost_events(view)
     absent = view.first_times(who, shown).at(view.of_write(who[last], place)) == NEVER
     blamed = view.of_write(who[missing.watermark], np.searchsorted(view.expected, missing.write))
     absent &= ~np.isin(view.of_write(who[last], place), blamed)
@@ -149,5 +150,5 @@ LOST_TAIL: Final = Rule(
     meaning="A committed write never reached a live subscriber, although all was healed and quiet.",
     witness="a live subscriber for which something was written after the last fault",
     needs=frozenset({Need.SOURCE, Need.POSITIONS}),
-    scope=OfLog(lost_tails, _sentence, after=(missing_events,)),
+    scope=OfLog(lost_tails, _sentence, after=(missing_events, resume_holes, snapshot_holes)),
 )

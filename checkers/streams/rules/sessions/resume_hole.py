@@ -1,258 +1,35 @@
-"""Writes that a session must deliver after its start: S13 resume-hole, and the holes of S25 hand-over-hole.
+"""S13 resume-hole: after its start a session leaves no write out."""
 
-A session that was opened again at a position, and one whose rows began with a snapshot, must both deliver all later
-writes. A write was left out if a watermark of the session closes it, or if a newer event of the key came and a key's
-events come in order. Writes that the rules for watermarks report already are left to them.
-"""
-
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
-from checkers.columns import runs
-from checkers.columns.facts import fact
-from checkers.columns.index import FirstTimes, GroupIndex, codes, earliest_of_each, expand, first_places, joint_codes
+from checkers.columns.index import ascending
 from checkers.columns.runs import distinct
-from checkers.columns.table import concat, take
-from checkers.history.names import Names
-from checkers.streams.closings import ALL_CLOSED, closings
-from checkers.streams.examples import Example
-from checkers.streams.findings import lost, place, shown, written
-from checkers.streams.rule import Need, OfKeys, Rule, per_key
-from checkers.streams.rules.watermarks.missing_event import missing_events
-from checkers.streams.supersession import Versions, superseded
+from checkers.streams.closings import missing_events
+from checkers.streams.rule import Need, OfLog, Rule
+from checkers.streams.rules.sessions.holes import left_out_sentence, opening_holes, resume_holes, snapshot_holes
+from checkers.streams.rules.sessions.missing_event import lost_events
 from checkers.streams.view import Ruling, StreamView
-from harness.core.columns import BACKFILL, GAP, NEVER, OPEN, WATERMARK, Bools, Int64s
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Holes:
-    """S13, and the holes after snapshots. The row of a violation is the session's start."""
+def left_out(view: StreamView) -> Ruling:
+    """S13: expected writes after a session's start that it left out (`checkers.streams.rules.sessions.holes`).
 
-    resumes: Ruling
-    backfills: Ruling
-
-
-@fact
-def holes(view: StreamView) -> Holes:
-    """S13 and a part of S25: expected writes after a session's start that it left out.
-
-    A start is an `open` with a position, of a subscriber that had been open before; or the snapshot's row of the key.
-    If a watermark binds several subscribers, a write that another one received is not required again. Nothing is judged
-    if events come at most once. Each write is reported once per session. Witnesses: of S13, starts before and after
-    which the source wrote one key, if it is known whether the later write was sent; of S25, snapshots of a key for
-    which that is known. O(n log n), and the writes left out times the newer events of their key.
+    Holes of sessions that resume, and those of first sessions that S09 does not report. The latter came in another
+    session, or its rule does not apply.
     """
-    if view.contract.delivery == "at-most-once" or len(view.expected) == 0:
-        return Holes(resumes=Ruling.nothing(), backfills=Ruling.nothing())
-    own = _Own.of(view)
-    by_mark, by_row = _by_watermarks(view), _by_order(view, own)
-    found = concat([take(by_mark, _left_out(view, by_mark, own)), by_row.left_out])
-    found = take(found, earliest_of_each(codes(view.session[found.mark], found.candidate), found.mark))
-    resumed = _is_resume(view, found.since)
-    starts = distinct(np.concatenate((by_mark.since[_has_earlier(view, by_mark)], by_row.witnesses, found.since)))
-    is_resume = _is_resume(view, starts)
-    return Holes(
-        resumes=_ruling(view, take(found, resumed), starts[is_resume]),
-        backfills=_ruling(view, take(found, ~resumed), starts[~is_resume]),
-    )
-
-
-@per_key("write")
-def resume_holes(view: StreamView) -> Ruling:
-    """The ruling of S13: the holes at the start of sessions that resume."""
-    return holes(view).resumes
-
-
-@per_key("write")
-def snapshot_holes(view: StreamView) -> Ruling:
-    """The ruling of S25: the holes at the start of sessions that do not resume."""
-    return holes(view).backfills
-
-
-@dataclass(frozen=True, slots=True)
-class _Passed:
-    """Writes that the stream has passed: the row that shows this, and the row with which coverage began; (m,)."""
-
-    mark: Int64s
-    candidate: Int64s  # A place in `expected`.
-    since: Int64s
-    height: Int64s  # Only a newer version below this height can replace the write.
-
-
-@dataclass(frozen=True, slots=True)
-class _Ordered:
-    left_out: _Passed
-    witnesses: Int64s  # Starts that a newer event tests.
-
-
-def _ruling(view: StreamView, found: _Passed, starts: Int64s) -> Ruling:
+    resumes, openings, lost = resume_holes(view), opening_holes(view), lost_events(view)
+    rest = np.flatnonzero(~np.isin(view.blamed(openings), view.blamed(lost)))
+    mark = np.append(resumes.watermark, openings.watermark[rest])
+    row = np.append(resumes.row, openings.row[rest])
+    write = np.append(resumes.write, openings.write[rest])
+    order = ascending(mark, write)
+    starts = [each.witness_rows for each in (resumes, openings) if each.witness_rows is not None]
+    witnesses = distinct(np.concatenate([mark[:0], *starts]))
     return Ruling(
-        watermark=found.mark,
-        row=found.since,
-        write=view.expected[found.candidate],
-        witnesses=len(starts),
-        witness_rows=starts,
+        watermark=mark[order], row=row[order], write=write[order], witnesses=len(witnesses), witness_rows=witnesses
     )
-
-
-def _is_resume(view: StreamView, since: Int64s) -> Bools:
-    result: Bools = view.deliveries.kind[since] == OPEN
-    return result
-
-
-def _starts(view: StreamView) -> Bools:
-    """True for events that are starts by this rule, shape (n,)."""
-    d = view.deliveries
-    opens = np.flatnonzero(d.kind == OPEN)
-    who, subscriber = runs.codes(d.subscriber[opens])
-    first = opens[first_places(subscriber, len(who))]
-    result: Bools = d.kind == BACKFILL
-    # The openings of a subscriber's first session are no resumes.
-    result[opens] = d.session[opens] != d.session[first][subscriber]
-    return result
-
-
-@dataclass(frozen=True, slots=True)
-class _Own:
-    """For each row (n,) the group that needs a write only once, and the first arrival of each write in its group."""
-
-    group: Int64s
-    times: FirstTimes
-
-    @classmethod
-    def of(cls, view: StreamView) -> "_Own":
-        group = view.session if view.contract.wm_scope in ("session", "subscriber") else view.scope
-        return cls(group, view.first_times(group))
-
-
-def _by_watermarks(view: StreamView) -> _Passed:
-    """Writes that watermarks close, in coverage that began with such a start."""
-    w, lanes, closed = view.writes, view.lanes, closings(view)
-    write, mark = view.expected[closed.candidate], lanes.rows[closed.place]
-    since = view.coverage.at(lanes.session[closed.lane], w.key[write], w.span[write], mark).since
-    judged = np.flatnonzero(_starts(view)[since])
-    return _Passed(mark[judged], closed.candidate[judged], since[judged], lanes.height[closed.place[judged]])
-
-
-def _by_order(view: StreamView, own: _Own) -> _Ordered:
-    """Writes that newer events of the key passed after such a start, and that no later gap of the session can name."""
-    d, contract = view.deliveries, view.contract
-    none = np.zeros(0, np.int64)
-    is_silent = contract.order_key == "none" or (contract.versions != "every" and contract.replay == "session")
-    if is_silent or contract.versions == "latest":
-        return _Ordered(_Passed(none, none, none, none), none)
-    rows = view.new_rows()
-    covered = view.coverage.at(view.session[rows], d.key[rows], d.span[rows], rows)
-    judged = (covered.since != NEVER) & (covered.start != NEVER)
-    judged[judged] = _starts(view)[covered.since[judged]]
-    rows, since = rows[judged], covered.since[judged]
-    low = covered.start[judged] + ~covered.is_inclusive[judged]
-    is_apart = contract.order_key == "partition" or contract.wm_scope == "partition" or not contract.is_position_global
-    index, group = expected_by_key(view, d.key[rows], d.span[rows] if is_apart else None)
-    # Of a key's rows after one start, the highest is enough.
-    pair = codes(group, runs.codes(since)[1])
-    one = np.zeros(int(pair.max(initial=-1)) + 1, np.int64)
-    one[pair] = np.arange(len(rows))
-    top = np.full(len(one), -1, np.int64)
-    np.maximum.at(top, pair, d.position[rows])
-    begin, end = index.place(group[one], low[one]), index.place(group[one], top)
-    is_witness = begin < end
-    is_witness &= (d.kind[since[one]] == BACKFILL) | (index.place(group[one], np.full(len(one), -1)) < begin)
-    witnesses = since[one[is_witness]]
-
-    line = codes(view.session[rows[one]], group[one])
-    first = np.full(int(line.max(initial=-1)) + 1, NEVER, np.int64)
-    last, shown = np.zeros(len(first), np.int64), np.zeros(len(first), np.int64)
-    np.minimum.at(first, line, begin)
-    np.maximum.at(last, line, end)
-    shown[line] = one
-    owner, place = expand(first, last)
-    candidate = index.rows[place]
-    few = _Passed(rows[shown[owner]], candidate, since[shown[owner]], np.full(len(owner), ALL_CLOSED))
-    kept = _left_out(view, few, own)
-    if len(kept) == 0:
-        return _Ordered(take(few, kept), witnesses)
-    owner, candidate = owner[kept], candidate[kept]
-
-    by_height = GroupIndex(line[pair], d.position[rows])
-    position = view.writes.position[view.expected[candidate]]
-    ends = by_height.place(owner, np.full(len(owner), NEVER))
-    again, place = expand(by_height.place(owner, position, above=True), ends)
-    newer = by_height.rows[place]
-    shows = (low[newer] <= position[again]) & ~_has_later_gap(view)[rows[newer]]
-    again, newer = again[shows], newer[shows]
-    height = np.full(len(again), ALL_CLOSED)
-    return _Ordered(_Passed(rows[newer], candidate[again], since[newer], height), witnesses)
-
-
-def expected_by_key(view: StreamView, key: Int64s, span: Int64s | None = None) -> tuple[GroupIndex, Int64s]:
-    """The expected writes by key, and by partition if `span` is given, in order of position; and each key's group."""
-    w, e = view.writes, view.expected
-    known, wanted = ([w.key[e]], [key]) if span is None else ([w.key[e], w.span[e]], [key, span])
-    of_write, group = joint_codes(known, wanted)
-    return GroupIndex(of_write, w.position[e]), group
-
-
-def _left_out(view: StreamView, passed: _Passed, own: _Own) -> Int64s:
-    """The writes, as rows of `passed`, that never came, were not replaced, and are not reported as missing already."""
-    missing = missing_events(view)
-    blamed = view.of_write(view.scope[missing.watermark], np.searchsorted(view.expected, missing.write))
-    absent = own.times.at(view.of_write(own.group[passed.mark], passed.candidate)) == NEVER
-    absent &= ~np.isin(view.of_write(view.scope[passed.mark], passed.candidate), blamed)
-    left = np.flatnonzero(absent)
-    left = left[~_is_in_snapshot(view, own.group, take(passed, left))]
-    is_replaced = superseded(
-        view,
-        Versions.of_expected(view, passed.candidate[left]),
-        group=own.group,
-        watermark=passed.mark[left],
-        height=passed.height[left],
-        before=np.full(len(left), NEVER),
-    )
-    return left[~is_replaced]
-
-
-def _is_in_snapshot(view: StreamView, own: Int64s, passed: _Passed) -> Bools:
-    """True for writes whose key came in a snapshot at or after their position, which shows their effect."""
-    d, write = view.deliveries, view.expected[passed.candidate]
-    rows = np.flatnonzero((d.kind == BACKFILL) & (d.position != NEVER))
-    line, wanted = joint_codes([own[rows], d.key[rows]], [own[passed.mark], view.writes.key[write]])
-    result: Bools = GroupIndex(line, d.position[rows]).first(wanted, view.writes.position[write]) >= 0
-    return result
-
-
-def _has_earlier(view: StreamView, passed: _Passed) -> Bools:
-    """True for writes whose key the source had also written before the start, or whose start is a snapshot."""
-    d, w = view.deliveries, view.writes
-    key, lowest = runs.codes(w.key[view.expected])
-    least = np.full(len(key), NEVER, np.int64)
-    np.minimum.at(least, lowest, w.position[view.expected])
-    start = d.position[passed.since] + (view.contract.resume == "after")
-    result: Bools = (d.kind[passed.since] == BACKFILL) | (least[lowest[passed.candidate]] < start)
-    return result
-
-
-def _has_later_gap(view: StreamView) -> Bools:
-    """True for rows that a gap of their session follows, shape (n,)."""
-    gaps = np.flatnonzero(view.deliveries.kind == GAP)
-    last = np.full(int(view.session.max(initial=-1)) + 1, -1, np.int64)
-    last[view.session[gaps]] = gaps
-    result: Bools = np.arange(len(view.session)) < last[view.session]
-    return result
-
-
-def left_out_sentence(example: Example, name: Names) -> str:
-    """The sentence about a write that a session left out after its start."""
-    mark, start = example.watermark, example.event
-    if start is None:
-        raise AssertionError(f"{example} began nowhere")
-    began = "resumed" if start.kind == OPEN else "began with a snapshot"
-    is_mark = mark.kind == WATERMARK
-    passed = name.forms.watermark(mark.position) if is_mark else shown(mark, name) + place(mark, name)
-    session = f"{example.subscriber} {began}{place(start, name)} in session {mark.session}"
-    return f"{session}, but {written(lost(example), name)} was left out: {passed} came."
 
 
 RESUME_HOLE: Final = Rule(
@@ -262,5 +39,5 @@ RESUME_HOLE: Final = Rule(
     meaning="After a resume the first event of a key is not the next one.",
     witness="a start after which a key was written, if it can be known that the write was sent",
     needs=frozenset({Need.SOURCE, Need.POSITIONS}),
-    scope=OfKeys(resume_holes, left_out_sentence),
+    scope=OfLog(left_out, left_out_sentence, after=(missing_events, resume_holes, snapshot_holes, opening_holes)),
 )

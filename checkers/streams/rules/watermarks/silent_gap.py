@@ -6,10 +6,10 @@ import numpy as np
 
 from checkers.columns.index import GroupIndex, codes, earliest_of_each, expand
 from checkers.history.names import Names, capital
+from checkers.streams.closings import missing_events
 from checkers.streams.examples import Example
 from checkers.streams.findings import lost, written
 from checkers.streams.rule import Need, OfLog, Rule
-from checkers.streams.rules.watermarks.missing_event import missing_events
 from checkers.streams.supersession import Versions, superseded
 from checkers.streams.view import Ruling, StreamView
 from harness.core.columns import GAP, NEVER, Int64s

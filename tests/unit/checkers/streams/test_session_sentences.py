@@ -35,7 +35,7 @@ def told(log: str, source: str, anomaly: str, **changes: object) -> Finding:
             RESUMED + "w@4",
             THREE,
             {"wm_scope": "subscriber"},
-            "s1 resumed at position 2 in session 2, but value 2 of key x at position 4 (operation 1) was left out: "
+            "s1 began at position 2 in session 2, but value 2 of key x at position 4 (operation 1) was left out: "
             "watermark 4 came.",
         ),
         (
@@ -43,7 +43,7 @@ def told(log: str, source: str, anomaly: str, **changes: object) -> Finding:
             RESUMED + "x=3@6",
             THREE,
             {},
-            "s1 resumed at position 2 in session 2, but value 2 of key x at position 4 (operation 1) was left out: "
+            "s1 began at position 2 in session 2, but value 2 of key x at position 4 (operation 1) was left out: "
             "value 3 of key x at position 6 came.",
         ),
         (

@@ -52,7 +52,7 @@ def test_an_operation_that_only_a_snapshot_shows_has_no_position() -> None:
 def test_a_row_of_a_snapshot_does_not_come_behind_a_newer_event(position: int, anomalies: list[str]) -> None:
     source = "ok@3 x=1; ok@4 x=2" if position == 3 else TWO
     value = 1 if position == 3 else 2
-    assert accused(f"open@0 x=2@4 ~x={value}@{position}", f"{source}; ok@1 y=9") == anomalies
+    assert accused(f"open@0 x=2@4 ~x={value}@{position}", f"{source}; ok@7 y=9") == anomalies
 
 
 @pytest.mark.parametrize(

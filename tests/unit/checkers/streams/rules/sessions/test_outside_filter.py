@@ -131,7 +131,7 @@ def test_a_position_that_the_source_gave_twice_is_no_divergence() -> None:
     ruling = divergent_duplicates(view(log, "ok@4 x=1; ok@4 x=2"))
     assert (ruling.watermark.tolist(), ruling.legal, ruling.witnesses) == ([], 1, 1)
     # The second row stands at the place of the first write, so its own was left out.
-    assert accused(log, "ok@4 x=1; ok@3 x=2") == ["wrong-value", *DIVERGENT, "resume-hole"]
+    assert accused(log, "ok@4 x=1; ok@3 x=2") == ["missing-event", "wrong-value", *DIVERGENT, "resume-hole"]
 
 
 def test_where_the_value_is_part_of_the_identity_nothing_diverges() -> None:

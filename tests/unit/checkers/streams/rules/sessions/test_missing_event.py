@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from checkers.streams.rules.watermarks.missing_event import missing_events
+from checkers.streams.closings import missing_events
 from checkers.streams.rules.watermarks.torn_unit import torn_units
 from checkers.streams.view import defect, stream_view
 from harness.core.columns import NEVER
@@ -315,7 +315,7 @@ def test_without_a_source_rows_that_name_no_unit_are_events_of_their_own() -> No
 
 def test_witnesses_are_watermarks_that_newly_close_something() -> None:
     log = "open@0 x=1@1 w@1 w@1 x=2@2.0 y=3@2.1 w@2 w@2 y=4@3 w@9"
-    witnesses = outcome(log, "ok@1 x=1; ok@2 x=2 y=3; ok@3 y=4").witnesses
+    witnesses = outcome(log, "ok@1 x=1; ok@2 x=2 y=3; ok@3 y=4", order_key="none").witnesses
     assert (witnesses["missing-event"], witnesses["torn-unit"]) == (3, 1)
     assert outcome("open@9 w@9", PAIR).witnesses["missing-event"] == 0
     assert outcome("open@0 w@9").witnesses["missing-event"] == 0
