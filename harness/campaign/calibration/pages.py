@@ -8,8 +8,9 @@ from textwrap import fill
 from typing import Final
 
 from harness.campaign.calibration.document import CALIBRATION_FILE, Calibration, read_calibration
-from harness.campaign.calibration.shown import calibration_markdown, correct_sentence, seeds_shown
-from harness.report.markdown import escaped, table
+from harness.campaign.calibration.shown import calibration_markdown
+from harness.core.wording import counted
+from harness.report.markdown import table
 
 ROOT: Final = Path(__file__).resolve().parents[3]
 SOURCE: Final = ROOT / "docs" / CALIBRATION_FILE
@@ -18,7 +19,7 @@ README: Final = ROOT / "README.md"
 BEGIN: Final = "<!-- calibration: python -m harness.campaign.calibration.pages writes it -->\n"
 END: Final = "<!-- end of calibration -->\n"
 LINE_MAX: Final = 120
-HEAD: Final = ("bug", "what is coded wrong", "found by", "runs", "seeds")
+HEAD: Final = ("cluster", "planted bugs found", "seeds for each bug", "client checks find", "false alarms")
 
 
 def rewritten(readme: str, calibration: Calibration) -> str:
@@ -29,29 +30,26 @@ def rewritten(readme: str, calibration: Calibration) -> str:
 
 
 def _part(calibration: Calibration) -> str:
-    rows = [
-        (
-            f"`{cell.cluster}` `{cell.bug}`",
-            escaped(cell.description),
-            f"{cell.anomaly} ({cell.promise})" if cell.anomaly else "–",
-            f"{cell.hits} of {cell.runs}",
-            seeds_shown(cell),
+    """One row for each cluster: bugs found by drawn seeds, and alarms of runs without a bug."""
+    rows = []
+    for correct in calibration.correct:
+        cells = [cell for cell in calibration.bugs if cell.cluster == correct.cluster]
+        medians = [cell.median_seeds for cell in cells if cell.median_seeds is not None]
+        rows.append(
+            (
+                f"`{correct.cluster}`",
+                f"{sum(cell.hits > 0 for cell in cells)} of {len(cells)}",
+                f"{min(medians)} to {max(medians)}" if len(medians) > 1 else str(*medians),
+                f"{sum(cell.is_client_more for cell in cells)} of {len(cells)}",
+                f"{correct.false_alarms} in {counted(correct.runs, 'run')}",
+            )
         )
-        for cell in calibration.bugs
-    ]
-    drawn = f"{calibration.time_s:g} s of load and drawn faults, until {calibration.hits_max} runs show the bug"
     about = (
-        f"Seeds from 0 on, {drawn} or {calibration.runs_max} are made. *seeds*: as many show it with a chance of one "
-        "half; *scripted only*: no seed did, but its schedule does. [Rates, intervals, and which check finds it]"
-        "(docs/calibration.md)."
+        f"Drawn seeds, {calibration.time_s:g} s of load and drawn faults each. *Seeds for each bug*: this number of seeds "
+        "gives an even chance of finding the bug. *Client checks*: a checker of client transactions alone finds more than "
+        "without the bug. [Each bug, with rates and intervals](docs/calibration.md)."
     )
-    text = [
-        fill(about, LINE_MAX, break_on_hyphens=False),
-        "",
-        *table(HEAD, rows),
-        "",
-        *map(correct_sentence, calibration.correct),
-    ]
+    text = [*table(HEAD, rows), "", fill(about, LINE_MAX, break_on_hyphens=False)]
     return "".join(f"{line}\n" for line in text)
 
 
