@@ -24,7 +24,7 @@ class Targets(Enum):
     """The targets of a fault, in the words of the page of faults."""
 
     NODES = "nodes"
-    CLOCKS = "nodes with a clock of their own"
+    CLOCKS = "nodes with separate clocks"
     LINKS = "links"
     CONNECTIONS = "links that are connections"
     DATAGRAMS = "datagram links"

@@ -15,7 +15,7 @@ LINE_MAX: Final = 120
 def rewritten(page: str) -> str:
     """The page with its parts between markers written anew from the declarations; the rest stays."""
     parts = {
-        "packages": ["| package | what it does |", "| --- | --- |", *map(_package_row, PACKAGES.values())],
+        "packages": ["| package | effect |", "| --- | --- |", *map(_package_row, PACKAGES.values())],
         "sections": [line for package in PACKAGES.values() for line in _section(package)],
         "steps": [
             "| fault | targets | arguments | until the step ends |",

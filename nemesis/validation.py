@@ -109,17 +109,17 @@ def _target_problems(fault: Fault, step: Step, topology: Topology) -> Iterator[s
 def _node_problem(fault: Fault, target: str, topology: Topology) -> str | None:
     if target in topology.ids():
         is_clockless = fault.targets is Targets.CLOCKS and target in topology.clockless
-        return f"target {target!r} has no clock of its own" if is_clockless else None
+        return f"target {target!r} has no separate clock" if is_clockless else None
     if ">" in target:
         return f"target {target!r} is a link, and this fault strikes nodes{_hint(target, topology.ids())}"
-    return f"target {target!r} is no node{_hint(target, topology.ids())}"
+    return f"target {target!r} is not a node{_hint(target, topology.ids())}"
 
 
 def _link_problem(fault: Fault, target: str, topology: Topology) -> str | None:
     links = topology.all_links()
     source, sink = ends(target)
     if not source:
-        return f"target {target!r} is no link: write source>target{_hint(target, links)}"
+        return f"target {target!r} is not a link: write source>target{_hint(target, links)}"
     for end in (source, sink):
         if end not in topology.ids() and end != CLIENT:
             return f"target {target!r}: {end!r} is neither a node nor {CLIENT!r}{_hint(end, (*topology.ids(), CLIENT))}"

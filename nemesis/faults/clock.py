@@ -42,7 +42,7 @@ PACKAGE = Package(
     about=__doc__,
     faults=(CLOCK,),
     draw=draw_clock,
-    probe="readings of a wrong clock by nodes; the note says how wrong the worst was.",
+    probe="readings of a wrong clock by nodes; the note gives the largest error.",
     heals="the clocks are set right.",
     colour="#cc79a7",
 )

@@ -1,6 +1,6 @@
-"""Crashes: processes die, and what they wrote survives in the system's cache.
+"""Crashes: processes die, and their writes survive in the system's cache.
 
-Memory and connections are gone; what was written survives, synced or not.
+Memory and connections are lost; written data survives, synced or not.
 """
 
 from harness.core.draw import Stream
@@ -37,6 +37,6 @@ PACKAGE = Package(
     draw=draw_crash,
     excuse=Excuse.NODES | Excuse.MEMORY,
     probe="nodes that were up and went down.",
-    heals="the nodes start again with what is on their disks.",
+    heals="the nodes start again with the data on their disks.",
     colour="#d55e00",
 )

@@ -1,6 +1,6 @@
 """Bad datagram links: messages are lost, doubled or reordered.
 
-Of the messages on all datagram links 2 to 30 percent are lost, come twice, or come 1 to 20 ms late so that others
+On all datagram links 2 to 30 percent of the messages are lost, come twice, or come 1 to 20 ms late so that others
 overtake them.
 """
 
@@ -44,7 +44,7 @@ PACKAGE = Package(
     ),
     draw=draw_datagrams,
     unfit=unfit_datagrams,
-    probe="messages lost, doubled, or sent behind others.",
+    probe="messages lost, doubled or reordered.",
     heals="links are as good as before.",
     colour="#999933",
 )

@@ -24,7 +24,7 @@ def draw_failover(topology: Topology, _: Stream) -> Strike:
 
 def unfit_failover(topology: Topology) -> str | None:
     """The reason why no node could take over, if there is only one; else None."""
-    return None if len(topology.largest_role()) > 1 else "nobody could take the place of the only node"
+    return None if len(topology.largest_role()) > 1 else "the only node has no replacement"
 
 
 PACKAGE = Package(

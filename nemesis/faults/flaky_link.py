@@ -1,7 +1,7 @@
 """Flaky links: connections close after a few messages, again and again.
 
-Each connection closes once 200 to 1500 bytes have passed, since the step began or since it was opened. What passed
-arrives.
+Each connection closes once 200 to 1500 bytes have passed, since the step began or since it was opened. Those bytes
+arrive.
 """
 
 from harness.core.draw import Stream

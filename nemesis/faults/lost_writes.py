@@ -1,6 +1,6 @@
-"""Power losses: machines crash, and what was not synced is lost or torn.
+"""Power losses: machines crash, and unsynced writes are lost or torn.
 
-Whatever was synced stays; of all else nothing, or a torn prefix.
+Synced data stays; the rest is lost, or a torn prefix of it stays.
 """
 
 from harness.core.draw import Stream
@@ -21,8 +21,8 @@ PACKAGE = Package(
     faults=(CRASH,),
     draw=draw_lost_writes,
     excuse=Excuse.NODES | Excuse.MEMORY | Excuse.WRITES,
-    probe="nodes that were up and went down; the note says how many unsynced writes were lost.",
-    heals="the nodes start again with what was synced.",
+    probe="nodes that were up and went down; the note counts the unsynced writes that were lost.",
+    heals="the nodes start again with their synced data.",
     colour="#882255",
     is_prepared=True,
 )

@@ -1,7 +1,7 @@
 """Partitions: links are cut or stalled.
 
-A cut closes connections and refuses new ones; both ends learn of it, at different times. A stall lets nothing through,
-notifies nobody, and loses nothing on a connection.
+A cut closes connections and refuses new ones; both ends learn of it, at different times. A stall lets no message
+through, notifies no node, and loses nothing on a connection.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -16,7 +16,7 @@ from nemesis.topology import CLIENT, Strike, Topology
 CUT = Fault(name="cut", does="connections close, and new ones are refused", targets=Targets.LINKS, is_silencing=True)
 STALL = Fault(
     name="stall",
-    does="nothing gets through, nothing is lost, connections stay open",
+    does="messages wait, no message is lost, connections stay open",
     targets=Targets.LINKS,
     is_silencing=True,
 )
@@ -168,6 +168,6 @@ PACKAGE = Package(
     draw=draw_partition,
     excuse=Excuse.LINKS,
     probe="connections closed, messages refused or lost; or messages held back.",
-    heals="links carry messages again. Who was cut off has to connect anew; what a stall held back arrives.",
+    heals="links carry messages again. Nodes that were cut off connect anew; messages held back by a stall arrive.",
     colour="#0072b2",
 )

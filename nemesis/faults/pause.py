@@ -1,6 +1,6 @@
 """Pauses: nodes stand still, and go on as if no time had passed.
 
-Nodes handle nothing, as under a long garbage collection. Nothing is lost, and no connection closes.
+Nodes handle nothing, as under a long garbage collection. No message is lost, and no connection closes.
 """
 
 from harness.core.draw import Stream
@@ -10,7 +10,11 @@ from nemesis.selection import draw_nodes
 from nemesis.topology import Strike, Topology
 
 PAUSE = Fault(
-    name="pause", does="nothing is handled, nothing is lost", targets=Targets.NODES, optional=POINT, is_silencing=True
+    name="pause",
+    does="no message is handled, no message is lost",
+    targets=Targets.NODES,
+    optional=POINT,
+    is_silencing=True,
 )
 
 

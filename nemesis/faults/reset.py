@@ -1,6 +1,6 @@
-"""Resets: connections are reset, and none can be made.
+"""Resets: connections are reset, and new ones fail.
 
-What was in transit is lost, and so is every attempt to connect.
+Messages in transit are lost, and every attempt to connect fails.
 """
 
 from harness.core.draw import Stream

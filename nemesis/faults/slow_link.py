@@ -1,6 +1,6 @@
 """Slow links: messages take longer, between two roles or at a single node.
 
-Links take 20 to 250 ms longer, and up to half as much again. Messages of one connection never overtake.
+Links take 20 to 250 ms longer, plus up to half of that. Messages of one connection never overtake.
 """
 
 from harness.core.draw import Stream

@@ -1,7 +1,7 @@
 """Slow subscribers: the stream to a subscriber is narrow or slow, or the subscriber is.
 
-The links to a subscriber carry 100 to 1000 bytes a second (`bandwidth`), or take 0.2 to 1.5 seconds and up to half as
-much again (`delay`), or the subscriber takes 5 to 60 ms for each message (`consumer`).
+The links to a subscriber carry 100 to 1000 bytes a second (`bandwidth`), or take 0.2 to 1.5 seconds and up to half of
+that (`delay`), or the subscriber takes 5 to 60 ms for each message (`consumer`).
 """
 
 from harness.core.draw import Stream
@@ -59,6 +59,6 @@ PACKAGE = Package(
     unfit=unfit_slow_subscriber,
     excuse=Excuse.SUBSCRIBERS,
     probe="messages held back, delayed, or handled late.",
-    heals="all is as fast as before; what has queued up is delivered.",
+    heals="links are as fast as before; queued messages are delivered.",
     colour="#009e73",
 )

@@ -289,7 +289,7 @@ TOLD = [
     ("slow-subscriber", "delay", "latency_ns", "take 0.2 to 1.5 seconds", SECOND // 5, SECOND * 3 // 2),
     ("slow-subscriber", "consumer", "delay_ns", "takes 5 to 60 ms for each message", 5 * MS, 60 * MS),
     ("slow-link", "delay", "latency_ns", "take 20 to 250 ms longer", 20 * MS, 250 * MS),
-    ("datagrams", "drop", "permille", "2 to 30 percent are lost", 20, 300),
+    ("datagrams", "drop", "permille", "2 to 30 percent of the messages are lost", 20, 300),
     ("clock", "clock", "step_ns", "step by up to a minute", -60 * SECOND, 60 * SECOND),
     ("clock", "clock", "drift_ppm", "drift by 0.05 to 20 percent", -200_000, 200_000),
 ]
