@@ -30,7 +30,7 @@ PATTERNS: Final = {
     "relations in space": r"\b(?:stands?|stood) (?:beside|behind|below|above|in|at|on|there|here|as|for)\b|"
     r"\b(?:beside|behind) (?:it|them|that|this|these|one|others?|each)\b",
     "is to be, has to be": r"\b(?:is|are|was|were) to be\b|\b(?:has|have|had) to be\b",
-    "which or who without a noun": r"(?:^|[.;:,] |\b(?:who|says?|shows?|see|knows?|decides?) )"
+    "which or who without a noun": r"(?:^|[.;:] |\b(?:who|says?|shows?|see|knows?|decides?) )"
     r"(?:who|whom|whose|whoever|whatever) [a-z]+|\b(?:of|to|by|from) whom\b|\bin who\b",
     "by itself, of its own": r"\bby (?:itself|themselves)\b|\b(?:of|on) (?:its|their) own\b|"
     r"\ban? [a-z]+ of (?:one's|your) own\b",
