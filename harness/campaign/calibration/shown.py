@@ -10,7 +10,7 @@ from harness.report.markdown import escaped, table
 from harness.report.page import rendered
 
 PAGE_FILE: Final = "calibration.html"
-HEAD: Final = ("bug", "what is coded wrong", "rate", "95 %", "seeds", "found by", "checks", "clients alone")
+HEAD: Final = ("bug", "fault in the code", "rate", "95 %", "seeds", "found by", "checks", "clients alone")
 
 
 def calibration_page(calibration: Calibration) -> str:
@@ -43,14 +43,13 @@ def calibration_markdown(calibration: Calibration) -> str:
         for cell in calibration.bugs
     ]
     text = [
-        "# Calibration: what the checks find",
+        "# Calibration: how soon the checks find each bug",
         "",
         f"Seeds from 0 on, {calibration.time_s:g} s of load and drawn faults, until {calibration.hits_max} runs show a",
-        f"bug or {calibration.runs_max} are made. The rate is that of inverse sampling, (hits - 1) / (runs - 1); its",
-        "interval is Clopper and Pearson's. *seeds*: as many show the bug once with a chance of one half; a bug that",
-        "no seed shows has a schedule of its own, *scripted only*, and what found it there is named. *checks*: who",
-        "finds it, the watermark graph, the rules of streams, both, or others. *clients alone*: checks of client",
-        "operations find more than without the bug.",
+        f"bug or {calibration.runs_max} are made. The rate comes from inverse sampling, (hits - 1) / (runs - 1), with",
+        "Clopper and Pearson's interval. *seeds*: this number of seeds gives an even chance of finding the bug;",
+        "*scripted only*: no seed shows the bug, but its schedule does. *checks*: the watermark graph, the rules of",
+        "streams, both, or others. *clients alone*: checks of client operations find more than without the bug.",
         "",
         *table(HEAD, rows),
         "",
