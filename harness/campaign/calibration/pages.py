@@ -45,9 +45,9 @@ def _part(calibration: Calibration) -> str:
             )
         )
     about = (
-        f"Drawn seeds, {calibration.time_s:g} s of load and drawn faults each. *Seeds for each bug*: this number of seeds "
-        "gives an even chance of finding the bug. *Client checks*: a checker of client transactions alone finds more than "
-        "without the bug. [Each bug, with rates and intervals](docs/calibration.md)."
+        f"Drawn seeds, {calibration.time_s:g} s of load and drawn faults each. *Seeds for each bug*: this number of "
+        "seeds gives an even chance of finding the bug. *Client checks*: a checker of client transactions alone finds "
+        "more than without the bug. [Each bug, with rates and intervals](docs/calibration.md)."
     )
     text = [*table(HEAD, rows), "", fill(about, LINE_MAX, break_on_hyphens=False)]
     return "".join(f"{line}\n" for line in text)

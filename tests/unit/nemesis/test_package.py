@@ -192,4 +192,4 @@ def test_a_node_without_a_clock_is_never_struck_by_a_wrong_one() -> None:
     drawn = [draw_plan(topology, [PACKAGES["clock"]], Draw(seed), duration_ns=MINUTE) for seed in SEEDS[:100]]
     assert all("s1" not in step.targets for each in drawn for step in each.steps)
     wrong = Step(fault="clock", package="clock", at_ns=0, until_ns=SECOND, targets=("s1",), args={"freeze": 1})
-    assert problems(Plan(steps=(wrong,)), topology) == ["step 0 (clock): target 's1' has no clock of its own"]
+    assert problems(Plan(steps=(wrong,)), topology) == ["step 0 (clock): target 's1' has no separate clock"]

@@ -36,13 +36,13 @@ def cut(*targets: str, fault: str = "cut", **args: int | str) -> Step:
         (changed(package="crahs"), "step 0 (crash): package 'crahs' is unknown: did you mean 'crash'?"),
         (changed(targets=()), "step 0 (crash): targets is empty: name at least one"),
         (changed(targets=("n1", "n1")), "step 0 (crash): targets names 'n1' twice"),
-        (changed(targets=("n11",)), "step 0 (crash): target 'n11' is no node: did you mean 'n1'?"),
-        (changed(targets=("xyz",)), "step 0 (crash): target 'xyz' is no node: choose from c1, n1, n2, s1, s2"),
+        (changed(targets=("n11",)), "step 0 (crash): target 'n11' is not a node: did you mean 'n1'?"),
+        (changed(targets=("xyz",)), "step 0 (crash): target 'xyz' is not a node: choose from c1, n1, n2, s1, s2"),
         (
             changed(targets=("client>n1",)),
             "step 0 (crash): target 'client>n1' is a link, and this fault strikes nodes: choose from c1",
         ),
-        (cut("n1n2"), "step 0 (cut): target 'n1n2' is no link: write source>target: did you mean 'n1>n2'?"),
+        (cut("n1n2"), "step 0 (cut): target 'n1n2' is not a link: write source>target: did you mean 'n1>n2'?"),
         (
             cut("n1>clint"),
             "step 0 (cut): target 'n1>clint': 'clint' is neither a node nor 'client': did you mean 'client'?",
