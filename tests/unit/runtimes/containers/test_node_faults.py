@@ -263,7 +263,7 @@ def test_a_clock_is_made_wrong_by_this_line(fault: Step, words: str) -> None:
     [
         (step("drop", "n1>n2", permille=1), "links between containers are connections: use --runtime sim"),
         (step("melt", "n1"), "fault 'melt' is unknown"),
-        (step("crash", "n9"), "target 'n9' is no node"),
+        (step("crash", "n9"), "target 'n9' is not a node"),
     ],
 )
 def test_what_cannot_be_done_is_refused_by_name(fault: Step, why: str) -> None:

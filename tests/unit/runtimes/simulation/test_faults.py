@@ -220,10 +220,10 @@ def test_a_failpoint_is_forgotten_when_its_step_ends() -> None:
     ("fault", "why"),
     [
         (step("melt", "n1"), "fault 'melt' is unknown"),
-        (step("crash", "n9"), "target 'n9' is no node"),
+        (step("crash", "n9"), "target 'n9' is not a node"),
         (step("crash", "n1", disk="wet"), "args disk is 'wet': it must be one of lost, torn, kept"),
         (step("crash", "n1", point="nowhere"), "args point is 'nowhere': it must be one of before-sync, before-answer"),
-        (step("cut", "n1"), "target 'n1' is no link"),
+        (step("cut", "n1"), "target 'n1' is not a link"),
         (step("bandwidth", "n1>n2"), "args lacks 'bytes_per_s'"),
         (step("drop", "n1>n2", permille=1), "'n1>n2' is a fifo link: a connection cannot drop"),
         (step("duplicate", "client>n2", permille=1), "'client>n2' is a fifo link: a connection cannot duplicate"),
