@@ -4,7 +4,7 @@ Both give the same results. A `Dataset` is a collection that lives with its engi
 caller.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from os import cpu_count
@@ -74,6 +74,9 @@ class Engine(Protocol):
     def over(self, items: Sequence[T]) -> Dataset[T]:
         """The items as a dataset."""
 
+    def carry(self, files: Mapping[str, bytes]) -> None:
+        """Let kernels import these modules, wherever they run. Files are named as in an archive: "a/b.py" is a.b."""
+
 
 class _LocalDataset(Dataset[T]):
     def __init__(self, pool: ThreadPoolExecutor, items: Sequence[T]) -> None:
@@ -129,3 +132,6 @@ class LocalEngine:
     def over(self, items: Sequence[T]) -> Dataset[T]:
         """The items as a dataset in memory."""
         return _LocalDataset(self._pool, items)
+
+    def carry(self, files: Mapping[str, bytes]) -> None:
+        """Nothing to do: kernels run in this process."""

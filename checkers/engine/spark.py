@@ -9,13 +9,14 @@ import os
 import pickle
 import signal
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 from hashlib import sha256
 from importlib import import_module
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from types import ModuleType
 from typing import Any, Final, Generic, TypeVar
 from zipfile import ZIP_STORED, ZipFile, ZipInfo
@@ -41,6 +42,8 @@ _SCHEMA: Final = "number int, blob binary"
 _ARROW: Final = pa.schema([("number", pa.int32()), ("blob", pa.binary())])
 _SPREAD: Final = "spark.sql.shuffle.partitions"
 _LOADED: Final = "SEAMARK_LOADED"  # Environment variable of the process that forks workers: the modules to import.
+# A package whose other modules stay where they are installed.
+_PARENT: Final = b"__path__ = __import__('pkgutil').extend_path(__path__, __name__)\n"
 _POPEN: Final[Any] = java_gateway.Popen
 _JAVAS: Final[list[Any]] = []  # Processes started here.
 _CONTEXT_SETTINGS: Final = {
@@ -189,13 +192,23 @@ def warm_up(session: SparkSession) -> None:
 def packed(folder: Path) -> Path:
     """A zip file of harness/core and checkers, named by its content: the same name means the same code."""
     files = [file for module in (harness.core, checkers) for file in _files(module)]
-    files.append(("harness/__init__.py", b""))
+    return _zipped([*files, ("harness/__init__.py", b"")], folder)
+
+
+def _zipped(files: Sequence[tuple[str, bytes]], folder: Path) -> Path:
     digest = sha256(b"".join(name.encode() + b"\0" + content for name, content in files)).hexdigest()[:16]
     target = folder / f"seamark-{digest}.zip"
     with ZipFile(target, "w", ZIP_STORED) as archive:
         for name, content in files:
             archive.writestr(ZipInfo(name), content)
     return target
+
+
+def _with_parents(files: Mapping[str, bytes]) -> list[tuple[str, bytes]]:
+    """The files, with an empty package for each that they are in: the real one may import all of a system."""
+    parents = {f"{parent}/__init__.py": _PARENT for name in files for parent in PurePosixPath(name).parents}
+    parents.pop("./__init__.py", None)
+    return sorted({**parents, **files}.items())
 
 
 def _files(module: ModuleType) -> Iterator[tuple[str, bytes]]:
@@ -216,6 +229,7 @@ class SparkEngine:
 
     def __init__(self, session: SparkSession) -> None:
         self._session = session
+        self._carried: set[str] = set()
         self.parallelism = int(str(session.conf.get(_SPREAD)))  # Connect has no context that knows it.
 
     def over(self, items: Sequence[T]) -> Dataset[T]:
@@ -223,6 +237,21 @@ class SparkEngine:
         table = pa.Table.from_batches([_batch(number, item) for number, item in enumerate(items)], _ARROW)
         frame = self._session.createDataFrame(table, schema=_SCHEMA)
         return _SparkDataset(frame.repartitionById(max(1, len(items)), "number"), self.parallelism)
+
+    def carry(self, files: Mapping[str, bytes]) -> None:
+        """Send these modules to the executors, once, in a zip file that is named by its content."""
+        with tempfile.TemporaryDirectory(prefix="seamark-carried-") as folder:
+            package = _zipped(_with_parents(files), Path(folder))
+            if package.name not in self._carried:
+                _send(self._session, package)
+                self._carried.add(package.name)
+
+
+def _send(session: SparkSession, package: Path) -> None:
+    if "connect" in type(session).__module__:
+        session.addArtifacts(str(package), pyfile=True)
+    else:
+        session.sparkContext.addPyFile(str(package))
 
 
 class _SparkDataset(Dataset[T]):

@@ -14,7 +14,7 @@ loss. So reads after it contradict reads before it, and each generation is judge
    it is not included. Otherwise these steps make a consistent cut look inconsistent: (a) T1 appends 1 to x and commits,
    its client gives up, a subscriber receives 1, and then a watermark; (b) the cluster restarts from before T1; (c) T2
    appends 2 to x, and reads show x as [2]. That no read shows 1 does not make it newer than 2: it is gone.
-Source of the rules: guarantees NDB-G21 and NDB-G22.
+Source of the rules: guarantees G21 and G22 of MySQL Cluster's epochs, whose restarts these are.
 """
 
 from collections import Counter

@@ -1,4 +1,4 @@
-"""Restarts that lost or invented data: guarantees G21 and G22 of the NDB model.
+"""Restarts that lost or invented data, of the whole cluster at once.
 
 Key by key and over all nodes together, the state that the nodes restored from disk must equal a replay of all
 transactions up to the restored position. Acknowledged transactions beyond that position are void: they are legally

@@ -1,4 +1,4 @@
-"""Stale reads of single keys, by real time (NDB-G2, in a form that needs no search).
+"""Stale reads of single keys, by real time, in a form that needs no search.
 
 An ok operation that read a key as a list must have seen in it
 1. every element whose append had been answered as ok before the operation was invoked;

@@ -1,4 +1,4 @@
-"""Progress within the declared bounds, unless a fault excuses it: guarantees G26 to G29 of the NDB model.
+"""Progress within the declared bounds, unless a fault excuses it.
 
 A fault excuses delays from its start to the end of its grace. A fault that strikes only subscribers excuses no one
 else: commits, and the streams of others, must not wait for a slow, dead or unreachable subscriber. A subscriber is also

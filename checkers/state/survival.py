@@ -1,4 +1,4 @@
-"""Data that faults lost or invented: guarantee G23 of the NDB model, judged on the last state.
+"""Data that faults lost or invented: judged on the last state.
 
 The last state is what the members of the last view dumped at quiescence or, without dumps, what the final reads
 returned. It must contain every acknowledged transaction, whole and once, unless a restart of the whole cluster left it

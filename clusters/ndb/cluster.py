@@ -38,6 +38,7 @@ class Ndb:
     )
     promises: tuple[Promise, ...] = PROMISES
     stream: StreamContract | None = STREAM
+    checks: tuple[str, ...] = ("clusters.ndb.checks",)
     bugs: Mapping[str, str] = planted.BUGS
     parameters: tuple[Parameter, ...] = (
         Parameter(name="epoch_ms", low=10, high=100, text="time between epochs"),

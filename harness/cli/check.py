@@ -31,6 +31,10 @@ def check(  # noqa: PLR0913, PLR0917  Each argument is an option of the command.
         str | None,
         typer.Option(help="The file is a change stream alone: crdb, debezium, or a mapping file, in TOML."),
     ] = None,
+    checks: Annotated[
+        list[str] | None,
+        typer.Option(help="A module with checks that may be loaded: path/to/file.py, or an installed one by its name."),
+    ] = None,
     check_timeout: Annotated[
         float | None,
         typer.Option(min=0.001, max=CHECK_S_MAX, help="Seconds for each check; one that takes longer is unknown."),
@@ -48,17 +52,25 @@ def check(  # noqa: PLR0913, PLR0917  Each argument is an option of the command.
     _require_one_place(engine, is_elsewhere=bool(master) + bool(remote))
     ready = answerable(
         Question(
-            path=path, model=model, promises=promises, stream=stream, html=html, initial=initial, check_s=check_timeout
+            path=path,
+            model=model,
+            promises=promises,
+            stream=stream,
+            html=html,
+            initial=initial,
+            check_s=check_timeout,
+            checks=tuple(checks or ()),
         )
     )
 
-    def warn(note: str) -> None:
-        standard_error().print(plain(f"seamark: {note}"), soft_wrap=True)
-
     with EngineStart(engine, master=master, remote=remote, first=ready.question.path) as start:
         with watched(is_shown=not quiet) as watcher:
-            report = answer(ready, start.engine_for, warn, activity(watcher))
+            report = answer(ready, start.engine_for, _warn, activity(watcher))
         return print_report(report, as_json=as_json, is_quiet=quiet, page=html)
+
+
+def _warn(note: str) -> None:
+    standard_error().print(plain(f"seamark: {note}"), soft_wrap=True)
 
 
 def _require_one_place(engine: str, *, is_elsewhere: int) -> None:

@@ -13,6 +13,7 @@ from harness.core.errors import ScenarioError
 from harness.core.seams import Cluster
 from harness.report.screen import hanging, plain
 from harness.scenario.consent import cluster_names, on_command_line
+from harness.scenario.own_checks import checks_of
 from harness.scenario.registry import load_cluster
 
 
@@ -26,9 +27,11 @@ def clusters(
     """List the clusters: their promises, bugs, workloads and faults."""
     if as_json and as_markdown:
         raise ScenarioError("--json and --markdown exclude each other: choose one")
-    found = [load_cluster(on_command_line(name)) for name in dict.fromkeys(names or cluster_names())]
+    codes = [on_command_line(name) for name in dict.fromkeys(names or cluster_names())]
+    found = [load_cluster(code) for code in codes]
     if as_markdown:
-        sys.stdout.write(promises_page(found))
+        own = {cluster.name: checks_of(cluster, code) for cluster, code in zip(found, codes, strict=True)}
+        sys.stdout.write(promises_page(found, own))
         return 0
     if as_json:
         print_json({cluster.name: _described(cluster) for cluster in found})

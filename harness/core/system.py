@@ -38,7 +38,8 @@ class System:
 
     The default is one server n1, to which clients connect. `dials` defaults to clients and subscribers connecting to
     all other nodes; pairs in `idle` have no traffic that a fault could disturb, so no fault is drawn for them. `holds`
-    decides which promises hold with given settings.
+    decides which promises hold with given settings. `checks` are modules, or files beside the system's own, with checks
+    that only this system needs.
     """
 
     name: str
@@ -54,6 +55,7 @@ class System:
     idle: tuple[tuple[str, str], ...] = ()
     promises: tuple[Promise, ...] = ()
     stream: StreamContract | None = None
+    checks: tuple[str, ...] = ()
     naming: Naming = field(default_factory=Naming)
     bugs: Mapping[str, str] = field(default_factory=dict)
     parameters: tuple[Parameter, ...] = ()

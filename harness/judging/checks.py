@@ -32,18 +32,26 @@ from harness.record.formats.promise_file import require_breakable
 LONGEST: Final = (WATERMARKS, STREAMS, TRANSACTIONS)
 
 
-def require_known(promises: Sequence[Promise], where: str) -> None:
-    """Raise ScenarioError, naming `where`, if a promise could never be broken, or two promises have one id."""
+def general() -> tuple[Check, ...]:
+    """The checks of `checkers`, which every history can get."""
+    return CHECKS
+
+
+def require_known(promises: Sequence[Promise], where: str, table: Sequence[Check] | None = None) -> None:
+    """Raise ScenarioError, naming `where`, if a promise could never be broken, or two promises have one id.
+
+    `table` has all checks; None: those of `checkers`.
+    """
     for number, promise in enumerate(promises):
         place = f"{where}: promise {promise.id}"
         if promise.id in {each.id for each in promises[:number]}:
             raise ScenarioError(f"{place}: there is another one of that name")
-        require_breakable(place, promise, CHECKS)
+        require_breakable(place, promise, general() if table is None else table)
 
 
-def chosen(context: Context) -> tuple[Check, ...]:
-    """The checks to run on a history with those promises."""
-    return tuple(check for check in CHECKS if check.is_wanted(context))
+def chosen(context: Context, table: Sequence[Check] | None = None) -> tuple[Check, ...]:
+    """The checks to run on a history with those promises, out of `table`; None: of those of `checkers`."""
+    return tuple(check for check in (general() if table is None else table) if check.is_wanted(context))
 
 
 def longest_first(checks: Sequence[Check], *, is_starting: bool = False) -> list[Check]:
@@ -53,11 +61,6 @@ def longest_first(checks: Sequence[Check], *, is_starting: bool = False) -> list
     """
     begun = sorted(checks, key=lambda check: LONGEST.index(check.name) if check.name in LONGEST else len(LONGEST))
     return [*begun[:1], *sorted(begun[1:], key=lambda check: is_starting and check.has_kernels)]
-
-
-def anomalies_of(name: str) -> tuple[str, ...]:
-    """The anomalies that the named check looks for."""
-    return next(tuple(check.anomalies) for check in CHECKS if check.name == name)
 
 
 def judgement_of(check: Check, known: Generations) -> Judgement:

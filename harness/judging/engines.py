@@ -7,7 +7,7 @@ Spark on this machine has the same cores as threads. Its start takes longer than
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from functools import partial
 from pathlib import Path
@@ -47,6 +47,7 @@ class StartingEngine(Engine):
 
     def __init__(self, started: Future[Engine]) -> None:
         self.started = started
+        self._carried: list[Mapping[str, bytes]] = []
 
     @property
     def parallelism(self) -> int:
@@ -55,7 +56,14 @@ class StartingEngine(Engine):
 
     def over(self, items: Sequence[T]) -> Dataset[T]:
         """The items as a dataset."""
-        return self.started.result().over(items)
+        engine = self.started.result()
+        for files in self._carried:
+            engine.carry(files)
+        return engine.over(items)
+
+    def carry(self, files: Mapping[str, bytes]) -> None:
+        """The modules are sent with the first items: nobody waits for the start because of them."""
+        self._carried.append(files)
 
 
 def is_starting(engine: Engine, *, is_awaited: bool) -> bool:

@@ -29,12 +29,13 @@ from harness.core.promises import Bounds, Naming, Promise
 from harness.core.record import BUSY, Json
 from harness.core.verdict import Finding, Judgement, Verdict
 from harness.judging.at_work import AtWork, of_all
-from harness.judging.checks import anomalies_of, chosen, judgement_of, longest_first, second_opinions
+from harness.judging.checks import chosen, judgement_of, longest_first, second_opinions
 from harness.judging.engines import EngineFailed, is_starting
 from harness.judging.exposed import exposed
 from harness.judging.facts import facts_of, fault_rows, final_successes
 from harness.judging.generations import generations
 from harness.judging.promised import named_models, promises_of, seen
+from harness.judging.table import Table, table_of
 from harness.judging.unjudged import nothing_judged, operations_beside
 from harness.judging.way_out import way_out
 from harness.record.exposure import Exposure, read_exposure
@@ -83,23 +84,22 @@ def judge(  # noqa: PLR0913  Each argument is an option of the command.
     initial: str | None = None,
     failure: str | None = None,
     outlet: Outlet | None = None,
+    table: Table | None = None,
 ) -> Report:
     """The report on a history: on a run if there is a `run_file`, else on a foreign history.
 
     `promised` holds the promises that the user declares for a foreign history, and `initial` the initial value of
     registers: "first" or JSON. `failure` is the harness's own error during the run; findings count all the same. A
     check that raises is such a failure too: its traceback goes to the log of `outlet`, and the others still report.
-    Raises HistoryError if the history cannot be read, ScenarioError if there is no such model.
+    `table` has the checks. Raises HistoryError if the history cannot be read, ScenarioError if there is no such model.
     """
+    table = table_of(run_file) if table is None else table
     started = time.monotonic()
     exposure = read_exposure(loaded.history)
-    model = None if model is None else models.canonical(model)
-    inferred = seen(loaded.history, model) if run_file is None and promised is None else ()
-    promises = inferred or promises_of(run_file, promised, model)
-    if run_file is None and promised is None:
-        loaded = msgspec.structs.replace(loaded, notes=(*loaded.notes, *operations_beside(loaded.history)))
+    promises, shown = _promises(loaded.history, run_file, promised, model, table)
+    loaded = _noted(loaded, run_file or promised)
     context = _context(loaded.history, engine, run_file or promised, promises, initial)
-    judgements, failures = _judgements(loaded.history, context, exposure, budget or Budget(), outlet or Outlet())
+    judgements, failures = _judgements(loaded.history, context, exposure, table, budget or Budget(), outlet or Outlet())
     failure = "; ".join([failure, *failures] if failure else failures) or None
     judgements += [] if run_file is None else [_settling(exposure)]
     facts = facts_of(loaded, exposure, judgements, declared=run_file or promised, failure=failure)
@@ -111,8 +111,9 @@ def judge(  # noqa: PLR0913  Each argument is an option of the command.
         reason=_reason(composition, facts, loaded, promises),
         clause=composition.clause,
         incomplete=not loaded.is_complete,
-        model=next(iter(bound), model if inferred else None),
-        findings=_finding_rows(composition),
+        model=next(iter(bound), shown),
+        findings=(rows := _finding_rows(composition)),
+        meanings=table.meanings(row.anomaly for row in rows),
         promises=tuple(map(_promise_row, composition.promises)),
         excused=composition.excused,
         operations=exposure.operations.counts(),
@@ -122,6 +123,22 @@ def judge(  # noqa: PLR0913  Each argument is an option of the command.
         seconds={"check": round(time.monotonic() - started, 3)},
     )
     return report if run_file is None else _as_run(report, run_file, exposure, facts)
+
+
+def _noted(loaded: Loaded, declared: RunFile | Promised | None) -> Loaded:
+    """The history with a note about operations that are not judged, if nothing is declared."""
+    notes = () if declared is not None else operations_beside(loaded.history)
+    return msgspec.structs.replace(loaded, notes=(*loaded.notes, *notes))
+
+
+def _promises(
+    history: Path, run_file: RunFile | None, promised: Promised | None, model: str | None, table: Table
+) -> tuple[tuple[Promise, ...], str | None]:
+    """The promises to judge by; and the model, if the promises were inferred for it."""
+    model = None if model is None else models.canonical(model)
+    inferred = seen(history, model) if run_file is None and promised is None else ()
+    promises = inferred or promises_of(run_file, promised, model, table.checks)
+    return table.with_given(promises), model if inferred else None
 
 
 def _reason(composition: Composition, facts: RunFacts, loaded: Loaded, promises: tuple[Promise, ...]) -> str:
@@ -181,12 +198,13 @@ def _register(declared: RunFile | Promised | None) -> Register:
 
 
 def _judgements(
-    history: Path, context: Context, exposure: Exposure, budget: Budget, outlet: Outlet
+    history: Path, context: Context, exposure: Exposure, table: Table, budget: Budget | None, outlet: Outlet | None
 ) -> tuple[list[Judgement], list[str]]:
     """The judgement of each check, and the reasons of those that failed.
 
     The anomalies of a failed check are unknown.
     """
+    budget, outlet = budget or Budget(), outlet or Outlet()
     history = history.absolute()  # Spark's processes may have been started in another folder.
     at_work = AtWork(outlet.tell)
 
@@ -194,14 +212,16 @@ def _judgements(
         name = check.name
         try:
             with at_work.on(name):
-                return _within(name, partial(judgement_of, check, known), budget.check_s, exposure), None
+                return _within(check, partial(judgement_of, check, known), budget.check_s, exposure), None
         except (HistoryError, MemoryError, EngineFailed):
             raise  # Damaged evidence supports no finding, and without its engine no check has judged anything.
         except Exception as error:  # noqa: BLE001  A bug in one check must not hide the findings of others.
             failure = f"the check {name} failed: {in_one_line(error, outlet.log)}"
-            return _undecided(name, failure), failure
+            return _undecided(check, failure), failure
 
-    checks = chosen(context)
+    checks = chosen(context, table.checks)
+    for source in dict.fromkeys(table.sources[check.name] for check in checks if check.name in table.sources):
+        context.engine.carry(source.files())
     begun = longest_first(checks, is_starting=is_starting(context.engine, is_awaited=budget.check_s is not None))
     with generations(history, context) as known:
         results = of_all(judged, begun, context.engine.checks_at_once)
@@ -211,29 +231,29 @@ def _judgements(
     return [*judgements, *second_opinions(history, context, judgements)], failures
 
 
-def _within(name: str, check: Callable[[], Judgement], limit_s: float | None, exposure: Exposure) -> Judgement:
+def _within(check: Check, judged: Callable[[], Judgement], limit_s: float | None, exposure: Exposure) -> Judgement:
     """The judgement of one check; unknown if it takes too long. Its exceptions are raised here."""
     if limit_s is None:
-        return check()
+        return judged()
     future: Future[Judgement] = Future()
 
     def work() -> None:
         try:
-            future.set_result(check())
+            future.set_result(judged())
         except BaseException as error:  # noqa: BLE001  Handed to the thread that waits.
             future.set_exception(error)
 
-    threading.Thread(target=work, name=f"check {name}", daemon=True).start()
+    threading.Thread(target=work, name=f"check {check.name}", daemon=True).start()
     try:
         return future.result(limit_s)
     except TimeoutError:
         count = len(exposure.operations.outcome)
-        reason = f"check-timeout: {name} took longer than {limit_s:g} s over {count:,} operations"
-        return _undecided(name, reason)
+        reason = f"check-timeout: {check.name} took longer than {limit_s:g} s over {count:,} operations"
+        return _undecided(check, reason)
 
 
-def _undecided(name: str, reason: str) -> Judgement:
-    return Judgement(checker=name, findings=(), witnesses={}, unknown=dict.fromkeys(anomalies_of(name), reason))
+def _undecided(check: Check, reason: str) -> Judgement:
+    return Judgement(checker=check.name, findings=(), witnesses={}, unknown=dict.fromkeys(check.anomalies, reason))
 
 
 def _settling(exposure: Exposure) -> Judgement:

@@ -6,6 +6,7 @@ from typing import Final
 
 import msgspec
 
+from checkers.engine.protocol import Check
 from checkers.transactions.sentences import CHECKER as TRANSACTIONS
 from checkers.words import models
 from checkers.words.meanings import meaning
@@ -28,8 +29,13 @@ def seen(history: Path, model: str | None) -> tuple[Promise, ...]:
     return registers(history) if model == LINEARIZABLE else ()
 
 
-def promises_of(run_file: RunFile | None, promised: Promised | None, model: str | None) -> tuple[Promise, ...]:
-    """The promises to judge by. A `model`, if given, replaces every promised consistency model."""
+def promises_of(
+    run_file: RunFile | None, promised: Promised | None, model: str | None, table: Sequence[Check]
+) -> tuple[Promise, ...]:
+    """The promises to judge by. A `model`, if given, replaces every promised consistency model.
+
+    `table` has all checks that may judge.
+    """
     if promised is not None:
         return _replaced(promised.promises, model)
     if run_file is None:
@@ -37,7 +43,7 @@ def promises_of(run_file: RunFile | None, promised: Promised | None, model: str 
         text = meaning(name)
         source = "--model" if model else f"the default of --model: {name}"
         return (Promise(id="MODEL", text=text, source=source, forbids=(name,), check=TRANSACTIONS),)
-    require_known(run_file.promises, RUN_FILE)
+    require_known(run_file.promises, RUN_FILE, table)
     return _replaced(run_file.promises, model)
 
 

@@ -39,6 +39,14 @@ _FOLDERS: Final = (HISTORY, LOGS)
 _NOT_PLAIN: Final = "is a link or no file, and a run has plain files and folders only: remove it, or copy what it is"
 
 
+class Brought(msgspec.Struct, frozen=True, kw_only=True):
+    """A module of checks that a run's system brings. `checks` has the anomalies that each check in it looks for."""
+
+    module: str  # "clusters.ndb.checks", or the path of a file.
+    sha256: str  # Of its source.
+    checks: dict[str, tuple[str, ...]]
+
+
 class RunFile(msgspec.Struct, frozen=True, kw_only=True):
     """run.json: everything that is needed to repeat a run, and to judge it without the cluster's code.
 
@@ -67,6 +75,7 @@ class RunFile(msgspec.Struct, frozen=True, kw_only=True):
     settle_ns: int = 0
     bounds: Bounds = Bounds()
     naming: Naming = Naming()
+    brought: tuple[Brought, ...] | None = None  # None: recorded before systems brought checks.
 
 
 def create_run(store: Path, test: str, seed: int) -> Path:

@@ -121,6 +121,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     history_sha256: str | None = None
     unseed: str | None = None
     findings: tuple[FindingRow, ...] = ()
+    meanings: dict[str, str] = {}  # Of the anomalies among them that the system's own checks declare, by name.
     promises: tuple[PromiseRow, ...] = ()
     faults: tuple[FaultRow, ...] = ()
     excused: tuple[str, ...] = ()  # Faults whose lack of effect was excused, by name.

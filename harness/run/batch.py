@@ -94,7 +94,7 @@ def run_batch(orders: Orders, engine: Callable[[], Engine] | None, tell: Callabl
 
     with LocalPool(partial(_one, orders), orders.jobs) as pool:
         for seed, result in results(pool, following):
-            report = _confirmed(_report(seed, result), engine, orders.model)
+            report = _confirmed(_report(seed, result), engine, orders)
             reports.append(report)
             tell(report)
             stopped = stopped or _why_stop(orders, reports, time.monotonic() - started)
@@ -142,12 +142,12 @@ def _report(seed: int, result: Report | Exception) -> Report:
     return error_report(in_one_line(result), seed=seed) if isinstance(result, Exception) else result
 
 
-def _confirmed(report: Report, engine: Callable[[], Engine] | None, model: str | None) -> Report:
+def _confirmed(report: Report, engine: Callable[[], Engine] | None, orders: Orders) -> Report:
     """The report; one with findings as the other engine judges the run."""
     if report.verdict != Verdict.INVALID.value or engine is None or report.run is None:
         return report
     try:
-        again = judge_run(Path(report.run), lambda _: engine(), model=model)
+        again = judge_run(Path(report.run), lambda _: engine(), model=orders.model, code=orders.code)
     except EngineFailed as error:
         return _as_error(report, f"not confirmed, {error}; found in threads: {report.reason}")
     if _fingerprints(again) == _fingerprints(report):

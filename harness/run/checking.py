@@ -1,18 +1,18 @@
 """Judges a path, a run or a foreign history, by the given model, promises or contract."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
-from checkers.catalogue import CHECKS
 from checkers.history.registers import ORDER, declared_initial
 from checkers.words import models
 from harness.core.command import seamark
 from harness.core.errors import ScenarioError
 from harness.judging.engines import EngineFor
 from harness.judging.judge import Budget
+from harness.judging.table import table_of
 from harness.record.formats.load import require_present
 from harness.record.formats.promise_file import Promised, read_promise_file
 from harness.record.formats.streams.line import StreamFormat
@@ -28,6 +28,7 @@ from harness.run.single import (
     store_report,
     write_page,
 )
+from harness.scenario.own_checks import Source, on_command_line
 
 CHECK_S_MAX: Final = 1_000_000_000  # Some 30 years: threads wait no longer than 292.
 
@@ -36,7 +37,7 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     """A path to judge, and the model, promises or stream format to judge it by.
 
     `html` is the path of the page to write, `initial` the initial value of registers ("first" or JSON), `check_s` the
-    limit of each check in seconds."""
+    limit of each check in seconds, and `checks` modules of checks that may be loaded: files, or installed ones."""
 
     path: Path
     model: str | None = None
@@ -45,6 +46,7 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     html: Path | None = None
     initial: str | None = None
     check_s: float | None = None
+    checks: tuple[str, ...] = ()
 
 
 class Answerable(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,6 +56,7 @@ class Answerable(msgspec.Struct, frozen=True, kw_only=True):
     run: Path | None
     promised: Promised | None
     form: StreamFormat | None
+    given: tuple[Source, ...] = ()
 
 
 def answerable(question: Question) -> Answerable:
@@ -72,11 +75,13 @@ def answerable(question: Question) -> Answerable:
         require_page(question.html)
     run = run_at(path)
     _require_foreign(question, run)
+    given = tuple(map(on_command_line, question.checks))
     return Answerable(
         question=question,
         run=run,
-        promised=None if question.promises is None else promises_in(question.promises),
+        promised=None if question.promises is None else promises_in(question.promises, given),
         form=None if question.stream is None else stream_format(question.stream),
+        given=given,
     )
 
 
@@ -94,7 +99,7 @@ def answer(
     """
     question = ready.question
     if ready.run is not None:
-        return _of_run(ready.run, question, engine, warn, tell)
+        return _of_run(ready.run, ready, engine, warn, tell)
     return judge_foreign(
         question.path,
         engine,
@@ -110,25 +115,32 @@ def answer(
             promises=question.promises,
             initial=question.initial,
             stream=question.stream,
+            checks=question.checks,
         ),
         tell=tell,
+        given=ready.given,
     )
 
 
-def promises_in(path: Path) -> Promised:
-    """The content of a promise file, checked against the anomalies that checks look for. Raises ScenarioError."""
-    return read_promise_file(path, CHECKS)
+def promises_in(path: Path, given: Sequence[Source] = ()) -> Promised:
+    """The content of a promise file, checked against the anomalies that checks look for, those in `given` as well.
+
+    Raises ScenarioError.
+    """
+    return read_promise_file(path, table_of(None, given).checks)
 
 
 def _of_run(
     run: Path,
-    question: Question,
+    ready: Answerable,
     engine: EngineFor,
     warn: Callable[[str], None],
     tell: Callable[[str], None] | None,
 ) -> Report:
     """The report on a stored run. It is written into the run's folder, and its page to `html` as well."""
-    report = judge_run(run, engine, model=question.model, budget=Budget(check_s=question.check_s), tell=tell)
+    question, given = ready.question, ready.given
+    budget = Budget(check_s=question.check_s)
+    report = judge_run(run, engine, model=question.model, budget=budget, tell=tell, given=given)
     try:
         store_report(run, report)
     except OSError as error:
@@ -158,9 +170,9 @@ def _require_foreign(question: Question, run: Path | None) -> None:
         raise ScenarioError("--stream judges by the contract of the stream: leave out --promises and --model")
 
 
-def _command(path: Path, **options: Path | str | None) -> str:
+def _command(path: Path, checks: Sequence[str], **options: Path | str | None) -> str:
     """The command that repeats this judgement with the same options."""
     words: list[object] = ["check", path]
-    for name, value in options.items():
+    for name, value in (*options.items(), *(("checks", each) for each in checks)):
         words += [f"--{name}", value] if value is not None else []
     return seamark(*words)

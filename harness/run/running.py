@@ -21,6 +21,7 @@ from harness.core.seams import Cluster, is_of_machines
 from harness.core.system import SUBSCRIBER, nothing_to_prepare
 from harness.core.trace import Window
 from harness.judging.checks import require_known
+from harness.judging.table import table_of
 from harness.record.formats.parquet.parquet import write_history
 from harness.record.journal import read_journal
 from harness.record.store import (
@@ -35,6 +36,7 @@ from harness.record.store import (
     write_run_file,
 )
 from harness.scenario.consent import Code
+from harness.scenario.own_checks import brought, named_by
 from harness.scenario.registry import code_sha256_of, load_cluster, module_of, of_machines, version
 from harness.scenario.scenario import Decided, Scenario, decide
 from nemesis.plan import Plan
@@ -79,7 +81,8 @@ def prepare(scenario: Scenario, code: Code, store: Path, plan: Plan | None = Non
     if scenario.runtime == "docker":
         _require_engine(scenario, cluster)
     promises = (*_exercised(cluster, decided), *decided.workload.promises)
-    require_known(promises, cluster.name)
+    modules = named_by(cluster, code)
+    require_known(promises, cluster.name, table_of(None, modules).checks)
     run_file = RunFile(
         versions=versions(),
         cluster=cluster.name,
@@ -101,6 +104,7 @@ def prepare(scenario: Scenario, code: Code, store: Path, plan: Plan | None = Non
         settle_ns=cluster.settle_ns,
         bounds=cluster.bounds(decided.settings),
         naming=getattr(cluster, "naming", Naming()),
+        brought=tuple(map(brought, modules)),
     )
     run = create_run(store, cluster.name, scenario.seed)
     write_run_file(run, run_file)

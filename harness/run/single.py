@@ -13,6 +13,7 @@ from harness.core.record import Footer
 from harness.core.verdict import Verdict
 from harness.judging.engines import EngineFailed, EngineFor
 from harness.judging.judge import Budget, Outlet, forms_declared, history_identity, judge, plan_sha256
+from harness.judging.table import table_of
 from harness.record.formats.load import load
 from harness.record.formats.parquet.parquet import footer_of, is_history
 from harness.record.formats.promise_file import Promised
@@ -30,6 +31,7 @@ from harness.run.replay import Repetition, repeat
 from harness.run.running import STDERR_LOG, execute, finish
 from harness.run.stopping import FirstViolation, is_stopped
 from harness.scenario.consent import Code, code_in_file
+from harness.scenario.own_checks import Source
 
 PAGE_FILE = "report.html"
 PAGE_HEAD = b"<!doctype html>"
@@ -104,7 +106,7 @@ def carried_out(  # noqa: PLR0913  Each argument is an option of some command.
     except Exception as error:  # noqa: BLE001  Whatever the failure, the records so far are judged.
         failure = in_one_line(error, run / RUN_LOG)
     took_s = round(time.monotonic() - started, 3)
-    report = judge_run(run, engine, model=model, failure=failure, tell=tell)
+    report = judge_run(run, engine, model=model, failure=failure, tell=tell, code=code)
     return msgspec.structs.replace(report, seconds={"run": took_s} | report.seconds)
 
 
@@ -146,8 +148,13 @@ def judge_run(
     budget: Budget | None = None,
     failure: str | None = None,
     tell: Callable[[str], None] | None = None,
+    code: Code | None = None,
+    given: Sequence[Source] = (),
 ) -> Report:
     """The report on a run's records. `failure` is the reason why it did not complete; findings count all the same.
+
+    Checks that its system brings are loaded with the consent of `code`, the run's cluster if that may be loaded, and of
+    the command line, which names those `given`.
 
     An incomplete run is vacuous at best; a run in which the harness itself failed is an error at best. `tell` gets the
     name of the check at work.
@@ -170,6 +177,7 @@ def judge_run(
                     budget=budget,
                     failure=failure,
                     outlet=Outlet(log=run / RUN_LOG, tell=tell),
+                    table=table_of(run_file, given, code),
                 )
             sha256, unseed = history_identity(loaded.history)
             report = confirmed(report, footer)
@@ -230,11 +238,13 @@ def judge_foreign(  # noqa: PLR0913  Each argument is an option of the command.
     initial: str | None = None,
     command: str,
     tell: Callable[[str], None] | None = None,
+    given: Sequence[Source] = (),
 ) -> Report:
     """The report on a foreign history. Nothing is written beside the history; the page goes to `html`, if given.
 
     With `stream` it is a stream alone, judged by the promises of that format. `command` repeats this judgement. `tell`
-    gets the name of the check at work. Raises ScenarioError if the page cannot be written.
+    gets the name of the check at work, and `given` are the modules of checks that the command line names. Raises
+    ScenarioError if the page cannot be written.
     """
     outlet = Outlet(tell=tell)
     with temporary_folder("check") as folder:
@@ -247,7 +257,17 @@ def judge_foreign(  # noqa: PLR0913  Each argument is an option of the command.
         loaded = msgspec.structs.replace(loaded, source=path.name or loaded.source)
         with _helped(f"{command} --engine local"):
             begun = engine(loaded.history)
-            report = judge(loaded, begun, promised=promised, model=model, budget=budget, initial=initial, outlet=outlet)
+            table = table_of(None, given)
+            report = judge(
+                loaded,
+                begun,
+                promised=promised,
+                model=model,
+                budget=budget,
+                initial=initial,
+                outlet=outlet,
+                table=table,
+            )
         sha256, _ = history_identity(loaded.history)
         report = msgspec.structs.replace(report, history_sha256=sha256)
         if html is not None:

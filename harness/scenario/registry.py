@@ -14,7 +14,6 @@ from importlib.abc import ExecutionLoader
 from importlib.metadata import distribution
 from importlib.util import decode_source, find_spec, module_from_spec, spec_from_loader
 from inspect import get_annotations
-from itertools import chain
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -39,14 +38,21 @@ def load_cluster(code: Code, code_sha256: str | None = None, *, is_checked: bool
     process whose parent has loaded the same code: the anomalies that its promises forbid are not looked up again, as
     that imports every check.
     """
-    if code.place is not None:
-        return _from_file(code.place, code_sha256, is_checked)
+    candidate, where = _installed(code) if code.place is None else _from_file(code.place, code_sha256)
+    cluster = _fit(candidate, where)
+    for problem in () if is_checked else _unknown_anomalies(cluster, code):
+        raise ScenarioError(f"{where}: {problem}")
+    return cluster
+
+
+def _installed(code: Code) -> tuple[Any, str]:
+    """An installed cluster, and its place for messages."""
     point = entry_point(code.name)
+    where = f"cluster {code.name!r} ({point.value})"
     try:
-        cluster: Cluster = point.load()()
+        return point.load()(), where
     except Exception as error:
-        raise ScenarioError(f"cluster {code.name!r} ({point.value}) cannot be loaded: {error!r}") from error
-    return _fit(cluster, f"cluster {code.name!r} ({point.value})", is_checked)
+        raise ScenarioError(f"{where} cannot be loaded: {error!r}") from error
 
 
 def of_machines(cluster: Cluster) -> MachineCluster:
@@ -73,11 +79,12 @@ def module_of(code: Code) -> str:
 
 def code_sha256_of(code: Code) -> str | None:
     """The hash of the file that defines the cluster; None if it is installed."""
-    return None if code.place is None else sha256(_content(code.place.path)).hexdigest()
+    return None if code.place is None else sha256(content_of(code.place.path)).hexdigest()
 
 
-def _from_file(place: Place, code_sha256: str | None, is_checked: bool) -> Cluster:
-    module = _module(place.path, code_sha256)
+def _from_file(place: Place, code_sha256: str | None) -> tuple[Any, str]:
+    """What a file defines under that name, and its place for messages."""
+    module = module_in(place.path, code_sha256)
     names = _defined(module)
     if not place.name:
         found = ", ".join(f"{place.path}:{name}" for name in names)
@@ -89,23 +96,32 @@ def _from_file(place: Place, code_sha256: str | None, is_checked: bool) -> Clust
     cluster = getattr(module, place.name)
     if isinstance(cluster, type) or (callable(cluster) and not _is_cluster(cluster)):
         cluster = _called(cluster, place.path, f"{place.name}()")
-    return _fit(cluster, f"{place.path}:{place.name}", is_checked)
+    return cluster, f"{place.path}:{place.name}"
 
 
-def _module(path: Path, code_sha256: str | None = None) -> ModuleType:
-    """The module in that file. Raises ScenarioError if the file has changed, or cannot be loaded."""
-    content = _content(path)
+def module_in(path: Path, code_sha256: str | None = None) -> ModuleType:
+    """The module in that file. One that was loaded before, from the same text, is not run again.
+
+    Raises ScenarioError if the file has changed, or cannot be loaded."""
+    content = content_of(path)
     if code_sha256 not in (None, sha256(content).hexdigest()):
         raise ScenarioError(
             f"{path}: has changed since that run, which cannot be repeated exactly; to carry out its operations "
             f"and faults with what the file is now: {seamark('replay', 'RUN', '--cluster', f'{path}:NAME')}"
         )
-    loader = _Text(path, content)
-    spec = spec_from_loader(f"{OWN_MODULE}{path.stem}", loader, origin=str(path))
+    name, loader = f"{OWN_MODULE}{path.stem}", _Text(path, content)
+    before = sys.modules.get(name)
+    if before is not None and before.__loader__ == loader:
+        return before
+    spec = spec_from_loader(name, loader, origin=str(path))
     assert spec is not None
     module = module_from_spec(spec)
-    sys.modules[spec.name] = module  # Dataclasses and msgspec look up annotations there.
-    _called(lambda: loader.exec_module(module), path, "it")
+    sys.modules[name] = module  # Dataclasses and msgspec look up annotations there.
+    try:
+        _called(lambda: loader.exec_module(module), path, "it")
+    except ScenarioError:
+        del sys.modules[name]
+        raise
     return module
 
 
@@ -115,6 +131,12 @@ class _Text(ExecutionLoader):
     def __init__(self, path: Path, content: bytes) -> None:
         self._path, self._content = path, content
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Text) and (self._path, self._content) == (other._path, other._content)
+
+    def __hash__(self) -> int:
+        return hash(self._content)
+
     def get_filename(self, fullname: str) -> str:
         return str(self._path)
 
@@ -122,7 +144,8 @@ class _Text(ExecutionLoader):
         return decode_source(self._content)
 
 
-def _content(path: Path) -> bytes:
+def content_of(path: Path) -> bytes:
+    """The bytes of a file with code. Raises ScenarioError if it cannot be read."""
     try:
         return path.read_bytes()
     except OSError as error:
@@ -165,7 +188,7 @@ def _is_cluster(value: object) -> bool:
     return not isinstance(value, type) and (hasattr(value, "service") or hasattr(value, "machine"))
 
 
-def _fit(cluster: Any, where: str, is_checked: bool) -> Cluster:
+def _fit(cluster: Any, where: str) -> Cluster:
     """The candidate, if it has all members of a cluster.
 
     Raises ScenarioError that names the missing or wrong member.
@@ -180,7 +203,7 @@ def _fit(cluster: Any, where: str, is_checked: bool) -> Cluster:
     if missing:
         advice = "harness.core.system.System has a default for most: see docs/your-own-system.md"
         raise ScenarioError(f"{where} is no cluster, it lacks: {', '.join(missing)}; {advice}")
-    for problem in chain(_problems(cluster), () if is_checked else _unknown_anomalies(cluster)):
+    for problem in _problems(cluster):
         raise ScenarioError(f"{where}: {problem}")
     fit: Cluster = cluster
     return fit
@@ -196,7 +219,7 @@ def _problems(cluster: Cluster) -> Iterator[str]:
     """Problems of a cluster that would otherwise fail later, with a less clear message."""
     if not isinstance(cluster.name, str) or not NAME.fullmatch(cluster.name):
         yield f"its name {cluster.name!r} must be of letters, digits, dots and dashes: runs are kept under it"
-    for field in ("nodes", "dials", "promises", "faults", "workloads", "parameters", "options"):
+    for field in ("nodes", "dials", "promises", "faults", "workloads", "parameters", "options", "checks"):
         if not isinstance(getattr(cluster, field, ()), tuple):
             yield f"{field} must be a tuple, as in ({getattr(cluster, field)!r},)"
     for field, allowed in (("faults", tuple(PACKAGES)), ("workloads", tuple(WORKLOADS))):
@@ -208,12 +231,14 @@ def _problems(cluster: Cluster) -> Iterator[str]:
         yield "two of its nodes have the same name"
 
 
-def _unknown_anomalies(cluster: Cluster) -> Iterator[str]:
+def _unknown_anomalies(cluster: Cluster, code: Code) -> Iterator[str]:
     from checkers.catalogue import NAMES  # noqa: PLC0415  It imports every check.
+    from harness.scenario.own_checks import checks_of  # noqa: PLC0415  Likewise.
 
+    own = [name for check in checks_of(cluster, code) for name in check.anomalies]
     for promise in cluster.promises:
         for name in promise.forbids:
-            yield from _unknown(name, (*NAMES, *models.MODELS, *models.ALIASES), f"what {promise.id} forbids")
+            yield from _unknown(name, (*NAMES, *own, *models.MODELS, *models.ALIASES), f"what {promise.id} forbids")
 
 
 def _unknown(name: str, allowed: tuple[str, ...], what: str) -> Iterator[str]:

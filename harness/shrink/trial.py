@@ -65,4 +65,4 @@ def carried_out(case: Case, code: Code, place: Path, promise: str | None, onlook
         else:
             execute(run, code)
         finish(run)
-        return judge_run(run, in_threads)
+        return judge_run(run, in_threads, code=code)

@@ -18,11 +18,11 @@ from typing import Final
 import msgspec
 
 from checkers.engine.datasets import LocalEngine
-from checkers.state.cuts import CHECKER as CUTS
 from checkers.streams.findings import CHECKER as STREAMS
 from checkers.watermarks.check import LOCKED as WATERMARKS_LOCKED
 from checkers.watermarks.second_opinion import CHECKER as OPINIONS
 from checkers.watermarks.sentences import CHECKER as WATERMARKS
+from clusters.ndb.checks.cuts import CHECKER as CUTS
 from harness.core.record import Footer
 from harness.judging.engines import in_threads
 from harness.judging.judge import judge

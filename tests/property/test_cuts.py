@@ -9,8 +9,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from checkers.engine.protocol import Context
-from checkers.state import cuts, epochs, freshness
+from checkers.state import freshness
 from checkers.transactions.acts import Acts, read_acts
+from clusters.ndb.checks import cuts, epochs
 from harness.core.promises import Bounds
 from harness.core.record import Complete, Evidence, MicroOp
 from harness.record.formats.parquet.parquet import write_history

@@ -9,7 +9,8 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from checkers.engine.protocol import Context
-from checkers.state import authority, durability, survival
+from checkers.state import durability, survival
+from clusters.ndb.checks import authority
 from harness.core.record import Outcome
 from nemesis.registry import EXCUSES
 from tests.amount import FIRST_SEED, count

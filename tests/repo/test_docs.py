@@ -7,22 +7,17 @@ import subprocess
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Literal, get_args, get_origin, get_type_hints
 from xml.etree import ElementTree as ET
 
 import msgspec
 import pytest
 import typer.main
 
-from checkers.catalogue import CHECKS, NAMES
 from checkers.words.models import ALIASES, MODELS
 from harness.cli.commands import COMMANDS, function_of
 from harness.cli.main import application
-from harness.cli.texts.contract_fields import BOUNDS, CONTRACT
 from harness.cli.texts.examples import BEGIN, EXAMPLES
-from harness.cli.texts.promises_page import promises_page
 from harness.core.draw import Draw
-from harness.core.promises import Bounds, Promise, StreamContract
 from harness.core.seams import Cluster
 from harness.scenario.consent import GROUP, cluster_names, installed
 from harness.scenario.registry import load_cluster
@@ -40,10 +35,9 @@ PAGES = (
     *sorted(DOCS.rglob("*.md")),
     *sorted(ROOT.glob("clusters/*/*.md")),
 )
-PROMISES, FAULTS = DOCS / "promises.md", DOCS / "faults.md"
+FAULTS = DOCS / "faults.md"
 OWN, ARCHITECTURE = DOCS / "add-your-own-cluster.md", DOCS / "architecture.md"
 MS = 1_000_000
-RENEWAL = "seamark clusters --markdown > docs/promises.md"
 SVG = "{http://www.w3.org/2000/svg}"
 app = application(*COMMANDS)
 
@@ -211,57 +205,6 @@ def test_every_example_of_a_help_can_be_typed(command: str) -> None:
         shown = group if not command else chosen
         assert f"seamark {words}  " in str(shown.epilog)
         assert command in {"", name}
-
-
-# Promises
-
-
-def test_the_page_of_promises_is_current() -> None:
-    message = f"what is promised has changed; write docs/promises.md again: {RENEWAL}"
-    assert PROMISES.read_text(encoding="utf-8") == promises_page(clusters()), message
-    assert RENEWAL in PROMISES.read_text(encoding="utf-8")
-
-
-def test_the_page_of_promises_says_of_each_what_would_break_it_and_who_says_so() -> None:
-    text = PROMISES.read_text(encoding="utf-8")
-    for cluster in clusters():
-        for promise in cluster.promises:
-            section = text.split(f"### {promise.id}\n")[1].split("\n##")[0]
-            assert promise.text in section
-            assert ("**Purpose.**" in section) == promise.is_purpose
-            for name in promise.forbids:
-                assert (f"`{name}`: {NAMES[name]}" if name in NAMES else f"[{name}](#{name})") in section
-            judges = re.findall(r"Checked by ((?:`[\w-]+`(?:, )?)+)\.", section)
-            assert len(judges) == len(promise.forbids)
-            assert {name for each in judges for name in re.findall(r"`([\w-]+)`", each)} <= {c.name for c in CHECKS}
-        for bug in cluster.bugs:
-            assert f"| `{bug}` |" in text
-
-
-def test_a_promise_that_no_check_looks_for_is_told_so() -> None:
-    cluster = load_cluster(installed("tutorial"))
-    cluster.promises = (Promise(id="T-1", text="All is well.", source="docs", forbids=("epoch-fork",)),)
-    cluster.stream, cluster.bugs = None, {}
-    page = promises_page([cluster])
-    assert f"- `epoch-fork`: {NAMES['epoch-fork']} Checked by no check of today." in page
-    assert "There is no change stream." in page
-
-
-@pytest.mark.parametrize(("kind", "words"), [(StreamContract, CONTRACT), (Bounds, BOUNDS)])
-def test_each_field_and_each_of_its_values_has_words(
-    kind: type[StreamContract | Bounds], words: dict[str, object]
-) -> None:
-    assert list(words) == [field.name for field in msgspec.structs.fields(kind)]
-    for name, hint in get_type_hints(kind).items():
-        values: tuple[object, ...] = get_args(hint) if get_origin(hint) is Literal else ()
-        if kind is StreamContract and (values or hint is bool):
-            assert set(CONTRACT[name].values) == set(values or ("yes", "no"))
-
-
-def test_a_field_that_no_check_reads_is_marked() -> None:
-    code = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "checkers").rglob("*.py"))
-    read = {name for name in CONTRACT if re.search(rf"\bcontract\.{name}\b", code)}
-    assert {name for name, words in CONTRACT.items() if words.is_checked} == read
 
 
 # Faults

@@ -2,10 +2,12 @@
 
 from pathlib import Path
 
+from checkers.catalogue import CHECKS
 from checkers.engine.datasets import Engine, LocalEngine
 from checkers.engine.protocol import Context
 from checkers.transactions.check import LOCKED
 from checkers.words import models
+from clusters.ndb import checks as ndb
 from harness.core.promises import Bounds, Promise, StreamContract
 from harness.core.verdict import Judgement
 from harness.judging.checks import chosen, judgement_of
@@ -45,4 +47,4 @@ def context(
 
 def by_check(history: Path, what: Context) -> dict[str, Judgement]:
     with generations(history, what) as known:
-        return {check.name: judgement_of(check, known) for check in chosen(what)}
+        return {check.name: judgement_of(check, known) for check in chosen(what, (*CHECKS, *ndb.CHECKS))}

@@ -29,6 +29,7 @@ from harness.campaign.rows import Row
 from harness.core.errors import HistoryError
 from harness.core.verdict import Verdict
 from harness.record.store import write_atomically
+from harness.report.model import FindingRow, Report
 from harness.scenario.scenario import Scenario
 from nemesis.plan import Plan
 
@@ -98,9 +99,14 @@ def calibration_row(row: Row, seed: int) -> CalibrationRow:
         promise=first.promise if first else None,
         anomaly=first.anomaly if first else None,
         checker=first.checker if first else None,
-        kinds=tuple(sorted({KIND_OF[finding.checker] for finding in broken if finding.checker in KIND_OF})),
+        kinds=tuple(sorted(filter(None, {_kind(row.report, finding) for finding in broken}))),
         history_sha256=row.report.history_sha256,
     )
+
+
+def _kind(report: Report, finding: FindingRow) -> str | None:
+    """The kind of the check with that finding. What a system brings judges its own state; the harness has no kind."""
+    return KIND_OF.get(finding.checker, KINDS["state"] if finding.anomaly in report.meanings else None)
 
 
 def code_key(package: Path, scenario: Scenario, plan: Plan | None) -> str:

@@ -83,7 +83,7 @@ def replay(  # noqa: PLR0913, PLR0917  Each argument is an option of the command
             screen.print(plain(f"trace  {folder / TRACE_PAGE}  {shown}"), soft_wrap=True)
             show_again(folder)
         with watched(is_shown=not quiet) as watcher:
-            report = judge_run(folder, start.engine_for, tell=activity(watcher))
+            report = judge_run(folder, start.engine_for, tell=activity(watcher), code=code)
         failure = difference(repetition)
         if failure is not None:  # This outranks even a finding: the command tests whether the run repeats.
             error = Verdict.ERROR

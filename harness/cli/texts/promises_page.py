@@ -1,13 +1,15 @@
 """The page of all clusters' promises in Markdown, generated from their declarations, so that the two always agree."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+from types import MappingProxyType
 from typing import Final
 
 import msgspec
 
-from checkers.catalogue import CHECKS, NAMES
-from checkers.engine.protocol import When
+from checkers.catalogue import CHECKS, NAMES, names_of
+from checkers.engine.protocol import Check, When
 from checkers.streams.catalogue import RULES
 from checkers.streams.rule import Need, Rule
 from checkers.transactions.sentences import CHECKER as TRANSACTIONS
@@ -26,18 +28,19 @@ from harness.report.screen import visible
 MODELS_HEADING: Final = "Consistency models"
 RULES_HEADING: Final = "What the rules of streams look for"
 ANOMALIES_HEADING: Final = "All anomalies"
+_NONE: Final[Mapping[str, Sequence[Check]]] = MappingProxyType({})
 _SECOND: Final = 1_000_000_000
 _MARKUP: Final = re.compile(r"([|<*`])")
 _OUR_README: Final = re.compile(r"clusters/\w+/README\.md")
 
 
-def promises_page(clusters: Sequence[Cluster]) -> str:
-    """The whole page as text."""
+def promises_page(clusters: Sequence[Cluster], own: Mapping[str, Sequence[Check]] = _NONE) -> str:
+    """The whole page as text. `own` are the checks that clusters bring, by the name of the cluster."""
     lines = [*_introduction(), *_contents(clusters)]
     for cluster in clusters:
-        lines += _cluster(cluster)
+        lines += _cluster(cluster, (*CHECKS, *own.get(cluster.name, ())))
     promises = [promise for cluster in clusters for promise in cluster.promises]
-    lines += [*_models(promises), *_contract_fields(), *_bound_fields(), *_stream_rules(), *_anomalies()]
+    lines += [*_models(promises), *_contract_fields(), *_bound_fields(), *_stream_rules(), *_anomalies(own)]
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -73,33 +76,33 @@ def _contents(clusters: Iterable[Cluster]) -> list[str]:
     return [*lines, *(f"- [{each}](#{each.lower().replace(' ', '-')})" for each in others), ""]
 
 
-def _cluster(cluster: Cluster) -> list[str]:
+def _cluster(cluster: Cluster, checks: Sequence[Check]) -> list[str]:
     sources = list(dict.fromkeys(promise.source for promise in cluster.promises))
     settle = f"After faults it settles within {cluster.settle_ns / _SECOND:g} s."
     lines = [f"## {cluster.name}", "", f"{_sentence(cluster.summary)} {settle}", ""]
     if len(sources) == 1:
         lines += [f"Source of every promise: {_linked(sources[0])}.", ""]
     for promise in cluster.promises:
-        lines += _promise(cluster, promise, None if len(sources) == 1 else promise.source)
+        lines += _promise(cluster, checks, promise, None if len(sources) == 1 else promise.source)
     return [*lines, *_stream(cluster.stream), *_bounds(cluster), *_bugs(cluster)]
 
 
-def _promise(cluster: Cluster, promise: Promise, source: str | None) -> list[str]:
+def _promise(cluster: Cluster, checks: Sequence[Check], promise: Promise, source: str | None) -> list[str]:
     purpose = " **Purpose.**" if promise.is_purpose else ""
     lines = [f"### {promise.id}", "", f"{_prose(promise.text)}{purpose}", ""]
     for name in promise.forbids:
-        by = ", ".join(map(code, _checks(cluster, promise, name))) or "no check of today"
-        lines.append(f"- {_breach(name)} Checked by {by}.")
+        by = ", ".join(map(code, _checks(cluster, checks, promise, name))) or "no check of today"
+        lines.append(f"- {_breach(name, checks)} Checked by {by}.")
     return [*lines, "", *([f"Source: {_linked(source)}.", ""] if source else [])]
 
 
-def _breach(name: str) -> str:
+def _breach(name: str, checks: Sequence[Check]) -> str:
     if _is_model(name):
         return f"Any anomaly that [{name}](#{name.lower()}) rules out."
-    return f"{code(name)}: {_prose(NAMES.get(name, 'An anomaly of its own.'))}"
+    return f"{code(name)}: {_prose(names_of(checks)[name])}"
 
 
-def _checks(cluster: Cluster, promise: Promise, name: str) -> list[str]:
+def _checks(cluster: Cluster, checks: Sequence[Check], promise: Promise, name: str) -> list[str]:
     """The names of the checks that look in runs of the cluster for that anomaly, or for any that the model forbids."""
     if promise.check is not None:
         return [promise.check]
@@ -107,7 +110,7 @@ def _checks(cluster: Cluster, promise: Promise, name: str) -> list[str]:
         return [TRANSACTIONS]
     named = {each.check for each in cluster.promises}
     sought = set(_ruled_out(name)) if _is_model(name) else {name}
-    made = [check for check in CHECKS if check.when is not When.NAMED or check.name in named]
+    made = [check for check in checks if check.when is not When.NAMED or check.name in named]
     return [check.name for check in made if not sought.isdisjoint(check.anomalies)]
 
 
@@ -186,13 +189,15 @@ def _stream_rules() -> Iterator[str]:
     yield ""
 
 
-def _anomalies() -> Iterator[str]:
+def _anomalies(own: Mapping[str, Sequence[Check]]) -> Iterator[str]:
     yield from (f"## {ANOMALIES_HEADING}", "")
     yield from ("The names that `forbids` of a promise may hold besides consistency models, and who reports each.", "")
     rows = []
-    for name in sorted(NAMES, key=str.lower):
-        by = [check.name for check in CHECKS if name in check.anomalies and not check.is_locked]
-        rows.append((code(name), _prose(NAMES[name]), ", ".join(map(code, by)) or "a comparison of two checks"))
+    checks = (*CHECKS, *chain.from_iterable(own.values()))
+    names = names_of(checks)
+    for name in sorted(names, key=str.lower):
+        by = [check.name for check in checks if name in check.anomalies and not check.is_locked]
+        rows.append((code(name), _prose(names[name]), ", ".join(map(code, by)) or "a comparison of two checks"))
     yield from table(("anomaly", "meaning", "checks"), rows)
 
 

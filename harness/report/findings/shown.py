@@ -139,7 +139,8 @@ def headline(finding: FindingRow, forms: Forms = PLAIN) -> str:
 def glossary(report: Report) -> list[tuple[str, str]]:
     """The name and the meaning of each anomaly that occurs, in the order of the findings."""
     found = dict.fromkeys(finding.anomaly for finding in report.findings)
-    return [(title(name), NAMES[name]) for name in found if name in NAMES]
+    names = {**NAMES, **report.meanings}
+    return [(title(name), names[name]) for name in found if name in names]
 
 
 def _excluded(

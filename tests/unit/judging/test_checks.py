@@ -10,12 +10,13 @@ import checkers
 from checkers import catalogue
 from checkers.catalogue import CHECKS, NAMES
 from checkers.transactions.check import LOCKED
+from clusters.ndb import checks as ndb
 from harness.cli.texts import promises_page
 from harness.core.promises import Promise, StreamContract
 from harness.core.record import Evidence, Outcome
 from harness.core.verdict import Judgement
 from harness.judging import checks
-from harness.judging.checks import LONGEST, anomalies_of, chosen, longest_first
+from harness.judging.checks import LONGEST, chosen, longest_first
 from harness.judging.judge import judge
 from harness.record.formats.load import Loaded
 from harness.record.formats.parquet.parquet import write_history
@@ -27,6 +28,7 @@ from tests.worlds.contexts import ENGINE, EPOCHS, by_check, context
 from tests.worlds.epoch_cases import Story
 from tests.worlds.epoch_histories import BITS, EpochStore, records
 
+TABLE = (*CHECKS, *ndb.CHECKS)
 CONTRACT = StreamContract(closed="<=", cut="position", position="epoch")
 
 
@@ -125,14 +127,14 @@ def test_a_check_is_one_file_and_one_row(
     ],
 )
 def test_a_check_is_made_for_the_promise_that_needs_it(promise: Promise, name: str) -> None:
-    assert [check.name for check in chosen(context(promise))] == ["serializability", name]
+    assert [check.name for check in chosen(context(promise), TABLE)] == ["serializability", name]
 
 
 def test_each_check_has_a_name_and_anomalies_of_its_own() -> None:
-    names = [check.name for check in CHECKS]
+    names = [check.name for check in TABLE]
     assert len(set(names)) == len(names)
-    assert all(anomalies_of(name) for name in names)
-    assert {anomaly for name in names for anomaly in anomalies_of(name)} <= set(NAMES)
+    assert all(check.anomalies for check in TABLE)
+    assert {anomaly for check in CHECKS for anomaly in check.anomalies} <= set(NAMES)
 
 
 @pytest.mark.parametrize("restarts", [0, 1, 2])

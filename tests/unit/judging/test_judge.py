@@ -15,6 +15,7 @@ from harness.record.formats.load import Loaded
 from harness.record.formats.parquet.parquet import write_history
 from harness.record.store import RunFile
 from harness.report.model import Report, how_decided
+from harness.scenario.own_checks import Source, brought
 from nemesis.plan import Plan
 from tests.worlds.epoch_cases import Story
 from tests.worlds.epoch_histories import BITS, records
@@ -34,6 +35,7 @@ RUN = RunFile(
     plan=Plan(steps=()),
     promises=(WEAK, STRICT, REST),
     bounds=Bounds(saved_bits=BITS),
+    brought=(brought(Source("clusters.ndb.checks")),),
 )
 
 
@@ -92,7 +94,7 @@ def test_a_check_that_fails_leaves_what_it_looks_for_unknown(tmp_path: Path, mon
     def broken(*args: object) -> None:
         raise RuntimeError("a bug of ours")
 
-    monkeypatch.setattr("checkers.state.cuts.read_acts", broken)
+    monkeypatch.setattr("clusters.ndb.checks.cuts.read_acts", broken)
     judged = report(tmp_path, skew("r"))
     assert verdicts(judged) == {"P1": "holds", "P3": "holds", "P5": "unknown"}
     assert (judged.verdict, judged.exit_code) == ("error", 4)

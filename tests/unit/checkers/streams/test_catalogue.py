@@ -53,7 +53,8 @@ rules.__path__.append(sys.argv[1])
 from checkers.history.names import PLAIN
 from checkers.streams.check import finding
 from checkers.streams.online import Online
-from harness.judging.checks import anomalies_of, require_known
+from checkers.streams.check import CHECKS
+from harness.judging.checks import require_known
 from harness.cli.texts.promises_page import promises_page
 from harness.scenario.consent import installed
 from harness.core.promises import Promise
@@ -72,7 +73,7 @@ print(
         {
             "witnesses": result.witnesses["forbidden-seven"],
             "sentences": [finding(example, PLAIN).sentence for example in result.examples],
-            "check": "forbidden-seven" in anomalies_of("streams"),
+            "check": "forbidden-seven" in CHECKS[0].anomalies,
             "problems": list(_problems(cluster)),
             "page": promises_page([cluster]),
             "online": [each.anomaly for each in Online(contract()).feed(deliveries_of(events(LOG)))],

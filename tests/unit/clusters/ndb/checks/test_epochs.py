@@ -6,8 +6,8 @@ import pytest
 
 from checkers.engine.protocol import Context
 from checkers.history.names import Names
-from checkers.state import epochs
-from checkers.state.epochs import DOUBLE, SHAPE
+from clusters.ndb.checks import epochs
+from clusters.ndb.checks.epochs import DOUBLE, SHAPE
 from harness.core.promises import Bounds
 from harness.core.verdict import Judgement
 from tests.worlds.epoch_cases import BOUNDS, ENGINE, Epoch, Story, name

@@ -1,4 +1,4 @@
-"""Differences between the replicas of a group when the run is at rest: guarantee G24 of the NDB model.
+"""Differences between the replicas of a group when the run is at rest: guarantee G24.
 
 Compared are the dumps at quiescence of the members of the last view, key by key: the elements, and the epoch of the
 last commit. A node outside the last view may hold anything, and a member that does not hold all rows yet shows none. A

@@ -6,8 +6,8 @@ import pytest
 
 from checkers.engine.protocol import Context
 from checkers.history.names import Names
-from checkers.state import cuts
-from checkers.state.cuts import NOT_CLOSED
+from clusters.ndb.checks import cuts
+from clusters.ndb.checks.cuts import NOT_CLOSED
 from harness.core.verdict import Judgement
 from tests.worlds.epoch_cases import BOUNDS, ENGINE, Story, name
 

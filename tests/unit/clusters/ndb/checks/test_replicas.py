@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from checkers.engine.protocol import Context
-from checkers.state import replicas
+from clusters.ndb.checks import replicas
 from harness.core.verdict import Judgement
 from tests.worlds.run_cases import BOUNDS, ENGINE, Run, anomalies, epoch
 

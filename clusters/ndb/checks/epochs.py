@@ -1,4 +1,4 @@
-"""Epochs as declared: one for each transaction (NDB-G4), rising without holes, never used again (G15).
+"""Epochs as declared: one for each transaction (guarantee G4), rising without holes, never used again (G15).
 
 `double-epoch`: every source that shows a transaction's epoch must show the same one: the answer to its client, and each
 of its rows in each session. A witness is a transaction whose epoch is shown twice or more.

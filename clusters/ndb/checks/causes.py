@@ -1,4 +1,4 @@
-"""Gap markers and disconnections without a cause: guarantees G14, G27 and G29 of the NDB model.
+"""Gap markers and disconnections without a cause: guarantees G14, G27 and G29.
 
 A gap marker without a cause is a false alarm. Each cause must leave this evidence before the marker reached the user:
 - "inconsistent": a data node marked that epoch as missing, after its group had dropped buffered rows up to that epoch

@@ -1,4 +1,4 @@
-"""Epochs that are not consistent cuts: a transaction must not precede one of an earlier epoch (NDB-G5).
+"""Epochs that are not consistent cuts: a transaction must not precede one of an earlier epoch (guarantee G5).
 
 Theory of operation. An edge leads from a to b, both ok, both writers with an epoch, if
 1. ww: b appended to a key after a did, as the longest read of the key shows;

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from checkers.engine.protocol import Context
-from checkers.state import causes
+from clusters.ndb.checks import causes
 from harness.core.verdict import Judgement
 from nemesis.registry import EXCUSES
 from tests.worlds.run_cases import BOUNDS, ENGINE, Run, anomalies, epoch

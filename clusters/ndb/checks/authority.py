@@ -1,4 +1,4 @@
-"""Evidence that two sides of a partition went on at once: guarantee G25 of the NDB model.
+"""Evidence that two sides of a partition went on at once: guarantee G25.
 
 Two nodes are on different sides while each has installed a view without the other. Such views may legally follow each
 other: nodes that were cut off and stopped may restart the cluster once the others are gone. So a finding takes two
