@@ -1,13 +1,15 @@
-"""Cycles of operations, and the names of their classes (checkers/words/anomalies.py) by the kinds of their steps."""
+"""Classes of cycles as data, and the names of cycles by the kinds of their steps (checkers/words/anomalies.py)."""
 
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
+from itertools import pairwise
 from operator import or_
 from types import MappingProxyType
 from typing import Final
 
 from checkers.graph.edges import (
+    OUT,
     PROCESS,
     REALTIME,
     RW,
@@ -18,6 +20,7 @@ from checkers.graph.edges import (
     WW_BY_PROCESS,
     WW_BY_REALTIME,
 )
+from checkers.graph.paths import ANY, Rule
 
 TIMED: Final = WW_BY_PROCESS | WW_BY_REALTIME | RW_BY_PROCESS | RW_BY_REALTIME
 # The kinds of dependencies, strongest first.
@@ -29,35 +32,42 @@ WRITES: Final[Mapping[int, int]] = MappingProxyType(
 MISSES: Final[Mapping[int, int]] = MappingProxyType(
     {0: RW, PROCESS: RW | RW_BY_PROCESS, REALTIME: RW | RW_BY_PROCESS | RW_BY_REALTIME}
 )
+G0, G1C, SINGLE, NONADJACENT, G2 = ("G0", "G1c", "G-single", "G-nonadjacent", "G2-item")
+SUFFIXES: Final = ("", "-process", "-realtime")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CycleClass:
-    """A class of cycles as data: the kinds of its dependencies, and the order of time that may close it.
+    """A class of cycles as data: their kinds of steps, the order of time that may close them, and a rule.
 
-    Every cycle of the class has an edge of a kind in `required`, and no two neighbouring edges of kinds in `apart`.
-    With `is_single` it has exactly one edge of a kind in `required`.
+    Every cycle of the class has a step of a kind in `required`, and one of a kind in `needed`: if none of these lies on
+    a closed path under the rule, the class is absent.
     """
 
     name: str
-    order: int  # 0, PROCESS or REALTIME
+    order: int  # Kinds of steps of time: PROCESS, REALTIME, or 0.
     kinds: int
     required: int
-    apart: int = 0
-    is_single: bool = False
+    rule: Rule = ANY
+    needed: int = 0
+
+
+def only_one(kinds: int) -> Rule:
+    """The rule of closed paths with exactly one step of those kinds."""
+    return Rule(apart=kinds, least=((kinds, 1),), once=kinds)
 
 
 def _classes() -> Iterator[CycleClass]:
     """All classes, in the order in which they are sought."""
-    for suffix, order in (("", 0), ("-process", PROCESS), ("-realtime", REALTIME)):
+    for suffix, order in zip(SUFFIXES, (0, PROCESS, REALTIME), strict=True):
         rw, plain = MISSES[order], WRITES[order] | WR
-        yield CycleClass(name="G0" + suffix, order=order, kinds=WW, required=WW)
-        yield CycleClass(name="G1c" + suffix, order=order, kinds=WW | WR, required=WR)
-        yield CycleClass(name="G-single" + suffix, order=order, kinds=plain, required=rw, apart=rw, is_single=True)
+        yield CycleClass(name=G0 + suffix, order=order, kinds=WW, required=WW)
+        yield CycleClass(name=G1C + suffix, order=order, kinds=WW | WR, required=WR)
+        yield CycleClass(name=SINGLE + suffix, order=order, kinds=plain | rw, required=rw, rule=only_one(rw))
         # By registers.order, rule 6, a timed edge may stand in for the rw.
-        yield CycleClass(name="G-single" + suffix, order=order, kinds=plain, required=WRITES[order] & TIMED)
-        yield CycleClass(name="G-nonadjacent" + suffix, order=order, kinds=plain, required=rw, apart=rw)
-        yield CycleClass(name="G2-item" + suffix, order=order, kinds=plain | rw, required=rw)
+        yield CycleClass(name=SINGLE + suffix, order=order, kinds=plain, required=WRITES[order] & TIMED)
+        yield CycleClass(name=NONADJACENT + suffix, order=order, kinds=plain | rw, required=rw, rule=Rule(apart=rw))
+        yield CycleClass(name=G2 + suffix, order=order, kinds=plain | rw, required=rw)
 
 
 CLASSES: Final = tuple(_classes())
@@ -73,36 +83,26 @@ class Cycle:
     kinds: tuple[int, ...]
 
 
-def kinds_of(names: Container[str]) -> tuple[int, bool]:
-    """The kinds of dependencies that cycles of those classes consist of; and True if an order of time may close one."""
-    chosen = [each for each in CLASSES if each.name in names]
-    return reduce(or_, (each.kinds | each.required for each in chosen), 0), any(each.order for each in chosen)
+def kinds_of(names: Container[str], classes: Sequence[CycleClass] = CLASSES) -> tuple[int, bool]:
+    """The kinds of steps that cycles of those classes consist of; and True if an order of time may close one."""
+    chosen = [each for each in classes if each.name in names]
+    return reduce(or_, (each.kinds for each in chosen), 0), any(each.order for each in chosen)
 
 
-def name(cycle: Cycle) -> str:
-    """The class of a cycle, by its steps.
+def name(kinds: Sequence[int]) -> tuple[str, str]:
+    """The class of a cycle with operations, by the kinds of its steps, and its suffix for the order of time.
 
-    By rule 6 of checkers/transactions/registers/order.py a cycle with a timed step is at least G-single.
+    A step out of a watermark counts as an rw if it is next to one. By rule 6 of
+    checkers/transactions/registers/order.py a cycle with a timed step is at least G-single.
     """
-    kinds = cycle.kinds
-    missed = [_is_miss(kind) for kind in kinds]
-    whole = reduce(or_, kinds)
+    whole, count = reduce(or_, kinds), sum(kind & MISSES[REALTIME] != 0 for kind in kinds)
     suffix = "-realtime" if whole & _WITH_REALTIME else "-process" if whole & _WITH_PROCESS else ""
-    if not any(missed) and whole & TIMED:
-        return "G-single" + suffix
-    if not any(missed):
-        return ("G1c" if WR in kinds else "G0") + suffix
-    if sum(missed) == 1:
-        return "G-single" + suffix
-    return ("G2-item" if _has_adjacent(missed) else "G-nonadjacent") + suffix
-
-
-def _is_miss(kind: int) -> bool:
-    return kind & MISSES[REALTIME] != 0
-
-
-def _has_adjacent(missed: Sequence[bool]) -> bool:
-    return any(one and other for one, other in zip(missed, [*missed[1:], missed[0]], strict=True))
+    if not count:
+        return SINGLE if whole & TIMED else G1C if WR in kinds else G0, suffix
+    missed = [kind & (MISSES[REALTIME] | OUT) != 0 for kind in kinds]
+    if any(one and other for one, other in pairwise([*missed, missed[0]])):
+        return G2, suffix
+    return SINGLE if count == 1 else NONADJACENT, suffix
 
 
 def from_least(ops: list[int], kinds: list[int]) -> Cycle:
@@ -118,8 +118,3 @@ def from_least(ops: list[int], kinds: list[int]) -> Cycle:
             steps.append(kind)
     at = kept.index(min(kept))
     return Cycle(tuple(kept[at:] + kept[:at]), tuple(steps[at:] + steps[:at]))
-
-
-def strongest(kinds: int) -> int:
-    """The strongest of those dependencies, 0 for none."""
-    return next((kind for kind in DEPENDENCIES if kinds & kind), 0)

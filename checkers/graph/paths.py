@@ -11,7 +11,7 @@ searches the whole graph. Above, scipy finds components, and networkx shortest p
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
@@ -246,7 +246,9 @@ class StepGraph:
     """A graph under a rule: nodes 0 to `size` - 1 are operations, the next `size` nodes are moments of real time."""
 
     def __init__(self, parts: Sequence[Steps], size: int, rule: Rule = ANY) -> None:
-        self.steps, self.size, self.rule = concat(parts), size, rule
+        self.steps, self.size, self._apart = concat(parts), size, rule.apart
+        # Steps of which there is only one follow no other like them.
+        self._rule = rule if rule.apart & ~rule.once else replace(rule, apart=0)
         self._layers: list[tuple[Rule, _Layers]] = []
 
     @property
@@ -255,7 +257,7 @@ class StepGraph:
 
     def on_cycles(self, source: Int64s, target: Int64s, kind: int) -> Bools:
         """True for pairs whose step, of that kind, lies on a closed path; of the rule, only `apart` counts."""
-        layers = self._under(Rule(apart=self.rule.apart), kind)
+        layers = self._under(Rule(apart=self._apart), kind)
         begin, label = layers.begin(kind), layers.labels
         result = np.zeros(len(source), np.bool_)
         for goal in layers.goals(kind):
@@ -264,7 +266,7 @@ class StepGraph:
 
     def is_closed(self, source: int, target: int, kind: int) -> bool:
         """True if a path under the rule leads from the target of a step of that kind back to its source."""
-        layers = self._under(self.rule, kind)
+        layers = self._under(self._rule, kind)
         begin, goals = layers.begin(kind) + target, [goal + source for goal in layers.goals(kind)]
         if self._is_small:
             return any(layers.may_lead(begin, goal) and layers.leads(begin, goal) for goal in goals)
@@ -278,12 +280,12 @@ class StepGraph:
         None if there is no such path. In a large graph it is the shortest within a short range of time.
         """
         if self._is_small:
-            return _path(self._under(self.rule, first), start, goal, first)
+            return _path(self._under(self._rule, first), start, goal, first)
         low, high = sorted((start, goal))
         margin = 8 + high - low
         while True:
             rows = np.flatnonzero(self._is_near(low - margin, high + margin))
-            layers = _Layers(take(self.steps, rows), 2 * self.size, self.rule, _begun(self.rule, first))
+            layers = _Layers(take(self.steps, rows), 2 * self.size, self._rule, _begun(self._rule, first))
             path = _path(layers, start, goal, first)
             if path is not None:
                 return [int(rows[row]) for row in path]

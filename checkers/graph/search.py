@@ -1,286 +1,214 @@
-"""Cycles of a residual graph: the classes that occur, and a short cycle of each.
+"""The search for cycles by their classes: the one driver for graphs with watermarks and without.
 
-A class is named by its edges (checkers/words/anomalies.py) and by what closes it: dependencies alone, the order of a
-process, or real time. The strongly connected components of the graph with just these edges decide if a class occurs.
-That is the acyclicity test of the models that prohibit the class; the search only finds a cycle to show. A class that
-is implied by one found in the same component is not sought. Source: Adya 1999; Elle, VLDB 2020, section 5.
+The strongly connected components of the layers of a class (checkers/graph/paths.py) say which steps lie on closed
+paths. That is the acyclicity test of the models that prohibit the class, and a class without such a step is absent. A
+class with exactly one step of some kinds needs a path back for each of them. The rest only finds a cycle to show: of
+the shortest closed paths through the first few steps the best cycle of that class.
+
+A class that must not be missed is sought through all its steps. Without a cycle it is absent if no step that it needs
+lies on a closed path under its rule. It is undecided if there are such paths, but all cycles that make them up are of
+other classes, or if trying all steps would take too long. Source: Adya 1999; Elle, VLDB 2020, section 5.
 """
 
-from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import Final, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
-from checkers.columns.index import Places
-from checkers.columns.runs import codes, expand, spans
-from checkers.graph.classes import (
-    CLASSES,
-    DEPENDENCIES,
-    TIMED,
-    WRITES,
-    Cycle,
-    CycleClass,
-    from_least,
-    name,
-    strongest,
-)
-from checkers.graph.edges import PROCESS, REALTIME, RW, WR, WW, Edges
-from checkers.graph.paths import (
-    UNORDERED,
-    Rule,
-    StepGraph,
-    Steps,
-    components,
-    labels_of,
-    process_steps,
-    simple_cycles,
-    time_steps,
-)
-from checkers.words.models import implied
-from harness.core.columns import Bools, Int8s, Int64s
+from checkers.columns.runs import first_of_each
+from checkers.columns.table import take
+from checkers.graph.classes import CycleClass
+from checkers.graph.edges import RW
+from checkers.graph.paths import StepGraph, Steps, simple_cycles
+from harness.core.columns import Bools, Int64s
 
-COMPONENTS: Final = 256  # The number of components searched one by one, the smallest first: the rest is searched,
-_TOGETHER: Final = 2_000  # so many nodes together, for classes that did not occur before.
-_TRIES: Final = 16  # The number of edges of a class that are tried for the shortest cycle through them.
-_REACH_BUDGET: Final = 300_000_000  # Limit of nodes and edges visited for G-single, which components do not decide.
+_TRIES: Final = 16  # The number of steps of a class that are tried for the shortest cycle through them.
+_WORK: Final = 10_000_000  # Steps tried, times those of the graph, until a class that must not be missed is undecided.
+_REACH_BUDGET: Final = 300_000_000  # Limit of nodes and steps visited for the paths back of a class with a single step.
 
 
-@dataclass(frozen=True, slots=True)
-class Residual:
-    """Operations and their dependencies: n nodes, e edges between places of nodes, at most one edge from u to v.
+class Step(NamedTuple):
+    """A step of a cycle. `row` is its place among the steps of the searched graph; -1 for a step of time."""
 
-    `process` is set for operations of clients; `end` is OPEN_END for operations without a certain end.
-    """
-
-    index: Int64s  # (n,) ascending
-    end: Int64s
-    process: Int64s
-    source: Int64s  # (e,)
-    target: Int64s
-    kinds: Int8s
-
-    def part(self, nodes: Int64s, rows: Int64s) -> "Residual":
-        """The graph of those nodes, which ascend, with the edges in those rows, which lie between them."""
-        return Residual(
-            self.index[nodes],
-            self.end[nodes],
-            self.process[nodes],
-            np.searchsorted(nodes, self.source[rows]),
-            np.searchsorted(nodes, self.target[rows]),
-            self.kinds[rows],
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class Named:
-    """A class of cycle, with the shortest example found.
-
-    `count`: for a class with one rw, at least the number of transactions whose own rw closes such a cycle; for another,
-    whose cycles share edges, the number of components that have one. `is_restated`: a step of the example counts as
-    order, though its operations have a dependency as well. So the same operations form a cycle of another class too,
-    which says more.
-    """
-
-    anomaly: str
-    count: int
-    example: Cycle
-    is_restated: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Search:
-    """The classes found, and the number of components; `undecided` are classes whose search was given up."""
-
-    named: tuple[Named, ...]
-    component_count: int
-    undecided: tuple[str, ...]
-
-
-def residual(edges: Edges, *, op: Int64s, process: Int64s) -> Residual:
-    """The graph of those edges. `op` are client operations among its nodes, ascending, with the `process` of each."""
-    graph = merged(edges)
-    kinds = graph.kinds
-    # A pair ordered by ww or wr must not be named by an rw beside it, which is weaker; nor an rw by a timed kind.
-    kinds[kinds & (WW | WR) != 0] &= WW | WR
-    kinds[kinds & RW != 0] &= ~(TIMED & ~WRITES[REALTIME])
-    return replace(graph, process=processes_of(graph.index, op=op, process=process))
-
-
-def merged(edges: Edges) -> Residual:
-    """The graph of those edges, without processes. Edges between the same two nodes become one, of all their kinds."""
-    index, place = codes(np.concatenate((edges.source, edges.target)).astype(np.int64))
-    source, target = place[: len(edges.source)], place[len(edges.source) :]
-    end = np.zeros(len(index), np.int64)
-    end[source], end[target] = edges.source_after, edges.target_after
-    count = max(1, len(index))
-    pair, group = codes(source * count + target)
-    kinds = np.zeros(len(pair), np.int8)
-    np.bitwise_or.at(kinds, group, edges.kinds)
-    return Residual(index, end, np.full(len(index), UNORDERED), pair // count, pair % count, kinds)
-
-
-def processes_of(index: Int64s, *, op: Int64s, process: Int64s) -> Int64s:
-    """The process of each operation in `index`; UNORDERED for one that is not in `op`, which ascends."""
-    return np.append(process, UNORDERED)[Places(op).of(index)]
-
-
-def search(graph: Residual) -> Search:
-    """All classes of cycles in the graph, named."""
-    parts = _Components(graph)
-    found: dict[str, list[tuple[bool, Cycle]]] = {}
-    counts = Counter[str]()
-    undecided: set[str] = set()
-    for nodes in parts.single():
-        _collect(_Classes(parts.graph_of(nodes), frozenset()), found, counts, undecided)
-    for nodes in parts.together():
-        _collect(_Classes(parts.graph_of(nodes), implied(found)), found, counts, undecided)
-    named = (
-        Named(anomaly, counts[anomaly], example, is_restated)
-        for anomaly, cycles in found.items()
-        for is_restated, example in [min(cycles, key=lambda one: (one[0], len(one[1].ops), one[1]))]
-    )
-    return Search(tuple(named), len(parts.nodes), tuple(sorted(undecided)))
-
-
-def has_cycle(graph: Residual, *, kinds: int, is_timed: bool) -> bool:
-    """True if edges of those kinds close a cycle, with `is_timed` together with the order of real time. O(n)."""
-    rows, size = np.flatnonzero(graph.kinds & kinds), len(graph.index)
-    source, target = graph.source[rows], graph.target[rows]
-    time = time_steps(graph.index, graph.end)
-    if is_timed:
-        label = labels_of(np.append(source, time.source), np.append(target, time.target), 2 * size)
-    else:
-        label = labels_of(source, target, size)
-    return bool(np.any(label[source] == label[target]))
-
-
-def _collect(
-    classes: "_Classes", found: dict[str, list[tuple[bool, Cycle]]], counts: Counter[str], undecided: set[str]
-) -> None:
-    """Add all that was found."""
-    for anomaly, cycle in classes.found.items():
-        found.setdefault(anomaly, []).append((classes.is_restated(cycle), cycle))
-    counts.update(classes.counts)
-    undecided |= classes.undecided
-
-
-class _Components:
-    """The strongly connected components of more than one node, including real time: `nodes`, the smallest first."""
-
-    def __init__(self, graph: Residual) -> None:
-        size, time = len(graph.index), time_steps(graph.index, graph.end)
-        source, target = np.append(graph.source, time.source), np.append(graph.target, time.target)
-        self._graph, self._label = graph, labels_of(source, target, 2 * size)[:size]
-        inside = np.flatnonzero(self._label[graph.source] == self._label[graph.target])
-        self._rows = inside[np.argsort(self._label[graph.source[inside]], kind="stable")]
-        self._labels = self._label[graph.source[self._rows]]
-        self.nodes = sorted(components(self._label), key=lambda nodes: (len(nodes), int(nodes[0])))
-
-    def single(self) -> Iterator[Int64s]:
-        """The nodes of each component that is searched by itself: the COMPONENTS smallest ones."""
-        yield from self.nodes[:COMPONENTS]
-
-    def together(self) -> Iterator[Int64s]:
-        """The nodes of all others, several components at a time."""
-        rest = self.nodes[COMPONENTS:]
-        batch = np.cumsum([0, *map(len, rest)])[:-1] // _TOGETHER
-        for number in np.unique(batch):
-            first, stop = np.searchsorted(batch, (number, number + 1))
-            yield np.sort(np.concatenate(rest[first:stop]))
-
-    def graph_of(self, nodes: Int64s) -> Residual:
-        """The graph inside the components that have these nodes, ascending."""
-        first, stop = spans(self._labels, np.unique(self._label[nodes]))
-        return self._graph.part(nodes, self._rows[expand(first, stop - first)])
-
-
-class _Step(NamedTuple):
     source: int
     target: int
     kind: int
+    row: int
 
 
-class _Classes:
-    """The classes of cycles in a graph: `found` and `counts`, by name, and those whose search was given up.
+C = TypeVar("C")
 
-    Those already `known` are not sought.
+
+class Searched(Protocol[C]):
+    """A graph in which cycles are sought: nodes 0 to `size` - 1 in the order of time, and steps between them.
+
+    The steps ascend by source, then target; of several between two nodes the first is the one to show. `chain`: for
+    each step the chain of watermarks that it belongs to; equal for all others.
     """
 
-    def __init__(self, graph: Residual, known: frozenset[str]) -> None:
-        self.graph = graph
-        self.found: dict[str, Cycle] = {}
-        self.counts = Counter[str]()
-        self.undecided: set[str] = set()
-        columns = (graph.source.tolist(), graph.target.tolist(), graph.kinds.tolist())
-        self._kinds = {(source, target): kinds for source, target, kinds in zip(*columns, strict=True)}
-        for sought in CLASSES:
-            if sought.name not in known and sought.name not in implied(self.found):
-                self._seek(sought)
+    @property
+    def size(self) -> int: ...
+    @property
+    def steps(self) -> Steps: ...
+    @property
+    def chain(self) -> Int64s: ...
 
-    def is_restated(self, cycle: Cycle) -> bool:
-        """True if two operations of the cycle that are joined by a step of order have a dependency as well."""
-        places = np.searchsorted(self.graph.index, np.array(cycle.ops)).tolist()
-        steps = zip(places, [*places[1:], places[0]], cycle.kinds, strict=True)
-        return any(kind not in DEPENDENCIES and (source, target) in self._kinds for source, target, kind in steps)
+    def time(self, sought: CycleClass) -> Iterable[Steps]:
+        """The steps of time that cycles of the class may have."""
 
-    def _seek(self, sought: CycleClass) -> None:
-        edges = self._by_span(self.graph.kinds & sought.required != 0, order=sought.order)
-        if not len(edges):  # Saves computing the components.
-            return
-        steps = self._steps(sought, apart=sought.apart)
-        edges = edges[steps.on_cycles(self.graph.source[edges], self.graph.target[edges], sought.required)]
-        if sought.is_single:
-            steps = self._steps(sought, apart=0)
-            edges = self._single(sought, steps, edges)
-        cycles = [cycle for edge in edges[:_TRIES].tolist() for cycle in self._through(steps, edge, sought)]
-        named = [cycle for cycle in cycles if name(cycle) == sought.name]
-        if named:
-            missing = edges[self.graph.kinds[edges] & RW != 0] if sought.is_single else edges[:1]
-            self.counts[sought.name] = max(1, len(np.unique(self.graph.source[missing])))
-            self.found[sought.name] = min(named, key=lambda cycle: (self.is_restated(cycle), len(cycle.ops), cycle))
+    def apart(self, sought: CycleClass) -> Iterable[Bools]:
+        """Parts of the steps, as masks: a cycle inside one of them is better than any other."""
 
-    def _steps(self, sought: CycleClass, *, apart: int) -> StepGraph:
-        graph, parts = self.graph, list[Steps]()
-        for mask in (sought.kinds, apart):
-            kinds = graph.kinds & mask
-            rows = np.flatnonzero(kinds)
-            kind = np.select([kinds[rows] & each != 0 for each in DEPENDENCIES], DEPENDENCIES)
-            parts.append(Steps(graph.source[rows], graph.target[rows], kind))
-        if sought.order == PROCESS:
-            parts.append(process_steps(graph.index, graph.end, graph.process))
-        if sought.order == REALTIME:
-            parts.append(time_steps(graph.index, graph.end))
-        return StepGraph(parts, len(graph.index), Rule(apart=apart))
+    def comes_first(self, rows: Int64s, sought: CycleClass) -> Bools:
+        """True for steps that probably lie on the shortest cycles."""
 
-    def _single(self, sought: CycleClass, steps: StepGraph, edges: Int64s) -> Int64s:
-        """The first few edges from whose target a path leads back to their source."""
-        cost = len(steps.steps.source) + 2 * steps.size
-        affordable = edges[: max(_TRIES, _REACH_BUDGET // cost)]
-        ends = zip(self.graph.source[affordable].tolist(), self.graph.target[affordable].tolist(), strict=True)
-        hits = affordable[[steps.is_closed(source, target, RW) for source, target in ends]]
-        if not len(hits) and len(affordable) < len(edges):
-            self.undecided.add(sought.name)
-        return hits
+    def cycle(self, steps: Sequence[Step]) -> C:
+        """The cycle of those steps, in its normal form."""
 
-    def _by_span(self, is_wanted: Bools, *, order: int) -> Int64s:
-        """The wanted edges: first those that close a cycle with one more step, then by the time that they span."""
-        graph, rows = self.graph, np.flatnonzero(is_wanted)
-        source, target = graph.source[rows], graph.target[rows]
-        count = len(graph.index)
-        back = np.isin(target * count + source, graph.source * count + graph.target, assume_unique=True)
-        if order == REALTIME:
-            back |= graph.end[target] <= graph.index[source]
-        return rows[np.lexsort((target, source, np.abs(target - source), ~back))]
+    def name(self, cycle: C) -> str:
+        """The class of the cycle."""
 
-    def _through(self, steps: StepGraph, edge: int, sought: CycleClass) -> Iterator[Cycle]:
-        """Short cycles through that edge, which counts as one of a required kind. Its target must reach its source."""
-        goal, start = int(self.graph.source[edge]), int(self.graph.target[edge])
-        first = _Step(goal, start, strongest(self._kinds[goal, start] & sought.required))
-        rows = steps.path(start, goal, first=first.kind)
-        assert rows is not None
-        ends = (steps.steps.source[rows], steps.steps.target[rows], steps.steps.kind[rows])
-        walk = [first, *(_Step(*step) for step in zip(*(column.tolist() for column in ends), strict=True))]
-        for cycle in simple_cycles(walk):
-            yield from_least([int(self.graph.index[step.source]) for step in cycle], [step.kind for step in cycle])
+    def rank(self, cycle: C) -> Any:
+        """A sort key: the best cycle to show comes first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sought(Generic[C]):
+    """A cycle of a class, or None: then the class is absent if the search ended.
+
+    `count`: for a class with a single rw, at least the number of operations whose own rw closes such a cycle; else 1.
+    """
+
+    cycle: C | None
+    is_ended: bool = True
+    count: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Found(Generic[C]):
+    """What was found of each class, and the classes of which it is not known whether they are there."""
+
+    there: Mapping[str, Sought[C]]
+    undecided: frozenset[str]
+
+
+def classes(
+    every: Iterable[CycleClass],
+    seek: Callable[[CycleClass], Sought[C]],
+    is_known: Callable[[str, Iterable[str]], bool],
+) -> Found[C]:
+    """The classes that `seek` finds, in that order; it passes over those that follow from what was found before."""
+    there: dict[str, Sought[C]] = {}
+    undecided = set[str]()
+    for sought in every:
+        if is_known(sought.name, there):
+            continue
+        result = seek(sought)
+        if result.cycle is not None:
+            there[sought.name] = result
+        elif not result.is_ended:
+            undecided.add(sought.name)
+    return Found(there, frozenset(undecided))
+
+
+def seek(graph: Searched[C], sought: CycleClass, *, is_needed: bool = False) -> Sought[C]:
+    """The best cycle of those tried. A class that `is_needed` is sought until it is found, absent or undecided."""
+    if not np.any(graph.steps.kind & sought.required):  # Saves computing the components.
+        return Sought(None)
+    whole = _Graph(graph, sought)
+    starts = whole.starts()
+    is_ended, count = True, 1
+    if sought.rule.once:
+        starts, is_ended = whole.closed(starts)
+        count = max(1, len(np.unique(whole.steps.source[starts[whole.steps.kind[starts] == RW]])))
+    if not len(starts):
+        return Sought(None, is_ended)
+    for mask in graph.apart(sought):
+        part = _Graph(graph, sought, mask)
+        cycle = part.best(part.also(whole.kept[starts])[:_TRIES])
+        if cycle is not None:
+            return Sought(cycle, count=count)
+    tries = max(_TRIES, _WORK // len(whole.steps.source)) if is_needed else _TRIES
+    cycle = whole.best(starts[:tries])
+    is_ended = is_ended and (cycle is not None or not is_needed or whole.is_absent(tries))
+    return Sought(cycle, is_ended, count)
+
+
+def has_cycle(graph: Searched[C], sought: CycleClass) -> bool:
+    """True if a closed path has a step that the class requires; of its rule, only kinds that are kept apart count."""
+    return len(_Graph(graph, sought).starts()) > 0
+
+
+class _Graph(Generic[C]):
+    """The steps of a graph that cycles of a class may have, of those in `mask` if it is given. Rows are their places.
+
+    `kept`: for each row, the step of the searched graph; steps of time, which follow, are not among these.
+    """
+
+    def __init__(self, graph: Searched[C], sought: CycleClass, mask: Bools | None = None) -> None:
+        is_kept = graph.steps.kind & sought.kinds != 0
+        self._graph, self._sought = graph, sought
+        self.kept = np.flatnonzero(is_kept if mask is None else is_kept & mask)
+        self._paths = StepGraph([take(graph.steps, self.kept), *graph.time(sought)], graph.size, sought.rule)
+        self.steps = self._paths.steps
+
+    def starts(self) -> Int64s:
+        """The rows of required steps on closed paths, in the order in which they are tried. Of equal ones the first."""
+        steps, chain = take(self.steps, np.arange(len(self.kept))), self._graph.chain[self.kept]
+        rows = np.flatnonzero(steps.kind & self._sought.required)
+        columns = (steps.source[rows], steps.target[rows], chain[rows])
+        rows = rows[np.any([first_of_each(column) for column in columns], axis=0)]
+        rows = rows[self._paths.on_cycles(steps.source[rows], steps.target[rows], self._sought.required)]
+        source, target = steps.source[rows], steps.target[rows]
+        is_later = ~self._graph.comes_first(self.kept[rows], self._sought)
+        return rows[np.lexsort((target, source, np.abs(target - source), is_later))]
+
+    def also(self, kept: Int64s) -> Int64s:
+        """The rows of those steps of the searched graph, in that order, that lie on closed paths here, too."""
+        here = set(self.kept[self.starts()].tolist())
+        return np.searchsorted(self.kept, np.array([each for each in kept.tolist() if each in here], np.int64))
+
+    def closed(self, starts: Int64s) -> tuple[Int64s, bool]:
+        """The rows from whose target a path under the rule leads back to their source; False if some were not tried.
+
+        It tries as many as it can afford, and at least a few.
+        """
+        affordable = starts[: max(_TRIES, _REACH_BUDGET // (len(self.steps.source) + 2 * self._graph.size))]
+        hits = affordable[[self._is_closed(row) for row in affordable.tolist()]]
+        return hits, len(hits) > 0 or len(affordable) == len(starts)
+
+    def best(self, starts: Int64s) -> C | None:
+        """The best cycle through the first few of those rows that give any."""
+        for begin in range(0, len(starts), _TRIES):
+            cycles = [cycle for row in starts[begin : begin + _TRIES].tolist() for cycle in self._through(row)]
+            named = [cycle for cycle in cycles if self._graph.name(cycle) == self._sought.name]
+            if named:
+                return min(named, key=self._graph.rank)
+        return None
+
+    def is_absent(self, tries: int) -> bool:
+        """True if no closed path under the rule has a step that every cycle of the class has."""
+        steps, needed = self.steps, self._sought.needed
+        rows = np.flatnonzero(steps.kind & needed)
+        rows = rows[self._paths.on_cycles(steps.source[rows], steps.target[rows], needed)]
+        return len(rows) <= tries and not any(map(self._is_closed, rows.tolist()))
+
+    def _step(self, row: int) -> Step:
+        steps, kept = self.steps, int(self.kept[row]) if row < len(self.kept) else -1
+        return Step(int(steps.source[row]), int(steps.target[row]), int(steps.kind[row]), kept)
+
+    def _is_closed(self, row: int) -> bool:
+        step = self._step(row)
+        return self._paths.is_closed(step.source, step.target, step.kind)
+
+    def _through(self, row: int) -> Iterator[C]:
+        """The cycles that make up a shortest closed path through that step."""
+        first = self._step(row)
+        rows = self._paths.path(first.target, first.source, first=first.kind)
+        for cycle in simple_cycles([] if rows is None else [first, *map(self._step, rows)]):
+            following = [*cycle[1:], cycle[0]]
+            # Steps from moments are omitted: the step before them leads to where they lead.
+            yield self._graph.cycle(
+                [one._replace(target=two.source) for one, two in zip(cycle, following, strict=True)]
+            )

@@ -24,7 +24,7 @@ import numpy as np
 
 from checkers.engine.protocol import When
 from checkers.graph.edges import OPEN_END, WR, WW, Edges
-from checkers.graph.search import residual, search
+from checkers.graph.residual import residual, search
 from checkers.history.troubles import Trouble, judgement
 from checkers.invariants.log_acts import Logs, Message, by_key, logs_of
 from checkers.invariants.operations import Op, invariant, listed, shown

@@ -37,7 +37,7 @@ from checkers.engine.datasets import Dataset, Engine
 from checkers.engine.protocol import Check, Context, When
 from checkers.graph import certificate
 from checkers.graph.edges import WW, Edges, Inference, all_edges
-from checkers.graph.search import Search, residual, search
+from checkers.graph.residual import Search, residual, search
 from checkers.graph.sightings import Report, Sighting, union
 from checkers.history.registers import Order, Trust
 from checkers.history.transactions import Source, chunks, op_count

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from checkers.axioms.ladder import Answers
-from checkers.graph.search import Search
+from checkers.graph.residual import Search
 from checkers.graph.sightings import Report, Sighting
 from checkers.history.names import Names
 from checkers.transactions.options import Options

@@ -10,7 +10,7 @@ from checkers.graph import certificate
 from checkers.graph.certificate import Ends, Windows
 from checkers.graph.classes import kinds_of
 from checkers.graph.edges import Edges, Inference, all_edges
-from checkers.graph.search import Residual, Search, has_cycle
+from checkers.graph.residual import Residual, Search, has_cycle
 from checkers.history.transactions import Source, load
 from harness.core.columns import FAIL, Int64s
 

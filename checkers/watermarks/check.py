@@ -30,6 +30,7 @@ from checkers.columns.table import concat
 from checkers.engine.datasets import Dataset, Engine, Noted
 from checkers.engine.protocol import Check, Context, When
 from checkers.graph import certificate
+from checkers.graph.classes import G0, G1C
 from checkers.graph.edges import Edges, Inference
 from checkers.history.names import PLAIN, Names
 from checkers.history.registers import EMPTY, ORDER, Initial, Order
@@ -44,7 +45,7 @@ from checkers.transactions.sentences import explainer
 from checkers.transactions.uncertified import edge_count, edges_inside, processes_of, windows_of
 from checkers.watermarks.components import Found, may_be_cyclic, search
 from checkers.watermarks.cycles.forbidden import forbidden
-from checkers.watermarks.cycles.steps import FORK, G0, G1C, INTERMEDIATE, NAMES, SPLIT, TORN, is_wider
+from checkers.watermarks.cycles.steps import FORK, INTERMEDIATE, NAMES, SPLIT, TORN, base_of, is_wider
 from checkers.watermarks.cycles.steps import ORDER as ORDERED
 from checkers.watermarks.generations import KINDS, Chances, chances, chances_of_one
 from checkers.watermarks.numbering import joined, nodes_at, nodes_of, numbering
@@ -377,7 +378,7 @@ def witnesses(seen: Chances, has_kind: Mapping[str, Bools]) -> dict[str, int]:
         G0: by_kind["ww"],
         G1C: by_kind["wr"],
     }
-    return {name: needed.get(name.partition("-watermark")[0], by_kind["rw"]) for name in NAMES}
+    return {name: needed.get(base_of(name), by_kind["rw"]) for name in NAMES}
 
 
 _OF_BOTH: Final = Check(

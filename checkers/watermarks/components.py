@@ -10,13 +10,14 @@ import numpy as np
 from checkers.columns.index import Places
 from checkers.columns.table import take
 from checkers.engine.datasets import Dataset
+from checkers.graph.classes import kinds_of
 from checkers.graph.edges import CHAIN, IN, OUT, RW, WR, WW, Edges
 from checkers.graph.paths import UNORDERED, components, labels_of, time_steps
-from checkers.graph.search import Residual, merged, processes_of
+from checkers.graph.residual import Residual, merged, processes_of
 from checkers.history.stretches import Stretches
 from checkers.history.transactions import Source, load
 from checkers.watermarks.cycles.classes import classes, has_client_cycle
-from checkers.watermarks.cycles.steps import READS, Component, Loop, Step, kinds_of
+from checkers.watermarks.cycles.steps import CLASSES, READS, Component, Loop, Step
 from checkers.watermarks.numbering import Watermarks, chain_pairs
 from checkers.watermarks.task import Detail, Placed
 from harness.core.columns import Bools, Int64s
@@ -167,7 +168,7 @@ def _keys(source: Source, *, op: Int64s) -> tuple[Int64s, Int64s]:
 
 def _suspects(graph: _Graph, forbidden: frozenset[str]) -> list[Int64s]:
     """The components that the edges form whose kinds a forbidden class may have, or which watermarks have."""
-    whole, kinds = graph.whole, kinds_of(forbidden)
+    whole, kinds = graph.whole, kinds_of(forbidden, CLASSES)[0] & (WW | WR | RW)
     is_kept = (whole.kinds & kinds != 0) | graph.is_mark[whole.source] | graph.is_mark[whole.target]
     return _components(replace(graph, whole=_only(whole, is_kept)))
 

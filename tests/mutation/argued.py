@@ -34,16 +34,9 @@ ARGUED: Final[dict[str, dict[str, str]]] = {
     "checkers/graph/edges.py": {
         "beside: + bound up": "a number between two groups is nobody's",
     },
-    "checkers/graph/paths.py": {
-        "path: <= to <": COST,
-        "path: <= to >": ("the same classes are found; the example of one may be longer, and a large graph costs more"),
-        "path: - to + 1": COST,
-    },
     "checkers/graph/search.py": {
-        "_by_span: - to +": (
-            "others are tried first: the same classes are found, and the example of one may be longer"
-        ),
-        "_seek: branch dropped": COST,
+        "starts: - to +": ("others are tried first: the same classes are found, and the example of one may be longer"),
+        "seek: branch dropped": COST,
     },
     "checkers/streams/acknowledged.py": {
         "_below: > to >=": (

@@ -63,7 +63,12 @@ RULES = {
     "checkers/history/longest.py": BOTH,
     "checkers/graph/edges.py": ["tests/unit/checkers/graph/test_edges.py", *BOTH],
     "checkers/graph/paths.py": ["tests/unit/checkers/graph/test_paths.py", "tests/property/test_graph.py", *BOTH],
-    "checkers/graph/search.py": ["tests/property/test_graph.py", *BOTH],
+    "checkers/graph/residual.py": ["tests/property/test_graph.py", *BOTH],
+    "checkers/graph/search.py": [
+        "tests/property/test_graph.py",
+        "tests/unit/checkers/watermarks/cycles/test_classes.py",
+        *BOTH,
+    ],
     "checkers/graph/classes.py": ["tests/unit/checkers/graph/test_classes.py", "tests/property/test_graph.py", *BOTH],
     "checkers/transactions/registers/order.py": ["tests/property/test_register_order.py", *REGISTERS],
     "checkers/transactions/registers/edges.py": REGISTERS,

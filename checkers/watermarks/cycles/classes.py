@@ -1,42 +1,40 @@
-"""The classes of cycles through watermarks: those that a graph has, and a short cycle of each.
+"""The classes of cycles through watermarks: those that a component has, and a short cycle of each.
 
 A class wider than a found one is not searched for, unless it is forbidden and the found one is legal. The cycle to show
-is sought from few edges: the least chains, then the least steps. A timed order of registers' versions is not used.
-
-A forbidden class is absent if no closed path under its rule has an edge that it needs. It is undecided if there are
-such paths, but all cycles that make them up are of other classes, or if trying all edges would take too long.
+has the least chains, then the least steps of those tried. A timed order of registers' versions is not used.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from typing import Final
 
 import numpy as np
 
+from checkers.graph import search
+from checkers.graph.classes import CycleClass
 from checkers.graph.edges import CHAIN, IN, OUT, PROCESS, REALTIME, RW, WR, WW
-from checkers.graph.paths import ANY, MOMENT, Rule, StepGraph, Steps, process_steps, simple_cycles, time_steps
+from checkers.graph.paths import StepGraph, Steps, process_steps, time_steps
+from checkers.graph.search import Sought, has_cycle, seek
 from checkers.watermarks.cycles.steps import (
+    CLASSES,
     FORK,
     INTERMEDIATE,
-    NAMES,
+    OF_ONE,
     ORDER,
-    SEARCHED,
     SPLIT,
-    SUFFIXES,
     THROUGH,
-    TORN,
     Component,
     Loop,
     Step,
+    base_of,
     is_wider,
     name_of,
-    needed_by,
 )
+from harness.core.columns import Bools, Int64s
 
-_TRIES: Final = 12
-_WORK: Final = 10_000_000  # Edges tried, times steps of the component, until a forbidden class is undecided.
 _SINGLE_CHAINS: Final = 16  # The greatest number of chains that are tried one by one.
+_CLIENTS: Final = WW | WR | RW
 _PAIRED: Final = 300  # In components of at most this many nodes, each pair is checked for its order of time.
 
 
@@ -44,7 +42,7 @@ _PAIRED: Final = 300  # In components of at most this many nodes, each pair is c
 class Classes:
     """A cycle for each class that a component has, and the forbidden classes of which it is not known."""
 
-    loops: dict[str, Loop]
+    loops: Mapping[str, Loop]
     undecided: frozenset[str] = frozenset()
 
 
@@ -53,139 +51,96 @@ def classes(component: Component, forbidden: frozenset[str]) -> Classes:
 
     Such a class is searched for all the same if it is forbidden and the other is not.
     """
-    found: dict[str, Loop] = {}
-    undecided = set[str]()
-    for name in NAMES:
-        if any(is_wider(name, other) and (other in forbidden or name not in forbidden) for other in found):
-            continue
-        base, _, suffix = name.partition("-watermark")
-        if base in (INTERMEDIATE, TORN, SPLIT):
-            sought = _Sought(_of_one(component, name, base))
-        else:
-            sought = _of_many(component, name, base, suffix, is_forbidden=name in forbidden)
-        if sought.loop is not None:
-            found[name] = sought.loop
-        elif not sought.is_ended and name in forbidden:
-            undecided.add(name)
-    return Classes(found, frozenset(undecided))
+    graph = _Watched(component)
 
+    def sought(one: CycleClass) -> Sought[Loop]:
+        base = base_of(one.name)
+        if base in OF_ONE:
+            return Sought(_of_one(component, one.name, base))
+        return seek(graph, one, is_needed=one.name in forbidden)
 
-@dataclass(frozen=True, slots=True)
-class _Sought:
-    """A cycle of one class, or None; without one the class is absent if the search ended."""
+    def is_known(name: str, found: Iterable[str]) -> bool:
+        return any(is_wider(name, other) and (other in forbidden or name not in forbidden) for other in found)
 
-    loop: Loop | None
-    is_ended: bool = True
+    found = search.classes(CLASSES, sought, is_known)
+    loops = {name: each.cycle for name, each in found.there.items() if each.cycle is not None}
+    return Classes(loops, found.undecided & forbidden)
 
 
 def has_client_cycle(component: Component) -> bool:
     """True if the clients' operations of the component have a cycle without watermarks."""
-    return bool(_Graph(component, WW | WR | RW | PROCESS | REALTIME).cyclic(WW | WR | RW))
+    every = CycleClass(name="", order=PROCESS | REALTIME, kinds=_CLIENTS, required=_CLIENTS)
+    return has_cycle(_Watched(component), every)
 
 
-class _Graph:
-    """Steps of some kinds, of one chain if `chain` is given, and steps of time if the kinds include it."""
+class _Watched:
+    """A component with watermarks as a graph in which cycles are sought."""
 
-    def __init__(self, component: Component, kinds: int, rule: Rule = ANY, chain: int | None = None) -> None:
-        steps = [
-            step
-            for step in component.steps
-            if step.kind & kinds and (chain is None or not step.kind & THROUGH or step.chain == chain)
-        ]
+    def __init__(self, component: Component) -> None:
+        self._component, self.size = component, len(component.number)
+        columns = [(step.source, step.target, step.kind, step.chain) for step in component.steps]
+        source, target, kind, self.chain = np.array(columns, np.int64).reshape(-1, 4).T
+        self.steps = Steps(source, target, kind)
+        # If a pair has both, ww.
         dependencies = sorted((s for s in component.steps if s.kind & (WW | WR)), key=lambda step: -step.kind)
-        self._dependencies = {(step.source, step.target): step for step in dependencies}  # If a pair has both, ww.
-        named = {pair for pair, step in self._dependencies.items() if not step.kind & kinds}
-        if named and len(component.number) <= _PAIRED:
-            steps += [step for step in _timed_pairs(component, kinds) if (step.source, step.target) not in named]
-        else:
-            steps += _timed(component, kinds)
-        columns = np.array([(step.source, step.target, step.kind) for step in steps], np.int64).reshape(-1, 3)
-        self.steps = steps
-        self.graph = StepGraph([Steps(*columns.T)], len(component.number), rule)
+        self._dependencies = {(step.source, step.target): step for step in dependencies}
 
-    def cyclic(self, kinds: int) -> list[Step]:
-        """The steps of those kinds on closed paths. If its rule keeps kinds apart, all or none are of these."""
-        rows = np.flatnonzero(self.graph.steps.kind & kinds)
-        source, target = self.graph.steps.source[rows], self.graph.steps.target[rows]
-        return [self.steps[row] for row in rows[self.graph.on_cycles(source, target, kinds)].tolist()]
+    def time(self, sought: CycleClass) -> Iterator[Steps]:
+        """The orders of time; of pairs with a ww or wr of another class none, as that would name them."""
+        component = self._component
+        named = {pair for pair, step in self._dependencies.items() if not step.kind & sought.kinds}
+        if named and self.size <= _PAIRED:
+            pairs = [pair for pair in _timed_pairs(component, sought.order) if pair[:2] not in named]
+            yield Steps(*np.array(pairs, np.int64).reshape(-1, 3).T)
+            return
+        if sought.order & PROCESS:
+            yield process_steps(component.number, component.end, component.process)
+        if sought.order & REALTIME:
+            yield time_steps(component.number, component.end, np.array(component.is_mark))
 
-    def path(self, start: int, goal: int, *, first: int = MOMENT) -> list[Step] | None:
-        """A shortest path that keeps the rule after a step of kind `first`; None if there is none."""
-        rows = [] if start == goal else self.graph.path(start, goal, first=first)
-        return None if rows is None else [self.steps[row] for row in rows]
+    def apart(self, sought: CycleClass) -> Iterator[Bools]:
+        """The chains one by one: a cycle of one shows that the cut of one subscriber is inconsistent."""
+        is_through = self.steps.kind & THROUGH != 0
+        chains = np.unique(self.chain[self.steps.kind & (IN | OUT) != 0]).tolist()
+        if 1 < len(chains) <= _SINGLE_CHAINS and base_of(sought.name) not in (ORDER, FORK):
+            yield from (~is_through | (self.chain == chain) for chain in chains)
 
-    def loops(self, step: Step) -> Iterator[tuple[Step, ...]]:
-        """The cycles that make up a shortest closed path through that step, each from its least node on."""
-        along = self.path(step.target, step.source, first=step.kind)
-        for cycle in simple_cycles([] if along is None else [step, *along]):
-            following = [*cycle[1:], cycle[0]]
-            ends = [replace(one, target=two.source) for one, two in zip(cycle, following, strict=True)]
-            first = min(range(len(ends)), key=lambda at: (ends[at].kind & (OUT | CHAIN) != 0, ends[at].source))
-            yield tuple(map(self._renamed, ends[first:] + ends[:first]))
+    def comes_first(self, rows: Int64s, sought: CycleClass) -> Bools:
+        """No step: those that close a cycle with one more step have no watermark, or are of one transaction."""
+        return np.zeros(len(rows), np.bool_)
 
-    def _renamed(self, step: Step) -> Step:
+    def cycle(self, steps: Sequence[search.Step]) -> Loop:
+        """The cycle from its least operation on."""
+        shown = [self._shown(step) for step in steps]
+        first = min(range(len(shown)), key=lambda at: (shown[at].kind & (OUT | CHAIN) != 0, shown[at].source))
+        turned = tuple(shown[first:] + shown[:first])
+        return Loop(name_of(turned) or "", turned)
+
+    def name(self, cycle: Loop) -> str:
+        """The class of a cycle; empty for one without watermarks."""
+        return cycle.anomaly
+
+    def rank(self, cycle: Loop) -> tuple[int, int, list[tuple[int, int, int]]]:
+        """The least chains, then the least steps."""
+        return cycle.chains(), len(cycle.steps), cycle.places()
+
+    def _shown(self, step: search.Step) -> Step:
         """The step, or if it is one of time the ww or wr between the same nodes, which says more."""
-        if step.kind not in (PROCESS, REALTIME):
-            return step
-        return self._dependencies.get((step.source, step.target), step)
+        if step.row >= 0:
+            return self._component.steps[step.row]
+        return self._dependencies.get((step.source, step.target), Step(step.source, step.target, step.kind))
 
 
-def _timed(component: Component, kinds: int) -> Iterator[Step]:
-    number, end = component.number, component.end
-    parts = [process_steps(number, end, component.process)] if kinds & PROCESS else []
-    parts += [time_steps(number, end, np.array(component.is_mark))] if kinds & REALTIME else []
-    for part in parts:
-        yield from map(Step, part.source.tolist(), part.target.tolist(), part.kind.tolist())
-
-
-def _timed_pairs(component: Component, kinds: int) -> Iterator[Step]:
-    """A step for every pair that time orders, as an order of a process if it is one."""
+def _timed_pairs(component: Component, kinds: int) -> Iterator[tuple[int, int, int]]:
+    """A step for every pair that time orders, as an order of a process if it is one: its two ends and its kind."""
     due = np.searchsorted(component.number, component.end)
     for one in range(len(component.number)):
         for two in range(int(due[one]), len(component.number)):
             is_of_process = component.is_ordered(one) and component.process[one] == component.process[two]
             if is_of_process and kinds & PROCESS:
-                yield Step(one, two, PROCESS)
+                yield one, two, PROCESS
             elif kinds & REALTIME and not component.is_mark[two]:
-                yield Step(one, two, REALTIME)
-
-
-def _of_many(component: Component, name: str, base: str, suffix: str, *, is_forbidden: bool) -> _Sought:
-    """Of the cycles tried the one with the least chains, then the least steps."""
-    sought = SEARCHED[base]
-    kinds = sought.kinds | (0, PROCESS, PROCESS | REALTIME)[SUFFIXES.index(suffix)]
-    graph = _Graph(component, kinds, sought.rule)
-    starts = graph.cyclic(sought.required)
-    if not starts:
-        return _Sought(None)
-    starts.sort(key=lambda step: (abs(step.target - step.source), step.source, step.target))
-    chains = sorted({step.chain for step in component.steps if step.kind & (IN | OUT)})
-    if 1 < len(chains) <= _SINGLE_CHAINS and base not in (ORDER, FORK):
-        for chain in chains:
-            alone = _Graph(component, kinds, sought.rule, chain)
-            inside = set(alone.cyclic(sought.required))
-            if loop := _best(alone, [step for step in starts if step in inside][:_TRIES], name):
-                return _Sought(loop)
-    tries = max(_TRIES, _WORK // len(graph.steps)) if is_forbidden else _TRIES
-    loop = _best(graph, starts[:tries], name)
-    return _Sought(loop, loop is not None or not is_forbidden or _is_absent(graph, name, tries))
-
-
-def _best(graph: _Graph, starts: Sequence[Step], name: str) -> Loop | None:
-    """The best cycle through the first of those starts that give any."""
-    for begin in range(0, len(starts), _TRIES):
-        cycles = (cycle for step in starts[begin : begin + _TRIES] for cycle in graph.loops(step))
-        loops = [Loop(name, cycle) for cycle in cycles if name_of(cycle) == name]
-        if loops:
-            return min(loops, key=lambda loop: (loop.chains(), len(loop.steps), loop.places()))
-    return None
-
-
-def _is_absent(graph: _Graph, name: str, tries: int) -> bool:
-    """True if no closed path under the rule has an edge that every cycle of that class has."""
-    starts = graph.cyclic(needed_by(name))
-    is_closed = graph.graph.is_closed
-    return len(starts) <= tries and not any(is_closed(step.source, step.target, step.kind) for step in starts)
+                yield one, two, REALTIME
 
 
 def _of_one(component: Component, name: str, base: str) -> Loop | None:
@@ -204,7 +159,7 @@ def _of_one(component: Component, name: str, base: str) -> Loop | None:
         and (reached[entry.target] >> place & 1 if base == SPLIT else (entry.key == last.key) == (base == INTERMEDIATE))
     ]
     pairs.sort(key=lambda pair: (pair[0].target != pair[1].source, abs(pair[0].place - pair[1].place)))
-    along = cache(lambda chain: _Graph(component, CHAIN, chain=chain))
+    along = cache(lambda chain: _Chains(component, chain))
     loops = (_closed(along(None if base == SPLIT else pair[0].chain), name, *pair) for pair in pairs)
     return next((loop for loop in loops if loop is not None), None)
 
@@ -226,7 +181,7 @@ def _reached(component: Component) -> list[int]:
     return reached
 
 
-def _closed(chains: _Graph, name: str, entry: Step, last: Step) -> Loop | None:
+def _closed(chains: "_Chains", name: str, entry: Step, last: Step) -> Loop | None:
     along = chains.path(entry.target, last.source)
     steps = None if along is None else (entry, *along, last)
     return Loop(name, steps) if steps is not None and name_of(steps) == name else None
@@ -236,3 +191,17 @@ def _is_one_chain(entry: Step, last: Step) -> bool:
     """True if both steps are of one chain, which leads from the target of `entry` to the source of `last`."""
     is_along = entry.place <= last.place or entry.target == last.source
     return entry.chain == last.chain and is_along
+
+
+class _Chains:
+    """The steps along chains, of one chain or of all."""
+
+    def __init__(self, component: Component, chain: int | None) -> None:
+        self._steps = [step for step in component.steps if step.kind == CHAIN and chain in (None, step.chain)]
+        columns = [(step.source, step.target, step.kind) for step in self._steps]
+        self._paths = StepGraph([Steps(*np.array(columns, np.int64).reshape(-1, 3).T)], len(component.number))
+
+    def path(self, start: int, goal: int) -> list[Step] | None:
+        """A shortest path; None if there is none."""
+        rows = self._paths.path(start, goal)
+        return None if rows is None else [self._steps[row] for row in rows]

@@ -9,7 +9,8 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Final
 
-from checkers.watermarks.cycles.steps import G0, G1C, INTERMEDIATE, NONADJACENT, ORDER, SINGLE, SPLIT, TORN
+from checkers.graph.classes import G0, G1C, NONADJACENT, SINGLE
+from checkers.watermarks.cycles.steps import INTERMEDIATE, ORDER, SPLIT, TORN
 from harness.core.promises import StreamContract
 
 _WEAKEST: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(

@@ -6,13 +6,11 @@ and not in the number of rw. The classes, least first, are CLASSES; those of n r
 order of processes and of real time. A cycle of one class shows a weaker stream than the later classes do.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import reduce
-from itertools import pairwise
-from operator import or_
 from typing import Final
 
+from checkers.graph.classes import G0, G1C, G2, NONADJACENT, SINGLE, SUFFIXES, CycleClass, name
 from checkers.graph.edges import CHAIN, IN, OUT, PROCESS, REALTIME, RW, WR, WW
 from checkers.graph.paths import UNORDERED, Rule
 from harness.core.columns import Int64s
@@ -20,13 +18,9 @@ from harness.core.columns import Int64s
 READS: Final = -2  # Chains of reads that share a node with watermarks are numbered from here down.
 THROUGH: Final = IN | OUT | CHAIN
 ORDER, INTERMEDIATE, TORN, SPLIT, FORK = ("order", "intermediate", "torn", "split", "fork")
-G0, G1C, SINGLE, NONADJACENT, G2 = ("G0", "G1c", "G-single", "G-nonadjacent", "G2-item")
-ALONE: Final = (ORDER, INTERMEDIATE, TORN, SPLIT, FORK)
-CLASSES: Final = (*ALONE, G0, G1C, SINGLE, NONADJACENT, G2)
-SUFFIXES: Final = ("", "-process", "-realtime")
-NAMES: Final = tuple(
-    f"{name}-watermark{suffix}" for suffix in SUFFIXES for name in CLASSES if not suffix or name not in ALONE
-)
+OF_ONE: Final = (INTERMEDIATE, TORN, SPLIT)  # Classes of cycles of one transaction.
+_BASES: Final = (ORDER, *OF_ONE, FORK, G0, G1C, SINGLE, NONADJACENT, G2)
+_MARK: Final = "-watermark"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,46 +76,52 @@ class Component:
         return bool(self.process[node] != UNORDERED)
 
 
-@dataclass(frozen=True, slots=True)
-class CycleClass:
-    """A class of cycles as data: the kinds of its steps without those of time, the required kinds, and a rule."""
+def _classes() -> Iterator[CycleClass]:
+    """All classes, least first, those without an order of time before all others."""
+    yield CycleClass(name=ORDER + _MARK, order=0, kinds=CHAIN, required=CHAIN, needed=CHAIN)
+    for base in OF_ONE:
+        yield CycleClass(name=base + _MARK, order=0, kinds=THROUGH, required=IN)
+    yield CycleClass(name=FORK + _MARK, order=0, kinds=THROUGH, required=IN, rule=Rule(least=((IN, 2),)), needed=IN)
+    enters, apart = (IN, 1), RW | OUT
+    of_rw = {
+        SINGLE: Rule(apart=apart, least=(enters, (RW, 1)), once=RW),
+        NONADJACENT: Rule(apart=apart, least=(enters, (RW, 2))),
+        G2: Rule(least=(enters, (RW, 1))),
+    }
+    for suffix, order, time in zip(SUFFIXES, (0, PROCESS, PROCESS | REALTIME), (0, PROCESS, REALTIME), strict=True):
+        for base, kinds in ((G0, WW), (G1C, WW | WR)):
+            yield CycleClass(
+                name=base + _MARK + suffix,
+                order=order,
+                kinds=THROUGH | kinds,
+                required=IN | kinds,
+                rule=Rule(least=(enters,)),
+                needed=time or (WW if base == G0 else WR),
+            )
+        for base, rule in of_rw.items():
+            yield CycleClass(
+                name=base + _MARK + suffix,
+                order=order,
+                kinds=THROUGH | WW | WR | RW,
+                required=RW,
+                rule=rule,
+                needed=time or RW,
+            )
 
-    kinds: int
-    required: int
-    rule: Rule
+
+CLASSES: Final = tuple(_classes())
+NAMES: Final = tuple(each.name for each in CLASSES)
 
 
-_APART: Final = RW | OUT
-_ENTERS: Final = (IN, 1)
-# The classes of cycles of several transactions, or of none.
-SEARCHED: Final = {
-    ORDER: CycleClass(CHAIN, CHAIN, Rule()),
-    FORK: CycleClass(THROUGH, IN, Rule(least=((IN, 2),))),
-    G0: CycleClass(THROUGH | WW, IN | WW, Rule(least=(_ENTERS,))),
-    G1C: CycleClass(THROUGH | WW | WR, IN | WW | WR, Rule(least=(_ENTERS,))),
-    SINGLE: CycleClass(THROUGH | WW | WR | RW, RW, Rule(apart=_APART, least=(_ENTERS, (RW, 1)), once=RW)),
-    NONADJACENT: CycleClass(THROUGH | WW | WR | RW, RW, Rule(apart=_APART, least=(_ENTERS, (RW, 2)))),
-    G2: CycleClass(THROUGH | WW | WR | RW, RW, Rule(least=(_ENTERS, (RW, 1)))),
-}
-
-
-def kinds_of(names: Iterable[str]) -> int:
-    """The kinds of dependencies between operations that cycles of those classes may have."""
-    bases = (name.partition("-watermark")[0] for name in names)
-    return reduce(or_, (SEARCHED[base].kinds for base in bases if base in SEARCHED), 0) & (WW | WR | RW)
-
-
-def needed_by(name: str) -> int:
-    """The kinds of which every cycle of a class of many transactions has a step."""
-    base, _, suffix = name.partition("-watermark")
-    times = {"-process": PROCESS, "-realtime": REALTIME}
-    return times.get(suffix) or {ORDER: CHAIN, FORK: IN, G0: WW, G1C: WR}.get(base, RW)
+def base_of(name: str) -> str:
+    """The name of a class without what all its classes share, and without the order of time."""
+    return name.partition(_MARK)[0]
 
 
 def level_of(name: str) -> tuple[int, int]:
-    """The rank of a class among CLASSES, and of its order of time among SUFFIXES."""
-    base, _, suffix = name.partition("-watermark")
-    return CLASSES.index(base), SUFFIXES.index(suffix)
+    """The rank of a class without its order of time, and of that order among SUFFIXES."""
+    base, _, suffix = name.partition(_MARK)
+    return _BASES.index(base), SUFFIXES.index(suffix)
 
 
 def is_wider(name: str, other: str) -> bool:
@@ -137,20 +137,11 @@ def name_of(steps: Sequence[Step]) -> str | None:
     """The class of a cycle; None for a cycle without a watermark, such as one of reads alone."""
     if not any(step.kind & THROUGH and step.chain > READS for step in steps):
         return None
-    clients = [step for step in steps if not step.kind & THROUGH]
-    kinds = [step.kind for step in clients]
-    suffix = "-realtime" if REALTIME in kinds else "-process" if PROCESS in kinds else ""
     entries = [step for step in steps if step.kind == IN]
-    if not entries and not clients:
-        return ORDER + "-watermark"
-    if not clients:
-        return _alone(steps, entries) + "-watermark"
-    if RW not in kinds:
-        return (G1C if WR in kinds else G0) + "-watermark" + suffix
-    is_adjacent = any(one.kind in (RW, OUT) and two.kind in (RW, OUT) for one, two in pairwise([*steps, steps[0]]))
-    if is_adjacent:
-        return G2 + "-watermark" + suffix
-    return (SINGLE if kinds.count(RW) == 1 else NONADJACENT) + "-watermark" + suffix
+    if any(not step.kind & THROUGH for step in steps):
+        base, suffix = name([step.kind for step in steps])
+        return base + _MARK + suffix
+    return (_alone(steps, entries) if entries else ORDER) + _MARK
 
 
 def _alone(steps: Sequence[Step], entries: Sequence[Step]) -> str:

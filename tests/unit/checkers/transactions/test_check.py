@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from checkers.engine.datasets import LocalEngine
-from checkers.graph.search import COMPONENTS
+from checkers.graph.residual import COMPONENTS
 from checkers.history.names import Names
 from checkers.history.transactions import Append, Mop, Operation, Read, to_transactions
 from checkers.transactions.check import check_sources

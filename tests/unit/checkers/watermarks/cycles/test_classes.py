@@ -56,7 +56,7 @@ def test_the_order_of_a_process_reaches_over_a_pair_that_has_another_name() -> N
     assert [step.kind for step in classes(one, frozenset()).loops["G0-watermark-process"].steps] == [PROCESS, IN, OUT]
 
 
-def after_many_pairs(*last: Step, pairs: int = 12) -> Component:
+def after_many_pairs(*last: Step, pairs: int = 20) -> Component:
     """Pairs of operations whose rw closes a cycle only with a second rw, from C to D; E is before all."""
     c, e, d, mark = range(2 * pairs, 2 * pairs + 4)
     steps = [step for a in range(0, c, 2) for step in (Step(a, a + 1, RW), Step(a + 1, c, WR), Step(e, a, WW))]
@@ -70,7 +70,7 @@ def after_many_pairs(*last: Step, pairs: int = 12) -> Component:
 
 
 def test_a_forbidden_class_is_found_behind_however_many_edges_that_do_not_show_it() -> None:
-    found = classes(after_many_pairs(Step(25, 24, WW)), frozenset({SINGLE}))
+    found = classes(after_many_pairs(Step(41, 40, WW)), frozenset({SINGLE}))
     assert (SINGLE in found.loops, found.undecided) == (True, frozenset())
 
 
@@ -80,10 +80,10 @@ def test_where_no_edge_closes_a_path_of_a_class_it_is_absent() -> None:
 
 
 def test_a_forbidden_class_is_undecided_where_the_search_would_take_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("checkers.watermarks.cycles.classes._WORK", 0)
-    assert classes(after_many_pairs(), frozenset({SINGLE})).undecided == {SINGLE}
+    monkeypatch.setattr("checkers.graph.search._REACH_BUDGET", 0)
+    assert classes(after_many_pairs(pairs=20), frozenset({SINGLE})).undecided == {SINGLE}
     assert classes(after_many_pairs(pairs=10), frozenset({SINGLE})).undecided == frozenset()
-    assert classes(after_many_pairs(), frozenset()).undecided == frozenset()
+    assert classes(after_many_pairs(pairs=20), frozenset()).undecided == frozenset()
 
 
 def test_a_forbidden_class_is_undecided_where_the_shortest_paths_are_made_of_other_cycles() -> None:
