@@ -6,7 +6,8 @@ by slice -> `certificate` (proof without a search) -> the residual graph, to `se
 The driver holds windows, counts and the residual graph, never the history.
 
 Witnesses, by anomaly: the number of places where it could have shown.
-- internal: reads of a key that their transaction had touched before. future-read: reads before an own append.
+- internal: reads of a key that their transaction had touched before. missed-own-write: that it had written before.
+- future-read: reads before an own append. unwritten-read: as garbage-read, if initial values are declared.
 - duplicate-elements: reads of two elements or more. incompatible-order: reads beside the longest of their key.
 - G1a: reads of keys to which a failed transaction appended. G1b: of keys to which a transaction appended repeatedly.
 - dirty-update: ok appends to keys to which a failed transaction appended. lost-update: reads before an own write.
@@ -55,7 +56,7 @@ from checkers.transactions.unanswered import (
 )
 from checkers.transactions.uncertified import edge_count, edges_inside, possible, processes_of, windows_of
 from checkers.words import models
-from checkers.words.anomalies import AXIOMS, CYCLES, ORDERS, TRANSACTIONAL, UPDATE
+from checkers.words.anomalies import AXIOMS, CYCLES, ORDERS, OWN, TRANSACTIONAL, UPDATE
 from harness.core.record import Json
 from harness.core.verdict import Finding, Judgement
 
@@ -279,11 +280,14 @@ def _reported(anomalies: Sequence[str], found: Search, options: Options) -> list
 
     Operations that are ordered by a dependency and by time at once form cycles of two classes. The one by time is
     reported only if it breaks a model or a promise that the others do not. Elle reports the one by dependency alone.
+    A transaction that misses its own write contradicts itself: the first is reported only if it breaks a promise that
+    the second does not.
     """
     restated = {named.anomaly for named in found.named if named.is_restated}
+    restated |= {OWN} & set(anomalies)
     reported = [anomaly for anomaly in anomalies if anomaly not in restated]
     for anomaly in anomalies:
-        breaks_more = not set(models.ruled_out([anomaly])) <= set(models.ruled_out(reported))
+        breaks_more = anomaly != OWN and not set(models.ruled_out([anomaly])) <= set(models.ruled_out(reported))
         if anomaly in restated and (breaks_more or anomaly in options.undecided(reported)):
             reported.append(anomaly)
     return reported

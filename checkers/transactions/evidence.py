@@ -6,7 +6,7 @@ import numpy as np
 
 from checkers.history.longest import longest_rows
 from checkers.history.registers import Initial
-from checkers.history.transactions import Operation, Source, load, select, to_operations
+from checkers.history.transactions import Append, Operation, Read, Source, load, select, to_operations
 from harness.core.columns import OK, READ, Int64s, Transactions
 
 
@@ -40,3 +40,18 @@ def _shown_list(transactions: Transactions, row: int, owner: int) -> tuple[int, 
     start, stop = transactions.element_start[row : row + 2].tolist()
     elements = tuple(transactions.elements[start:stop].tolist())
     return int(transactions.key[row]), int(transactions.index[owner]), elements
+
+
+def own_missed(operation: Operation, key: int) -> tuple[Read, int]:
+    """The first read of that list that does not end with what the operation had appended last, and that element.
+
+    Raises ValueError if there is no such read.
+    """
+    last: int | None = None
+    for mop in operation.mops:
+        match mop:
+            case Append() if mop.key == key:
+                last = mop.element
+            case Read(elements=tuple() as elements) if mop.key == key and last is not None and elements[-1:] != (last,):
+                return mop, last
+    raise ValueError(f"T{operation.index} misses no own append to key {key}")

@@ -22,7 +22,7 @@ from checkers.history.longest import longest_lists
 from checkers.history.stretches import ONCE, Weights
 from checkers.history.transactions import Source, load
 from checkers.transactions.key_rows import AppendRows, KeyRows, ListRows, ReadRows, chosen
-from harness.core.columns import APPEND, FAIL, INFO, NEVER, OK, READ, WRITE, Bools, Int64s, Transactions
+from harness.core.columns import APPEND, FAIL, INFO, NEVER, NOTHING, OK, READ, WRITE, Bools, Int64s, Transactions
 from harness.core.errors import HistoryError
 
 
@@ -123,16 +123,19 @@ def _report(mops: _Mops, repeated: _Repeated, future_reads: Int64s, weights: Wei
             "elements-read": len(transactions.elements),
         }
     )
-    internal, reads = _internal(mops, repeated)
+    internal, reads, own_reads = _internal(mops, repeated)
     chances = {"duplicate-elements": is_read & (mops.length > 1), "internal": reads, "future-read": future_reads}
+    chances["missed-own-write"] = own_reads
     return Report(internal, tally + Counter({name: weights.count(mops.key[rows]) for name, rows in chances.items()}))
 
 
-def _internal(mops: _Mops, repeated: _Repeated) -> tuple[tuple[Sighting, ...], Int64s]:
+def _internal(mops: _Mops, repeated: _Repeated) -> tuple[tuple[Sighting, ...], Int64s, Int64s]:
     """Transactions that contradict themselves, and the rows of the reads that could have shown it.
 
     A read must equal the transaction's previous read of the key plus its appends since. A first read of a key to which
-    the transaction has appended must end with what it appended.
+    the transaction has appended must end with what it appended. A read after an own append misses that unless it ends
+    with the last one: if another transaction had appended in between, the own append extended that. The last rows are
+    the reads after own appends.
     """
     at, group = repeated.at, repeated.group
     is_read = mops.is_read[at]
@@ -146,6 +149,7 @@ def _internal(mops: _Mops, repeated: _Repeated) -> tuple[tuple[Sighting, ...], I
     appended = mops.value[at[~is_read]]
     append_count = np.concatenate(([0], np.cumsum(~is_read)))
     known_from = append_count[np.where(has_read, before, first[read])]
+    has_own = append_count[read] > append_count[first[read]]
     known = append_count[read] - known_from
 
     this, that = at[read], at[before]
@@ -159,11 +163,18 @@ def _internal(mops: _Mops, repeated: _Repeated) -> tuple[tuple[Sighting, ...], I
     is_right &= compared == common_prefix(
         mops.elements, appended, left_start=mops.start[this] + base, right_start=known_from, length=compared
     )
-    # The first violation of each transaction counts: what follows it is compared with a read that was wrong.
-    wrong = np.sort(this[~is_right])
+    last_own = appended[append_count[read[has_own]] - 1]
+    shown = np.append(mops.elements, NOTHING)[mops.start[this[has_own]] + mops.length[this[has_own]] - 1]
+    is_missed = (mops.length[this[has_own]] == 0) | (shown != last_own)
+    sightings = _of_first(mops, "internal", this[~is_right])
+    return (*sightings, *_of_first(mops, "missed-own-write", this[has_own][is_missed])), this, this[has_own]
+
+
+def _of_first(mops: _Mops, anomaly: str, wrong: Int64s) -> tuple[Sighting, ...]:
+    """A sighting of the transactions with such reads. The first counts: later ones are compared with a wrong one."""
+    wrong = np.sort(wrong)
     wrong = wrong[first_of_each(mops.owner[wrong])]
-    sightings = seen("internal", len(wrong), op=mops.op(wrong), key=mops.key[wrong])
-    return sightings, this
+    return seen(anomaly, len(wrong), op=mops.op(wrong), key=mops.key[wrong])
 
 
 def _foreseen(mops: _Mops, repeated: _Repeated) -> tuple[Bools, Int64s]:

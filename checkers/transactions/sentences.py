@@ -17,7 +17,7 @@ from checkers.graph.sightings import NONE, Example, Sighting
 from checkers.history.names import Names, first_difference, listed, shown_list
 from checkers.history.registers import Initial, Order
 from checkers.history.transactions import Append, Operation, Read, Source
-from checkers.transactions.evidence import Evidence, evidence, longest_reads
+from checkers.transactions.evidence import Evidence, evidence, longest_reads, own_missed
 from checkers.transactions.registers.sentences import (
     Reason,
     RegisterSentences,
@@ -301,6 +301,9 @@ class Explainer:
         match anomaly:
             case "internal":
                 return self._contradiction(operation, example.key)
+            case "missed-own-write":
+                read, last = own_missed(operation, example.key)
+                return self._against(operation, read, None, f"it had itself appended {self._name(last)} last")
             case "future-read":
                 return f"{op} read {element} in {key} before it appended it."
             case "duplicate-elements":

@@ -10,7 +10,7 @@ from checkers.graph.sightings import Report, Sighting
 from checkers.history.names import Names
 from checkers.transactions.options import Options
 from checkers.words import models
-from checkers.words.anomalies import CYCLES, ORDERS, TRANSACTIONAL
+from checkers.words.anomalies import CYCLES, ORDERS, OWN, TRANSACTIONAL
 from harness.core.columns import NOTHING
 from harness.core.record import Json
 
@@ -25,7 +25,8 @@ COVERS: Final = {
 _NOT_SOUGHT: Final = "not-sought: it is a case of {}, which occurs, and no check tells these cases apart"
 _UNNAMED: Final = "unnamed-cycle: what was read has a cycle with known versions or time, which no search named"
 _CONTRADICTED: Final = "contradicted-order: reads of a list disagree on its order, so it proves nothing"
-_ANYWAY: Final = frozenset({"internal"})  # Found within one transaction, even if its keys are left out.
+_ANYWAY: Final = frozenset({"internal", OWN})  # Found within one transaction, even if its keys are left out.
+_UNWRITTEN: Final = frozenset({"garbage-read", "unwritten-read"})
 _LEFT_OUT: Final = {
     "duplicate-appends": "{element} was appended to {key} more than once (T{op})",
     "duplicate-writes": "{element} was written to {key} more than once (T{op})",
@@ -67,7 +68,10 @@ def unknown(
         reasons |= dict.fromkeys(set(TRANSACTIONAL) - _ANYWAY, reason)
     garbage = open_by_garbage(report, options)
     if garbage:
-        affected = options.undecided(("garbage-read",)) & {*garbage, *answers.unknown}
+        affected = options.undecided(_UNWRITTEN & {one.anomaly for one in report.sightings}) & {
+            *garbage,
+            *answers.unknown,
+        }
         reasons |= dict.fromkeys(affected, "; ".join(unwritten(report, options)))
     found = {sighting.anomaly for sighting in report.sightings} | {named.anomaly for named in cycles.search.named}
     found |= {anomaly for anomaly, _ in answers.broken}
@@ -112,7 +116,7 @@ def _reason(left_out: Sighting, name: Names) -> str:
 
 
 def _garbage(report: Report) -> Sighting | None:
-    return next((one for one in report.sightings if one.anomaly == "garbage-read"), None)
+    return next((one for one in report.sightings if one.anomaly in _UNWRITTEN), None)
 
 
 def unwritten_reads(report: Report, name: Names) -> dict[str, Json]:

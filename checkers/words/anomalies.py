@@ -28,6 +28,7 @@ AXIOMS: Final = {
     "prefix-violation": "No order of commits is such that each transaction sees the first so many of them.",
 }
 UPDATE: Final = "G-UA"
+OWN: Final = "missed-own-write"
 ORDERS: Final = {
     "": "",
     "-process": " Closed by the order of operations in one process.",
@@ -36,11 +37,13 @@ ORDERS: Final = {
 TRANSACTIONAL: Final[Mapping[str, str]] = MappingProxyType(
     {
         "internal": "A transaction contradicts its own earlier reads or writes.",
+        OWN: "A transaction reads a key that it wrote, and does not see its own last write.",
         "future-read": "A transaction reads what it writes only later.",
         "duplicate-elements": "A read shows the same element twice.",
         "incompatible-order": "Reads of a key disagree on the order of its elements, or with who appended them.",
         "cyclic-versions": "The versions of a register come before each other in a cycle.",
-        "garbage-read": "A transaction reads what nobody wrote.",
+        "garbage-read": "A transaction reads a value that no operation wrote; it may have been there at first.",
+        "unwritten-read": "A transaction reads a value that no operation wrote, and that was not declared as initial.",
         "G1a": "A transaction reads what a failed transaction wrote.",
         "G1b": "A transaction reads an intermediate state of another.",
         "dirty-update": "A committed write builds on a write of a failed transaction.",

@@ -17,6 +17,7 @@ _NAMES: Final = MappingProxyType(
         "G-UA": "Fractured update",
         "non-monotonic-view": "Non-monotonic view",
         "internal": "Contradiction within a transaction",
+        "missed-own-write": "Own write missed",
         "incompatible-order": "Contradictory orders",
         "stale-acknowledged": "Stale read",
         "lost-acknowledged": "Lost acknowledged write",

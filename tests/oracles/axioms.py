@@ -152,6 +152,11 @@ def explains(known: Facts, at: dict[int, int], is_visible: Callable[[int, Extern
 Visible = Callable[[int, ExternalRead], bool]
 
 
+def _nothing(known: Facts, base: Pairs, at: dict[int, int]) -> Visible:
+    """Adya's PL-2: reads and the order of versions have no cycle, and no transaction must see more."""
+    return lambda op, read: False
+
+
 def _view(known: Facts, base: Pairs, at: dict[int, int]) -> Visible:
     del base, at
     return lambda writer, read: any(
@@ -199,6 +204,7 @@ def _conflicts(known: Facts, at: dict[int, int]) -> Pairs:
 
 
 VISIBLE: dict[str, Callable[[Facts, Pairs, dict[int, int]], Visible]] = {
+    "committed": _nothing,
     "non-monotonic-view": _view,
     "fractured-read": _atomic,
     "causal-violation": _causal,

@@ -12,6 +12,7 @@ from checkers.history.transactions import Append, Load, Mop, Operation, Read, St
 from harness.core.columns import INFO, NOTHING, OK
 from tests.oracles.axioms import INITIAL, VISIBLE, ExternalRead, Facts, explains, timed
 
+BELOW_ATOMIC = ("committed", "non-monotonic-view")  # Models in which a key may change between two reads.
 Firsts = dict[int, tuple[int, ...]]  # Of each key the list, or the register's value, that was there at first.
 
 
@@ -34,8 +35,10 @@ def explained(operations: Sequence[Operation], models: Iterable[Model]) -> set[M
     """Those of the models that explain the history."""
     ok = [one for one in operations if one.outcome == OK]
     wanted, found = set(models), set[Model]()
-    if not all(map(is_consistent, ok)):
+    if not all(map(keeps_its_writes, ok)):
         return found
+    if not all(map(is_consistent, ok)):
+        wanted = {model for model in wanted if model.axiom in BELOW_ATOMIC}
     unclear = [one for one in operations if one.outcome == INFO]
     for happened in product((False, True), repeat=len(unclear)):
         live = ok + [one for one, is_so in zip(unclear, happened, strict=True) if is_so]
@@ -47,6 +50,21 @@ def explained(operations: Sequence[Operation], models: Iterable[Model]) -> set[M
                 if all(at[a] < at[b] for a, b in pairs) and explains(known, at, VISIBLE[model.axiom](known, pairs, at)):
                     found.add(model)
     return found
+
+
+def keeps_its_writes(operation: Operation) -> bool:
+    """True if each read after an own write shows what that left: the value, or a list that ends with the element."""
+    left: dict[int, Mop] = {}
+    for mop in operation.mops:
+        match mop:
+            case Append() | Store():
+                left[mop.key] = mop
+            case Load() if mop.key in left and left[mop.key] != Store(mop.key, mop.value):
+                return False
+            case Read(elements=tuple() as elements) if mop.key in left:
+                if not elements or left[mop.key] != Append(mop.key, elements[-1]):
+                    return False
+    return True
 
 
 def is_consistent(operation: Operation) -> bool:

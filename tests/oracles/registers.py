@@ -240,7 +240,8 @@ def others(operations: Sequence[Operation]) -> dict[str, int]:
     clean = cleaned(operations)
     counts = {
         "internal": sum(op.outcome == OK and contradicts_itself(op) for op in operations),
-        "future-read": sum(op.outcome == OK and reads_the_future(op, key) for op in clean for key in keys_of([op])),
+        "missed-own-write": sum(op.outcome == OK and misses_its_own(op) for op in operations),
+        "future-read": sum(future_reads(op, key) for op in clean if op.outcome == OK for key in keys_of([op])),
         **reads(clean),
         "lost-update": lost(clean),
     }
@@ -255,27 +256,46 @@ def contradicts_itself(op: Operation) -> bool:
     )
 
 
-def reads_the_future(op: Operation, key: int) -> bool:
-    """Whether the external read shows what the operation itself wrote, and nobody else."""
+def misses_its_own(op: Operation) -> bool:
+    """True if a read after an own write does not show what that wrote."""
+    for key in keys_of([op]):
+        last = None
+        for mop in on(op, key):
+            if isinstance(mop, Store):
+                last = mop.value
+            elif last is not None and mop.value != last:
+                return True
+    return False
+
+
+def future_reads(op: Operation, key: int) -> int:
+    """The number of reads of a value that the operation itself, and no other, writes only later.
+
+    A read that repeats what the operation knew is not counted again.
+    """
+    count = 0
     mops = on(op, key)
-    return (
-        bool(mops) and isinstance(mops[0], Load) and Store(*mops[0]) in [mop for mop in mops if isinstance(mop, Store)]
-    )
+    stored = [mop.value if isinstance(mop, Store) else None for mop in mops]
+    for at, mop in enumerate(mops):
+        is_new = at == 0 or mop.value != mops[at - 1].value
+        if isinstance(mop, Load) and is_new and mop.value in stored[at:] and mop.value not in stored[:at]:
+            count += 1
+    return count
 
 
 def reads(operations: Sequence[Operation]) -> dict[str, int]:
-    """The reads that show what no other transaction may see."""
+    """The reads that show what no other transaction may see; all registers are declared to be empty at first."""
     writes = {
         (mop.key, mop.value): (op, mop is [each for each in on(op, mop.key) if isinstance(each, Store)][-1])
         for op, mop in stores_of(operations)
     }
-    counts = {"garbage-read": 0, "G1a": 0, "G1b": 0}
+    counts = {"unwritten-read": 0, "G1a": 0, "G1b": 0}
     for op in operations:
         for key, value in telling_reads(op) if op.outcome == OK else ():
             if value == NOTHING:
                 continue
             writer, is_final = writes.get((key, value), (None, True))
-            counts["garbage-read"] += writer is None
+            counts["unwritten-read"] += writer is None
             counts["G1a"] += writer is not None and writer.outcome == FAIL
             counts["G1b"] += writer is not None and not is_final and writer.index != op.index
     return counts

@@ -193,6 +193,7 @@ def others(operations: Sequence[Operation]) -> dict[str, int]:
     clean = without_keys(operations, keys)
     counts = {
         "internal": sum(op.outcome == OK and contradicts_itself(op) for op in operations),
+        "missed-own-write": sum(op.outcome == OK and misses_its_own(op) for op in operations),
         "future-read": sum(len(foreseen(op)) for op in clean if op.outcome == OK),
         "duplicate-elements": sum(len(set(seen)) < len(seen) for _, _, seen in reads(clean)),
         "incompatible-order": len(
@@ -221,6 +222,18 @@ def contradicts_itself(op: Operation) -> bool:
             if not is_whole and len(mop.elements) < len(end):
                 return True
             known[mop.key] = (True, mop.elements)
+    return False
+
+
+def misses_its_own(op: Operation) -> bool:
+    """True if a read after an own append does not end with what that appended."""
+    last: dict[int, int] = {}
+    for mop in op.mops:
+        if isinstance(mop, Append):
+            last[mop.key] = mop.element
+        is_read = isinstance(mop, Read) and mop.elements is not None
+        if isinstance(mop, Read) and is_read and mop.key in last and (mop.elements or ())[-1:] != (last[mop.key],):
+            return True
     return False
 
 

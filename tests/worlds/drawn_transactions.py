@@ -8,7 +8,10 @@ import numpy as np
 from checkers.history.transactions import Operation, Source, select, to_transactions
 
 ALL = frozenset(
-    {"G2-realtime", "G1-realtime", "internal", "lost-update", "duplicate-elements", "cyclic-versions", "garbage-read"}
+    {
+        *("G2-realtime", "G1-realtime", "internal", "missed-own-write", "lost-update", "duplicate-elements"),
+        *("cyclic-versions", "garbage-read", "unwritten-read"),
+    }
 )
 
 

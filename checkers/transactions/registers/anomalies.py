@@ -13,21 +13,29 @@ from checkers.transactions.registers.rows import ABSENT
 from checkers.transactions.registers.versions import NOBODY, Registers
 from harness.core.columns import FAIL, NOTHING, OK, Bools, Int64s
 
+UNWRITTEN = "unwritten-read"
 _SHOWN = 8  # The number of versions of a cycle that are shown.
 
 
-def anomalies(registers: Registers, known: Orders) -> Report:
-    """All anomalies of single registers, and for each the number of witnesses."""
+def anomalies(registers: Registers, known: Orders, *, is_declared: bool = False) -> Report:
+    """All anomalies of single registers, and for each the number of witnesses.
+
+    `is_declared`: what all registers held at first is declared.
+    """
     reads = _Reads(registers)
     sightings = (
-        *reads.seen("future-read", reads.is_external & (reads.writer_op == reads.op)),
+        *reads.seen("future-read", reads.is_early & (reads.writer_op == reads.op)),
         *reads.seen("G1a", reads.outcome == FAIL),
         *reads.seen("G1b", reads.is_passing & (reads.writer_op != reads.op)),
-        *reads.seen("garbage-read", reads.is_value & (reads.writer_op == NOBODY), is_listed=True),
+        *reads.seen(
+            UNWRITTEN if is_declared else "garbage-read", reads.is_value & (reads.writer_op == NOBODY), is_listed=True
+        ),
         *_lost_updates(registers),
         *_cyclic_versions(registers, known.cycles),
     )
-    return Report(sightings, _tally(registers, reads, known))
+    tally = _tally(registers, reads, known)
+    tally[UNWRITTEN] = tally["garbage-read"] * is_declared
+    return Report(sightings, tally)
 
 
 class _Reads:
@@ -41,7 +49,7 @@ class _Reads:
         self.key = np.concatenate((touches.key[rows], odd.key))
         self.value = np.concatenate((touches.read[rows], odd.value))
         self.is_value = self.value >= 0
-        self.is_external = np.arange(len(self.value)) < len(rows)
+        self.is_early = np.concatenate((np.ones(len(rows), np.bool_), odd.is_early))
         final, passer = registers.writer[self.version], registers.passer[self.version]
         self.is_passing = (final == NOBODY) & (passer != NOBODY)
         ops, outcomes = np.append(touches.op, NOBODY), np.append(touches.outcome, np.int8(NOBODY))

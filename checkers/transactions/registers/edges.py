@@ -73,7 +73,7 @@ def infer_registers(rows: RegisterRows, order: Order, *, is_declared: bool = Fal
     tally = Counter({name: len(edges.source) for name, edges in zip(("wr", "ww", "rw"), plain, strict=True)})
     tally["rw"] += len(implicit.readers.op)
     tally |= Counter({name: len(edges.source) for name, edges in zip(_TIMED, timed, strict=True)})
-    report = union((registers.rows.report, anomalies(registers, known), Report((), tally)))
+    report = union((registers.rows.report, anomalies(registers, known, is_declared=is_declared), Report((), tally)))
     return Inference(
         all_edges([*plain, *timed]),
         implicit,

@@ -5,7 +5,8 @@ Theory of operation.
    transaction did nothing to that register; and the *final write*, which others may see.
 2. Writes before the final one must not be seen by others: they are sent as `Passed`, to find reads that show them.
 3. A later read must show what the transaction itself read or wrote last. One that does not contradicts its transaction,
-   and is sent as a `Passed` read, as another transaction may have written what it shows.
+   and is sent as a `Passed` read, as another transaction may have written what it shows. If the transaction wrote the
+   register before that read, it misses its own last write.
 4. Reads count only in ok transactions, as for lists. A failed transaction is kept for its writes.
 
 Arrays in, arrays out; no loop over transactions.
@@ -19,7 +20,7 @@ from typing import Final
 import numpy as np
 
 from checkers.columns.runs import codes, first_of_each, groups, ordered
-from checkers.columns.table import concat, ordered_by, take
+from checkers.columns.table import Join, concat, ordered_by, take
 from checkers.graph.edges import OPEN_END, Int32s
 from checkers.graph.sightings import Report, Sighting, seen, union
 from checkers.transactions.list_rows import partition_of
@@ -54,6 +55,7 @@ class Passed:
     after: Int32s
     outcome: Int8s
     value: Int64s
+    is_early: Bools  # Of a read: its transaction writes that value only later.
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +118,9 @@ class _Grouped:
         is_later = self.is_read & ~self.is_first
         odd = np.flatnonzero(is_later & (self.value != value_before))
         passing = np.flatnonzero(~self.is_read & (self.place != self.last_write[self.group]))
-        report = Report(self._internal(odd), self._tally(is_later))
+        is_own_missed = self._has_written()[odd]
+        sightings = (*self._seen("internal", odd), *self._seen("missed-own-write", odd[is_own_missed]))
+        report = Report(sightings, self._tally(is_later))
         return RegisterRows(self._touches(), self._passed(passing), self._passed(odd), report)
 
     def _touches(self) -> Touches:
@@ -138,24 +142,39 @@ class _Grouped:
     def _passed(self, rows: Int64s) -> Passed:
         owner = self.owner[rows]
         index, outcome = self.transactions.index[owner], self.transactions.outcome[owner]
-        return Passed(self.key[rows], index.astype(np.int32), self._after(owner), outcome, self.value[rows])
+        is_early = self.is_read[rows] & (rows < self._first_own_write(rows))
+        return Passed(self.key[rows], index.astype(np.int32), self._after(owner), outcome, self.value[rows], is_early)
+
+    def _first_own_write(self, rows: Int64s) -> Int64s:
+        """For each of those rows the place of its transaction's first write of that value to that register; else -1."""
+        writes = np.flatnonzero(~self.is_read)
+        found = Join((self.group[rows], self.value[rows]), (self.group[writes], self.value[writes]))
+        return np.append(writes, -1)[found.first]
+
+    def _has_written(self) -> Bools:
+        """True for the rows before which their transaction wrote the register."""
+        writes = np.cumsum(~self.is_read)
+        before = np.concatenate(([0], writes))[self.start]
+        result: Bools = writes - ~self.is_read > before[self.group]
+        return result
 
     def _after(self, owner: Int64s) -> Int32s:
         whole = self.transactions
         ends = np.where(whole.outcome[owner] == OK, np.minimum(whole.after[owner], OPEN_END - 1), OPEN_END)
         return ends.astype(np.int32)
 
-    def _internal(self, odd: Int64s) -> tuple[Sighting, ...]:
-        """A sighting of the transactions that contradict themselves; the example is the first read that does."""
+    def _seen(self, anomaly: str, odd: Int64s) -> tuple[Sighting, ...]:
+        """A sighting of the transactions that contradict themselves there; the example is the first read that does."""
         first = np.sort(odd)
         first = first[first_of_each(self.owner[first])]
-        return seen("internal", len(first), op=self.transactions.index[self.owner[first]], key=self.key[first])
+        return seen(anomaly, len(first), op=self.transactions.index[self.owner[first]], key=self.key[first])
 
     def _tally(self, is_later: Bools) -> Counter[str]:
         is_update = self.is_read[self.start] & (self.last_write >= 0)
         return Counter(
             {
                 "internal": int(np.count_nonzero(is_later)),
+                "missed-own-write": int(np.count_nonzero(is_later & self._has_written())),
                 "future-read": int(np.count_nonzero(is_update)),
                 "lost-update": int(np.count_nonzero(is_update)),
                 "registers-read": int(np.count_nonzero(self.is_read)),

@@ -207,6 +207,8 @@ class RegisterSentences:
         match anomaly:
             case "internal":
                 return self._contradiction(operation, example.key)
+            case "missed-own-write":
+                return self._own_missed(operation, example.key)
             case "future-read":
                 return f"{op} read {key} as {value} before it wrote that."
             case "G1a":
@@ -215,6 +217,8 @@ class RegisterSentences:
                 return f"{op} read {key} as {value}, but {other} wrote that and then more: an intermediate state."
             case "garbage-read":
                 return f"{op} read {key} as {value}, which nobody wrote."
+            case "unwritten-read":
+                return f"{op} read {key} as {value}, which nobody wrote; nor was it declared as the initial value."
             case _:
                 read = next((each.value for each in _external(operation) if each.key == example.key), NOTHING)
                 return (
@@ -232,6 +236,18 @@ class RegisterSentences:
                     f"but it had itself {verb} {_shown(known.value, self._name)}."
                 )
         return f"T{operation.index} contradicts itself about {self._name.key(key)}."
+
+    def _own_missed(self, operation: Operation, key: int) -> str:
+        last: Store | None = None
+        for mop in operation.mops:
+            if isinstance(mop, Store) and mop.key == key:
+                last = mop
+            elif isinstance(mop, Load) and mop.key == key and last is not None and mop.value != last.value:
+                return (
+                    f"T{operation.index} read {self._name.key(key)} as {_shown(mop.value, self._name)}, "
+                    f"but it had itself written {_shown(last.value, self._name)} last."
+                )
+        return f"T{operation.index} does not see its own write of {self._name.key(key)}."
 
     def _cyclic(self, example: Example) -> Reason:
         """The reasons why each version of a cycle precedes the next, and the last the first."""

@@ -154,13 +154,15 @@ def _writer_ops(registers: Registers) -> Int64s:
 
 def _written_again(registers: Registers) -> Int64s:
     """The versions that were there at first, and that an operation wrote again."""
-    touches, writer = registers.rows.touches, _writer_ops(registers)
+    touches, odd, writer = registers.rows.touches, registers.rows.odd, _writer_ops(registers)
     rows = np.flatnonzero((touches.outcome == OK) & (registers.read_version >= 0))
-    version, op = registers.read_version[rows], touches.op[rows]
-    code = registers.touch_code[rows]
+    version = np.concatenate((registers.read_version[rows], registers.odd_version))
+    op = np.concatenate((touches.op[rows], odd.op))
+    is_early = np.concatenate((np.ones(len(rows), np.bool_), odd.is_early))
+    code = registers.code[version]
     is_known = np.zeros(len(registers.keys), np.bool_)
     is_known[code[writer[version] == NOBODY]] = True
-    return distinct(version[(writer[version] == op) & ~is_known[code]])
+    return distinct(version[is_early & (writer[version] == op) & ~is_known[code]])
 
 
 def _example(rows: RegisterRows, is_bad: Bools, registers: Registers, count: int) -> tuple[Sighting, ...]:

@@ -68,8 +68,9 @@ def test_each_read_of_what_nobody_wrote_is_listed(tmp_path: Path) -> None:
 
 def test_what_was_not_declared_was_not_there(tmp_path: Path) -> None:
     report = judged(tmp_path, (*HIDDEN, ("[[:r :x 7]]", 2)), "serializable", "0")
-    assert report.verdict == "unknown"
-    assert report.reason.endswith("T3 read 7 in :x, which nobody wrote; nor was it declared as the initial value")
+    assert report.verdict == "invalid"
+    sentence = "T3 read :x as 7, which nobody wrote; nor was it declared as the initial value."
+    assert [finding.sentence for finding in report.findings if finding.anomaly == "unwritten-read"] == [sentence]
 
 
 @pytest.mark.parametrize("initial", [None, "8"])

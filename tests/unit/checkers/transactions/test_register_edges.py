@@ -58,7 +58,7 @@ def names(operations: list[Operation], order: Order = ORDER) -> set[str]:
         (("wx1 rx=2",), ORDER, "internal"),
         (("rx= rx=1",), ORDER, "internal"),
         (("rx=1 wx1",), ORDER, "future-read"),
-        (("rx=1",), ORDER, "garbage-read"),
+        (("rx=1",), ORDER, "unwritten-read"),
         (("wx1", "wx2", "rx=1"), GIVEN, "cyclic-versions"),
         (("wx1", "rx="), GIVEN, "cyclic-versions"),
         (("rx=1 wx2", "rx=2 wx1"), UNTIMED, "cyclic-versions"),
@@ -143,7 +143,7 @@ def test_what_a_timed_order_proves_is_not_said_of_weaker_models() -> None:
         (concurrent("wx1 rx="), ORDER, "T0 read x as nothing, but it had itself written 1."),
         (concurrent("rx= rx=1", "wx1"), ORDER, "T0 read x as 1, but it had itself read nothing."),
         (concurrent("rx=1 wx1"), ORDER, "T0 read x as 1 before it wrote that."),
-        (concurrent("rx=1"), ORDER, "T0 read x as 1, which nobody wrote."),
+        (concurrent("rx=1"), ORDER, "T0 read x as 1, which nobody wrote; nor was it declared as the initial value."),
         (
             concurrent("rx= wx1", "rx= wx2"),
             ORDER,

@@ -61,7 +61,6 @@ def test_nothing_is_said_to_hold_if_a_key_is_left_out() -> None:
     [
         (("rx=7", "rx=8", "wy1"), Initial(), "strong-read-uncommitted"),  # One of them was not there at first.
         (("rx7", "rx87", "wy1"), Initial(), "strong-read-uncommitted"),
-        (("rx=7", "wy1"), Initial(is_declared=True), "strong-read-uncommitted"),
         (("!wx1", "rx=1"), Initial(), "strong-read-uncommitted"),  # A dirty read, unless x held 1 at first.
         (("rx=7", "wy1"), Initial(), "strong-read-committed"),
     ],

@@ -9,11 +9,13 @@ from harness.core.errors import ScenarioError
 # How many models each anomaly rules out, and which of them are weakest. Cycles of items go by their short names.
 RULED_OUT = {
     "internal": ({"read-atomic", "repeatable-read"}, 20),
-    "future-read": ({"read-committed"}, 32),
+    "missed-own-write": ({"read-uncommitted"}, 35),
+    "future-read": ({"read-uncommitted"}, 35),
     "duplicate-elements": ({"read-uncommitted"}, 35),
     "incompatible-order": ({"read-committed"}, 32),
     "cyclic-versions": ({"read-uncommitted"}, 35),
-    "garbage-read": (set[str](), 0),  # Of what was there before the history began no model speaks.
+    "garbage-read": (set[str](), 0),  # Of what was there before the history began no model speaks,
+    "unwritten-read": ({"read-uncommitted"}, 35),  # unless it is declared.
     "G1a": ({"read-committed"}, 32),
     "G1b": ({"read-committed"}, 32),
     "dirty-update": ({"read-committed"}, 32),
