@@ -13,15 +13,17 @@ from typing import Any, Final, Literal
 
 import msgspec
 
+from harness.campaign.ledger.design import RUNS_MAX, Cell, Design
 from harness.core.errors import ScenarioError, known_at
 from harness.core.seams import Cluster
 from harness.core.wording import mistake
+from harness.record.documents import read_plain
 from harness.record.store import Runtime
 from harness.scenario.consent import Code, cluster_names, consented, on_command_line, place_of
 from harness.scenario.registry import code_sha256_of, load_cluster, of_machines
-from harness.scenario.scenario import RUNTIMES, Scenario, decide, scenario_file
+from harness.scenario.scenario import RUNTIMES, Scenario, decide, options_in
 
-RUNS_MAX: Final = 1_000_000
+BUDGET_MAX_S: Final = 1e9
 USUAL, NO_FAULTS, EVERY = "usual", "none", "all"
 NAME: Final = re.compile(r"[A-Za-z0-9][\w.-]*")  # The name of a sweep becomes that of a folder.
 KEEP: Final = ("red", "all")
@@ -62,45 +64,26 @@ class Top(msgspec.Struct, frozen=True, kw_only=True):
     keep: Literal["red", "all"] = "red"  # The runs whose folders are kept.
 
 
-class Cell(msgspec.Struct, frozen=True, kw_only=True):
-    """One combination of a matrix.
+class Config(Design, frozen=True, kw_only=True):
+    """A sweep to carry out: its design, and how. `codes` is the code of its clusters, by the name in their scenario."""
 
-    `scenario` is that of its runs, without the seed; `cluster` is the name for people.
-    """
-
-    cluster: str
-    workload: str
-    faults: str
-    scenario: Scenario
-    code: Code
-    code_sha256: str | None
-    count: int
-
-    @property
-    def title(self) -> str:
-        """The cell's name on the screen."""
-        bugs = f" with {', '.join(self.scenario.bugs)}" if self.scenario.bugs else ""
-        return f"{self.cluster} {self.workload}, faults {self.faults}, {self.scenario.runtime}{bugs}"
-
-
-class Config(msgspec.Struct, frozen=True, kw_only=True):
-    """A sweep to carry out, with `min_runs` as a number."""
-
-    path: str
-    text: str
-    sha256: str
-    name: str
-    seed: int
     jobs: int | None
-    time_budget: float | None
-    min_runs: int
     keep: Literal["red", "all"]
-    cells: tuple[Cell, ...]
+    codes: dict[str, Code]
+
+    def code_of(self, cell: Cell) -> Code:
+        """The code of a cell's cluster."""
+        return self.codes[cell.scenario.cluster]
 
     @property
-    def planned(self) -> int:
-        """The number of all runs."""
-        return sum(cell.count for cell in self.cells)
+    def in_files(self) -> tuple[str, ...]:
+        """The names of the clusters whose code is in a file. The command line has named each of them."""
+        return tuple(name for name, code in self.codes.items() if code.place is not None)
+
+    @property
+    def has_containers(self) -> bool:
+        """True if some of its runs start containers."""
+        return any(cell.scenario.runtime == "docker" for cell in self.cells)
 
 
 def read_config(path: Path, *, seed: int | None = None, allowed: Sequence[str] = ()) -> Config:
@@ -108,19 +91,17 @@ def read_config(path: Path, *, seed: int | None = None, allowed: Sequence[str] =
 
     Raises ScenarioError, with the place and the remedy, if it cannot be carried out.
     """
-    given = scenario_file(path)
-    text = path.read_text(encoding="utf-8")
-    return config_of(given, text=text, path=path, seed=seed, allowed=allowed)
+    return config_of(read_plain(path, ScenarioError), path=path, seed=seed, allowed=allowed)
 
 
-def config_of(
-    given: Mapping[str, Any], *, text: str, path: Path, seed: int | None = None, allowed: Sequence[str] = ()
-) -> Config:
-    """The sweep of those options; `text` is the content of the file `path`. Raises ScenarioError as `read_config`."""
-    top, matrices = _parts(given, path)
+def config_of(content: bytes, *, path: Path, seed: int | None = None, allowed: Sequence[str] = ()) -> Config:
+    """The sweep in the content of the file `path`. Raises ScenarioError as `read_config` does."""
+    top, matrices = _parts(options_in(content, path), path)
+    text = content.decode()
     top = top if seed is None else msgspec.structs.replace(top, seed=seed)
-    codes = {on_command_line(name).name: name for name in allowed}
-    cells = tuple(cell for matrix in matrices for cell in _cells(matrix, top.seed, path, codes))
+    consent = {on_command_line(name).name: name for name in allowed}
+    every = [each for matrix in matrices for each in _cells(matrix, top.seed, path, consent)]
+    cells = tuple(cell for cell, _ in every)
     planned = sum(cell.count for cell in cells)
     _require(top, planned, path)
     digest = sha256(msgspec.json.encode((text, top.seed, [cell.code_sha256 for cell in cells]))).hexdigest()
@@ -135,6 +116,7 @@ def config_of(
         min_runs=top.min_runs or planned,
         keep=top.keep,
         cells=cells,
+        codes={code.name: code for _, code in every},
     )
 
 
@@ -170,7 +152,7 @@ def _require(top: Top, planned: int, path: Path) -> None:
         raise ScenarioError(f"{path}: name is {top.name!r}: use letters, digits, dots and dashes, as it names a folder")
     if top.time_budget is not None and top.min_runs is None:
         raise ScenarioError(f"{path}: time_budget may end the sweep early: say with min_runs how few runs still count")
-    if top.time_budget is not None and top.time_budget <= 0:
+    if top.time_budget is not None and not 0 < top.time_budget <= BUDGET_MAX_S:
         raise ScenarioError(f"{path}: time_budget is {top.time_budget:g}: it must be above 0 seconds")
     if top.min_runs is not None and not 1 <= top.min_runs <= planned:
         raise ScenarioError(
@@ -182,8 +164,11 @@ def _require(top: Top, planned: int, path: Path) -> None:
         raise ScenarioError(f"{path}: jobs is {top.jobs}: it must be from 1 to 10,000")
 
 
-def _cells(matrix: Matrix, seed: int, path: Path, codes: Mapping[str, str]) -> Iterator[Cell]:
-    """The cells of a matrix. Each cluster is loaded, and its first seed decided, so that errors show at once."""
+def _cells(matrix: Matrix, seed: int, path: Path, codes: Mapping[str, str]) -> Iterator[tuple[Cell, Code]]:
+    """The cells of a matrix, with their code.
+
+    Each cluster is loaded, and its first seed decided, so that errors show at once.
+    """
     for name in dict.fromkeys(matrix.clusters):
         code = _code(name, path, codes)
         code_sha256 = code_sha256_of(code)
@@ -196,7 +181,7 @@ def _cells(matrix: Matrix, seed: int, path: Path, codes: Mapping[str, str]) -> I
                 decided = decide(cell.scenario, cluster)
             except ScenarioError as error:
                 raise ScenarioError(f"{path}: {error}") from None
-            yield msgspec.structs.replace(cell, workload=decided.workload.name, code_sha256=code_sha256)
+            yield msgspec.structs.replace(cell, workload=decided.workload.name, code_sha256=code_sha256), code
 
 
 def _cell(
@@ -222,7 +207,6 @@ def _cell(
         workload=workload or cluster.workloads[0],
         faults=", ".join(packages) or NO_FAULTS,
         scenario=scenario,
-        code=code,
         code_sha256=None,
         count=matrix.count,
     )

@@ -9,10 +9,8 @@ from typing import Final
 
 import msgspec
 
-from harness.campaign.rows import ROWS_FILE
-from harness.core.command import seamark
-from harness.core.errors import HistoryError, ScenarioError
-from harness.core.verdict import Verdict
+from harness.core.errors import HistoryError
+from harness.record.bounded import Amount, Count, PromiseCode, Seed, Share, VerdictCode
 from harness.record.documents import read_document
 
 SWEEP_SCHEMA: Final = 1
@@ -35,13 +33,13 @@ class Numbers(msgspec.Struct, frozen=True, kw_only=True):
     the start of healing to the first success of the final phase. None: no run has the value.
     """
 
-    unknown_share: float | None = None
-    failed_share: float | None = None
-    ok_per_s: float | None = None
-    recovery_s_median: float | None = None
-    recovery_s_worst: float | None = None
-    watermark_stall_s_median: float | None = None
-    watermark_stall_s_worst: float | None = None
+    unknown_share: Share | None = None
+    failed_share: Share | None = None
+    ok_per_s: Amount | None = None
+    recovery_s_median: Amount | None = None
+    recovery_s_worst: Amount | None = None
+    watermark_stall_s_median: Amount | None = None
+    watermark_stall_s_worst: Amount | None = None
 
 
 class SweepCell(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,14 +54,14 @@ class SweepCell(msgspec.Struct, frozen=True, kw_only=True):
     faults: str  # Packages of faults separated by commas; "usual" for those of the cluster, "none" for none.
     runtime: str
     bugs: tuple[str, ...] = ()
-    planned: int
-    runs: int
-    verdict: str
+    planned: Count
+    runs: Count
+    verdict: VerdictCode
     reason: str
     clause: str | None = None
-    counts: dict[str, int]
-    operations: dict[str, int]
-    hours: float
+    counts: dict[str, Count]
+    operations: dict[str, Count]
+    hours: Amount
     findings: tuple[str, ...] = ()
     numbers: Numbers = Numbers()
 
@@ -82,13 +80,13 @@ class SweepFinding(msgspec.Struct, frozen=True, kw_only=True):
     promise: str | None
     checker: str
     sentence: str
-    count: int
-    runs: int
-    judged: int
-    rate: float
+    count: Count
+    runs: Count
+    judged: Count
+    rate: Share
     first_seen: str
     last_seen: str
-    first_seed: int
+    first_seed: Seed
     first_run: str | None = None  # The folder of the run with that seed, if it was kept.
     command: str | None = None  # The command that repeats it.
     is_new: bool = True  # No earlier sweep of this name shows it.
@@ -99,9 +97,9 @@ class SweepPromise(msgspec.Struct, frozen=True, kw_only=True):
 
     cluster: str
     id: str
-    verdict: str
-    witnesses: int
-    counts: dict[str, int] = {}  # Runs by their verdict on it.
+    verdict: PromiseCode
+    witnesses: Count
+    counts: dict[str, Count] = {}  # Runs by their verdict on it.
     text: str = ""
     source: str = ""
     is_purpose: bool = True
@@ -117,10 +115,10 @@ class SweepFault(msgspec.Struct, frozen=True, kw_only=True):
 
     cluster: str
     kind: str
-    planned: int
-    begun: int
-    effective: int
-    met: int
+    planned: Count
+    begun: Count
+    effective: Count
+    met: Count
     is_exercised: bool
 
 
@@ -131,8 +129,8 @@ class SweepTrouble(msgspec.Struct, frozen=True, kw_only=True):
     workload: str
     faults: str
     runtime: str
-    seed: int
-    attempt: int
+    seed: Seed
+    attempt: Count
     reason: str
     is_recovered: bool
 
@@ -141,8 +139,9 @@ class Sweep(msgspec.Struct, frozen=True, kw_only=True):
     """The outcome of a sweep. `stopped`: why not all `planned` runs were begun."""
 
     schema: int = SWEEP_SCHEMA
+    id: str = ""  # That of its order: no other sweep has it.
     name: str
-    verdict: str
+    verdict: VerdictCode
     exit_code: int
     reason: str
     clause: str | None = None
@@ -151,20 +150,21 @@ class Sweep(msgspec.Struct, frozen=True, kw_only=True):
     finished_utc: str
     versions: dict[str, str]
     config: SweepConfig
-    planned: int
-    runs: int
-    min_runs: int
+    planned: Count
+    runs: Count
+    min_runs: Count
     stopped: str | None = None
-    counts: dict[str, int]  # Judged runs by their own verdict.
-    operations: dict[str, int]
-    hours: float  # The runs' own time.
-    seconds: float  # Real time, over all sessions of a resumed sweep.
+    counts: dict[str, Count]  # Judged runs by their own verdict.
+    operations: dict[str, Count]
+    hours: Amount  # The runs' own time.
+    seconds: Amount  # Real time, over all sessions of a resumed sweep.
     history_sha256: str  # The hash of all rows' seeds, verdicts and history hashes, in order.
+    rows_sha256: str = ""  # The end of the chain of its rows.
     cells: tuple[SweepCell, ...]
     findings: tuple[SweepFinding, ...]
     promises: tuple[SweepPromise, ...]
     faults: tuple[SweepFault, ...]
-    goals: dict[str, int] = {}  # Runs that reached each, as CLUSTER/GOAL.
+    goals: dict[str, Count] = {}  # Runs that reached each, as CLUSTER/GOAL.
     trouble: tuple[SweepTrouble, ...] = ()
     folder: str | None = None  # Its own.
 
@@ -174,27 +174,10 @@ def sweep_to_json(sweep: Sweep) -> bytes:
     return msgspec.json.format(msgspec.json.encode(sweep, order="sorted"), indent=1) + b"\n"
 
 
-def sweep_at(path: Path) -> Sweep:
-    """The sweep that a command line names by its folder or its sweep.json.
-
-    Raises ScenarioError that says how to name one, or to bring it to its end; HistoryError if it is damaged.
-    """
-    if not path.exists():
-        raise ScenarioError(f"{path}: there is no such sweep; its folder is STORE/sweeps/NAME/UTC-SEED")
-    if path.is_dir() and not (path / SWEEP_FILE).exists():
-        if (path / ROWS_FILE).exists():
-            raise ScenarioError(f"{path}: this sweep has not ended: {seamark('sweep', '--resume', path)}")
-        raise ScenarioError(f"{path}: is no sweep's folder (no {SWEEP_FILE} in it)")
-    return read_sweep(path)
-
-
 def read_sweep(path: Path) -> Sweep:
     """The sweep in that folder, or in that sweep.json. Raises HistoryError that names the file and what is wrong."""
     path = path / SWEEP_FILE if path.is_dir() else path
-    sweep = read_document(path, Sweep, "a sweep", SWEEP_SCHEMA)
-    if sweep.verdict not in {each.value for each in Verdict}:
-        raise HistoryError(f"{path}: {sweep.verdict!r} is no verdict")
-    return sweep
+    return read_document(path, Sweep, "a sweep", SWEEP_SCHEMA)
 
 
 def earlier_sweeps(folder: Path) -> list[Sweep]:

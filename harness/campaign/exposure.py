@@ -74,10 +74,10 @@ def exposure_of(reports: Sequence[Report]) -> Exposure:
     """The exposure of runs of one cluster. Runs in which the harness failed do not count."""
     judged = [report for report in reports if report.verdict != Verdict.ERROR.value]
     known = [report.exposure for report in judged if report.exposure is not None]
-    faults, promises = tuple(_faults(judged, known)), tuple(_promises(judged, known))
+    faults, promises = tuple(_faults(judged, known)), tuple(promise_sums(judged))
     own = [each for each in promises if each.id != SETTLED.id]
-    states = [_state(each) for each in own]
-    return Exposure(faults=faults, promises=promises, vacuities=shortfalls(states, _facts(faults, known), LIMITS))
+    states = [state_of(each) for each in own]
+    return Exposure(faults=faults, promises=promises, vacuities=shortfalls(states, facts_of(faults, known), LIMITS))
 
 
 def _faults(reports: Sequence[Report], known: Sequence[Exposed]) -> Iterable[FaultSum]:
@@ -93,8 +93,9 @@ def _faults(reports: Sequence[Report], known: Sequence[Exposed]) -> Iterable[Fau
         )
 
 
-def _promises(reports: Sequence[Report], known: Sequence[Exposed]) -> Iterable[PromiseSum]:
-    purposes = {name for each in known for name in each.purposes}
+def promise_sums(reports: Sequence[Report]) -> Iterable[PromiseSum]:
+    """The promises of those runs, each summed over all of them."""
+    purposes = {name for report in reports if report.exposure is not None for name in report.exposure.purposes}
     for every in _grouped((row.id, row) for report in reports for row in report.promises).values():
         first = every[0]
         counts, witnesses = Counter(row.verdict for row in every), sum(row.witnesses for row in every)
@@ -134,12 +135,13 @@ def _summed(counts: Mapping[str, int], witnesses: int) -> tuple[PromiseState, st
     )
 
 
-def _state(each: PromiseSum) -> PromiseVerdict:
+def state_of(each: PromiseSum) -> PromiseVerdict:
+    """A sum in the form of one run's verdict on the promise."""
     promise = Promise(id=each.id, text=each.text, source=each.source, forbids=(), is_purpose=each.is_purpose)
     return PromiseVerdict(promise=promise, state=each.state, witnesses=each.witnesses, reason=each.reason)
 
 
-def _facts(faults: Sequence[FaultSum], known: Sequence[Exposed]) -> RunFacts:
+def facts_of(faults: Sequence[FaultSum], known: Sequence[Exposed]) -> RunFacts:
     """The sums over all runs, in the form of one run's facts."""
     ok = Counter[str]()
     for each in known:

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from harness.campaign.document import SWEEP_FILE, Sweep, earlier_sweeps, sweep_to_json
+from harness.campaign.ledger.rows import Row, final_rows
 from harness.campaign.page import PAGE_FILE, sweep_page
-from harness.campaign.rows import Row, final_rows
 from harness.campaign.sweep import Begun, StoreFull
 from harness.core.verdict import Verdict
 from harness.record.store import write_atomically

@@ -7,9 +7,9 @@ from typing import Final, NamedTuple
 import msgspec
 
 from checkers.words.compose import PromiseState
-from harness.campaign.config import Cell, Config
 from harness.campaign.exposure import ENDED_PERCENT, LIMITS, Exposure, exposure_of
-from harness.campaign.rows import Row, final_rows
+from harness.campaign.ledger.design import Cell, Design
+from harness.campaign.ledger.rows import Row, final_rows
 from harness.core import wording
 from harness.core.verdict import Verdict
 from harness.report.model import Report
@@ -41,16 +41,16 @@ class Shortfall(msgspec.Struct, frozen=True):
     sentence: str
 
 
-def by_cluster(config: Config, rows: Sequence[Row]) -> dict[str, list[Report]]:
+def by_cluster(design: Design, rows: Sequence[Row]) -> dict[str, list[Report]]:
     """The reports of the final rows, by cluster; every cluster of the sweep has its list."""
-    reports: dict[str, list[Report]] = {cell.cluster: [] for cell in config.cells}
+    reports: dict[str, list[Report]] = {cell.cluster: [] for cell in design.cells}
     for row in rows:
-        reports[config.cells[row.cell].cluster].append(row.report)
+        reports[design.cells[row.cell].cluster].append(row.report)
     return reports
 
 
 def verdict_of_sweep(
-    config: Config, rows: Sequence[Row], exposures: dict[str, Exposure], stopped: str | None
+    design: Design, rows: Sequence[Row], exposures: dict[str, Exposure], stopped: str | None
 ) -> Outcome:
     """The verdict of all final rows. `stopped` is why not all runs were begun."""
     reports = [row.report for row in rows]
@@ -60,11 +60,11 @@ def verdict_of_sweep(
             for cluster, exposure in exposures.items()
             for each in exposure.vacuities
         ),
-        *_campaign_shortfalls(config, rows),
+        *_campaign_shortfalls(design, rows),
     ]
     outcome = _outcome(reports, list(exposures.values()), short)
     early = f"; ended early: {stopped}" if stopped else ""
-    return outcome._replace(reason=f"{_made(len(rows), config.planned)}: {shares(reports)}{outcome.reason}{early}")
+    return outcome._replace(reason=f"{_made(len(rows), design.planned)}: {shares(reports)}{outcome.reason}{early}")
 
 
 def verdict_of_cell(cell: Cell, reports: Sequence[Report]) -> Outcome:
@@ -114,20 +114,20 @@ def _outcome(reports: Sequence[Report], exposures: Sequence[Exposure], short: Se
     return Outcome(Verdict.VALID, f"{together} {promises} held, witnessed {times:,} times", None)
 
 
-def _campaign_shortfalls(config: Config, rows: Sequence[Row]) -> Iterator[Shortfall]:
+def _campaign_shortfalls(design: Design, rows: Sequence[Row]) -> Iterator[Shortfall]:
     """The shortfalls that only many runs together can have: clause d."""
-    for number, cell in enumerate(config.cells):
+    for number, cell in enumerate(design.cells):
         if not any(row.cell == number for row in rows):
             yield Shortfall("d", f"no run of {cell.title} was made")
-    for cluster, reports in by_cluster(config, rows).items():
+    for cluster, reports in by_cluster(design, rows).items():
         goals = [report.goals for report in reports if report.verdict != Verdict.ERROR.value]
         unmet = unmet_goals(goals, tuple(dict.fromkeys(goal for each in goals for goal in each)))
         if unmet:
             yield Shortfall("d", f"{cluster}: never reached: {', '.join(unmet)}")
-    if len(rows) < config.min_runs:
-        yield Shortfall("d", f"{len(rows):,} runs are fewer than the {config.min_runs:,} of min_runs")
+    if len(rows) < design.min_runs:
+        yield Shortfall("d", f"{len(rows):,} runs are fewer than the {design.min_runs:,} of min_runs")
 
 
-def exposures_of(config: Config, rows: Sequence[Row]) -> dict[str, Exposure]:
+def exposures_of(design: Design, rows: Sequence[Row]) -> dict[str, Exposure]:
     """The exposure of each cluster."""
-    return {cluster: exposure_of(reports) for cluster, reports in by_cluster(config, final_rows(rows)).items()}
+    return {cluster: exposure_of(reports) for cluster, reports in by_cluster(design, final_rows(rows)).items()}

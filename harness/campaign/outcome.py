@@ -11,7 +11,6 @@ from typing import Final
 import msgspec
 
 from checkers.words.groups import rank
-from harness.campaign.config import Cell, Config
 from harness.campaign.document import (
     Numbers,
     Sweep,
@@ -24,7 +23,8 @@ from harness.campaign.document import (
 )
 from harness.campaign.exposure import Exposure
 from harness.campaign.judgement import RULE, counted, exposures_of, verdict_of_cell, verdict_of_sweep
-from harness.campaign.rows import Row, final_rows
+from harness.campaign.ledger.design import Cell, Design, Order
+from harness.campaign.ledger.rows import Kept, Row, final_rows
 from harness.report.model import Report
 from harness.scenario.command import command_of
 
@@ -37,48 +37,58 @@ def utc_now() -> str:
 
 
 def sweep_of(
-    config: Config,
-    rows: Sequence[Row],
+    order: Order,
+    kept: Kept[Row],
     *,
-    started_utc: str,
-    versions: Mapping[str, str],
-    stopped: str | None,
-    earlier: Sequence[Sweep],
+    earlier: Sequence[Sweep] = (),
     folder: Path,
 ) -> Sweep:
-    """The document of a sweep. `rows` are all attempts; `earlier` the sweeps of its name before it."""
+    """The document of a sweep that has ended: everything in it but what `earlier` sweeps of its name say is derived
+    from its order and its rows, which are all attempts.
+    """
+    design, rows = order.design, kept.rows
     final = final_rows(rows)
-    exposures = exposures_of(config, final)
-    verdict, reason, clause = verdict_of_sweep(config, final, exposures, stopped)
+    exposures = exposures_of(design, final)
+    stopped = _stopped(design, final)
+    verdict, reason, clause = verdict_of_sweep(design, final, exposures, stopped)
     reports = [row.report for row in final]
     return Sweep(
-        name=config.name,
+        id=order.id,
+        name=design.name,
         verdict=verdict.value,
         exit_code=verdict.exit_code,
         reason=reason,
         clause=clause,
         rule=RULE,
-        started_utc=started_utc,
-        finished_utc=max((row.finished_utc for row in rows), default=started_utc),
-        versions=dict(versions),
-        config=SweepConfig(path=config.path, text=config.text, sha256=config.sha256),
-        planned=config.planned,
+        started_utc=order.started_utc,
+        finished_utc=max((row.finished_utc for row in rows), default=order.started_utc),
+        versions=order.versions,
+        config=SweepConfig(path=design.path, text=design.text, sha256=design.sha256),
+        planned=design.planned,
         runs=len(final),
-        min_runs=config.min_runs,
+        min_runs=design.min_runs,
         stopped=stopped,
         counts=counted(reports),
         operations=_operations(reports),
         hours=_hours(reports),
         seconds=max((row.elapsed_s for row in rows), default=0.0),
         history_sha256=_identity(final),
-        cells=tuple(_cell(cell, [row for row in final if row.cell == n]) for n, cell in enumerate(config.cells)),
-        findings=tuple(_findings(config, final, earlier, started_utc)),
+        rows_sha256=kept.chain[-1],
+        cells=tuple(_cell(cell, [row for row in final if row.cell == n]) for n, cell in enumerate(design.cells)),
+        findings=tuple(_findings(order, final, earlier)),
         promises=tuple(_promises(exposures)),
         faults=tuple(_faults(exposures)),
-        goals=_goals(config, final),
-        trouble=tuple(_trouble(config, rows)),
+        goals=_goals(design, final),
+        trouble=tuple(_trouble(design, rows)),
         folder=str(folder),
     )
+
+
+def _stopped(design: Design, final: Sequence[Row]) -> str | None:
+    """Why a sweep that has ended made fewer runs than planned."""
+    if design.time_budget is None or len(final) == design.planned:
+        return None
+    return f"the time budget of {design.time_budget:g} s is used up"
 
 
 def _identity(rows: Sequence[Row]) -> str:
@@ -138,31 +148,28 @@ def _numbers(reports: Sequence[Report]) -> Numbers:
     )
 
 
-def _findings(config: Config, rows: Sequence[Row], earlier: Sequence[Sweep], started_utc: str) -> list[SweepFinding]:
+def _findings(order: Order, rows: Sequence[Row], earlier: Sequence[Sweep]) -> list[SweepFinding]:
     """The classes: broken promises first, causes before consequences, then by the runs that show them."""
     shown: dict[str, list[Row]] = {}
-    judged = Counter(config.cells[row.cell].cluster for row in rows if not row.is_trouble)
+    cells = order.design.cells
+    judged = Counter(cells[row.cell].cluster for row in rows if not row.is_trouble)
     for row in rows:
         for name in dict.fromkeys(row.classes):
             shown.setdefault(name, []).append(row)
-    found = [
-        _finding(name, hits, judged[config.cells[hits[0].cell].cluster], config, earlier, started_utc)
-        for name, hits in shown.items()
-    ]
+    found = [_finding(name, hits, judged[cells[hits[0].cell].cluster], order, earlier) for name, hits in shown.items()]
     return sorted(found, key=lambda each: (each.promise is None, rank(each.anomaly), -each.runs, each.fingerprint))
 
 
-def _finding(
-    name: str, rows: Sequence[Row], judged: int, config: Config, earlier: Sequence[Sweep], started_utc: str
-) -> SweepFinding:
+def _finding(name: str, rows: Sequence[Row], judged: int, order: Order, earlier: Sequence[Sweep]) -> SweepFinding:
     first = min(rows, key=lambda row: (row.seed, row.cell))
+    cell = order.design.cells[first.cell]
     every = [one for row in rows for one, own in zip(row.report.findings, row.classes, strict=True) if own == name]
     example = next(one for one, own in zip(first.report.findings, first.classes, strict=True) if own == name)
     before = [each for sweep in earlier for each in sweep.findings if each.fingerprint == name]
-    times = [row.finished_utc or started_utc for row in rows]
+    times = [row.finished_utc or order.started_utc for row in rows]
     return SweepFinding(
         fingerprint=name,
-        cluster=config.cells[first.cell].cluster,
+        cluster=cell.cluster,
         anomaly=example.anomaly,
         promise=example.promise,
         checker=example.checker,
@@ -175,14 +182,14 @@ def _finding(
         last_seen=max(times),
         first_seed=first.seed,
         first_run=first.report.run,
-        command=first.report.anywhere or _command(config.cells[first.cell], first.seed),
+        command=_command(cell, first.seed),
         is_new=not before,
     )
 
 
 def _command(cell: Cell, seed: int) -> str:
-    """The command that makes that run of the cell on any machine."""
-    return command_of(msgspec.structs.replace(cell.scenario, seed=seed))
+    """The command that makes that run of the cell on any machine. It names no code that only this folder names."""
+    return command_of(msgspec.structs.replace(cell.scenario, seed=seed), code_sha256=cell.code_sha256)
 
 
 def _promises(exposures: Mapping[str, Exposure]) -> Iterator[SweepPromise]:
@@ -215,20 +222,20 @@ def _faults(exposures: Mapping[str, Exposure]) -> Iterator[SweepFault]:
             )
 
 
-def _goals(config: Config, rows: Sequence[Row]) -> dict[str, int]:
+def _goals(design: Design, rows: Sequence[Row]) -> dict[str, int]:
     """The number of runs that reached each goal."""
     reached = Counter[str]()
     for row in rows:
-        cluster = config.cells[row.cell].cluster
+        cluster = design.cells[row.cell].cluster
         reached.update({f"{cluster}/{goal}": int(count > 0) for goal, count in row.report.goals.items()})
     return dict(reached)
 
 
-def _trouble(config: Config, rows: Sequence[Row]) -> Iterator[SweepTrouble]:
+def _trouble(design: Design, rows: Sequence[Row]) -> Iterator[SweepTrouble]:
     judged = {row.key for row in rows if not row.is_trouble}
     for row in rows:
         if row.is_trouble:
-            cell = config.cells[row.cell]
+            cell = design.cells[row.cell]
             yield SweepTrouble(
                 cluster=cell.cluster,
                 workload=cell.workload,

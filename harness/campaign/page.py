@@ -11,7 +11,7 @@ from checkers.catalogue import NAMES
 from checkers.words.titles import title as title_of
 from harness.campaign.document import Sweep
 from harness.campaign.exposure import ORDER
-from harness.campaign.rows import RED, Row, final_rows
+from harness.campaign.ledger.rows import RED, Row, final_rows
 from harness.core.verdict import Verdict
 from harness.report.markdown import escaped, table
 from harness.report.model import WHERE

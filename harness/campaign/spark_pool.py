@@ -12,7 +12,7 @@ from typing import Final
 
 from checkers.engine.datasets import Engine
 from harness.campaign.away import archive, there
-from harness.campaign.rows import Row
+from harness.campaign.ledger.rows import Row
 from harness.campaign.task import Task, landed
 from harness.core.errors import ScenarioError
 from harness.judging.engines import EngineFailed, EngineStart

@@ -14,36 +14,36 @@ from typing import Final, Protocol
 
 import msgspec
 
-from harness.campaign.config import Config, read_config
+from harness.campaign.config import Config, config_of
 from harness.campaign.document import SWEEPS, Sweep, earlier_sweeps
-from harness.campaign.orders import Kind, read_order, require_same_versions, write_order
+from harness.campaign.evidence import KIND, require_counted
+from harness.campaign.ledger.design import Order
+from harness.campaign.ledger.orders import (
+    code_digest,
+    digest_of,
+    folder_of,
+    new_id,
+    read_order,
+    require_same,
+    store_of,
+    write_order,
+)
+from harness.campaign.ledger.rows import Row, RowsFile, final_rows, read_rows
+from harness.campaign.ledger.soundness import require_planned
 from harness.campaign.outcome import sweep_of, utc_now
-from harness.campaign.rows import Row, RowsFile, final_rows
 from harness.campaign.task import Task, done, failed
 from harness.core.command import seamark
 from harness.core.errors import ScenarioError, SeamarkError
 from harness.record.ownership import temporary_folder
-from harness.record.store import create_run, write_atomically
+from harness.record.store import create_run
 from harness.run.pool import LocalPool, Pool, results
 from harness.run.running import versions
 
-KIND: Final = Kind("sweep", SWEEPS, "seamark sweep nightly.toml")
 SPARE_BYTES: Final = 8 << 20  # With less free space the disk counts as full: no run fits.
 
 
 class StoreFull(SeamarkError):
     """The disk of the store is full. Everything stored so far is kept."""
-
-
-class Order(msgspec.Struct, frozen=True, kw_only=True):
-    """The parameters of a sweep in its folder: `file` is the copy of its config, `sha256` that of the config."""
-
-    schema: int = 1
-    file: str
-    seed: int
-    sha256: str
-    versions: dict[str, str]
-    started_utc: str
 
 
 class Begun(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,7 +57,9 @@ class Begun(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def resumption(self) -> str:
         """The command that continues the sweep."""
-        return seamark("sweep", "--resume", self.folder)
+        files = [word for name in self.config.in_files for word in ("--cluster", name)]
+        containers = ("--runtime", "docker") if self.config.has_containers else ()
+        return seamark("sweep", "--resume", self.folder, *files, *containers)
 
 
 class Audience(Protocol):
@@ -74,25 +76,34 @@ class Audience(Protocol):
 
 def begin(config: Config, store: Path) -> Begun:
     """A new sweep in a new folder. Raises ScenarioError if the store cannot be written."""
+    order = Order(
+        id=new_id(),
+        code=code_digest(config.codes.values()),
+        versions=dict(versions()),
+        started_utc=utc_now(),
+        design=config.alone(),
+    )
     folder = create_run(store / SWEEPS, config.name, config.seed)
-    file = Path(config.path).name
-    order = Order(file=file, seed=config.seed, sha256=config.sha256, versions=dict(versions()), started_utc=utc_now())
-    write_atomically(folder / file, config.text.encode())
     write_order(folder, order)
     return Begun(config=config, order=order, folder=folder, store=store)
 
 
-def resumed(path: Path, store: Path, allowed: Sequence[str] = ()) -> Begun:
+def resumed(path: Path, store: Path, allowed: Sequence[str] = (), *, may_start_containers: bool = False) -> Begun:
     """The sweep to continue, in that folder, or the latest of the store.
 
-    Raises ScenarioError if it is no sweep, or if its clusters or Seamark have changed since.
+    `allowed` is code in files that may be loaded. Raises ScenarioError if it is no sweep, if its clusters or Seamark
+    have changed since, or if it needs containers and may start none: its folder may come from anywhere.
     """
-    folder, order = read_order(path, store, KIND, Order)
-    config = read_config(folder / Path(order.file).name, seed=order.seed, allowed=allowed)
-    if config.sha256 != order.sha256:
+    folder = folder_of(path, store, KIND)
+    order = read_order(folder, KIND, Order)
+    design = order.design
+    config = config_of(design.text.encode(), path=Path(design.path), seed=design.seed, allowed=allowed)
+    if config.alone() != design:
         raise ScenarioError(f"{folder}: its config or the code of its cluster has changed since: begin a new sweep")
-    require_same_versions(folder, order.versions, KIND)
-    return Begun(config=config, order=order, folder=folder, store=folder.parent.parent.parent)
+    require_same(folder, order, config.codes.values(), KIND)
+    if config.has_containers and not may_start_containers:
+        raise ScenarioError(f"{folder}: some of its runs start containers: if that may be, add --runtime docker")
+    return Begun(config=config, order=order, folder=folder, store=store_of(folder, KIND))
 
 
 def carry_out(
@@ -107,20 +118,18 @@ def carry_out(
     another process carries the sweep out.
     """
     config = begun.config
-    with RowsFile(begun.folder, Row) as file:
+    with RowsFile(begun.folder, Row, digest_of(begun.order)) as file:
         work = _Work(begun, file, audience)
         with temporary_folder("sweep", beside=begun.store) as folder:
             _carry_out(work, folder, pool or (lambda: LocalPool(done, jobs or config.jobs)))
-        sweep = sweep_of(
-            config,
-            work.rows,
-            started_utc=begun.order.started_utc,
-            versions=begun.order.versions,
-            stopped=work.stopped,
-            earlier=earlier_sweeps(begun.folder),
-            folder=begun.folder,
-        )
-    return sweep, work.rows
+        kept = read_rows(begun.folder, Row, digest_of(begun.order))
+    sweep = sweep_of(
+        begun.order,
+        kept,
+        earlier=earlier_sweeps(begun.folder),
+        folder=begun.folder,
+    )
+    return sweep, kept.rows
 
 
 def _carry_out(work: "_Work", folder: Path, pool: Callable[[], AbstractContextManager[Pool[Task, Row]]]) -> None:
@@ -142,8 +151,10 @@ class _Work:
 
     def __init__(self, begun: Begun, file: RowsFile[Row], audience: Audience) -> None:
         self._begun, self._file, self._audience = begun, file, audience
-        self.rows = file.recovered()
-        self.stopped: str | None = None
+        kept = file.recovered()
+        require_planned(begun.folder, begun.order.design, kept.rows)
+        require_counted(begun.folder, kept)
+        self.rows = kept.rows
         self._offset_s = max((row.elapsed_s for row in self.rows), default=0.0)
         self._started = time.monotonic()
 
@@ -174,7 +185,7 @@ class _Work:
             cell=number,
             attempt=attempt,
             scenario=msgspec.structs.replace(cell.scenario, seed=seed),
-            code=cell.code,
+            code=self._begun.config.code_of(cell),
             folder=folder,
             store=self._begun.store,
             keep=self._begun.config.keep,
@@ -184,7 +195,6 @@ class _Work:
         """The next task; None if there is none, or the time is up."""
         budget_s = self._begun.config.time_budget
         if tasks and budget_s is not None and self.elapsed_s > budget_s:
-            self.stopped = f"the time budget of {budget_s:g} s is used up"
             return None
         return tasks.popleft() if tasks else None
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import msgspec
 
-from harness.campaign.rows import RED, Row, row_of
+from harness.campaign.ledger.rows import RED, Row, row_of
 from harness.judging.engines import in_threads
 from harness.record.store import create_run, write_atomically
 from harness.report.model import REPORT_FILE, Report, error_report, read_report, to_json

@@ -2,7 +2,7 @@
 
 from enum import Enum
 from hashlib import blake2b
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -56,12 +56,15 @@ def fingerprint(*facts: object) -> str:
     return blake2b(repr(facts).encode(), digest_size=8).hexdigest()
 
 
+Relation = Literal["ww", "wr", "rw", "process", "realtime", "watermark"]
+
+
 class Step(msgspec.Struct, frozen=True, kw_only=True):
     """One edge of a cycle, with its proof: `source` precedes `target` because of `sentence`."""
 
     source: str  # "T12", an operation's index; "W s1/327", a watermark
     target: str
-    relation: Literal["ww", "wr", "rw", "process", "realtime", "watermark"]
+    relation: Relation
     sentence: str
 
 
@@ -76,7 +79,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     anomaly: str
     checker: str
     sentence: str
-    count: int = 1
+    count: Annotated[int, msgspec.Meta(ge=1)] = 1
     ops: tuple[int, ...] = ()
     events: tuple[int, ...] = ()
     cycle: tuple[Step, ...] = ()

@@ -38,7 +38,6 @@ class Corpus:
         fields = {
             "number": self.runs,
             "report": tried.report,
-            "classes": tried.classes,
             "new": new,
             "reached": reached,
             "case": case if new or tried.report.findings else None,
@@ -46,6 +45,21 @@ class Corpus:
         row = msgspec.convert(fields | about, Row, from_attributes=True)
         self._count(row)
         return row
+
+    def problem(self, row: Row, key: str) -> str | None:
+        """Why a stored row cannot be that of the next run, whose case has that key; None if it can."""
+        if row.number != self.runs or row.key != key:
+            return f"run {row.number} is not the one that this Seamark makes"
+        if not self.numbers.keys().isdisjoint(row.new):
+            return "a feature that it reached first was reached before"
+        total, own = len(self.numbers) + len(row.new), frozenset(row.reached)
+        if len(own) < len(row.reached) or not own.issuperset(range(len(self.numbers), total)):
+            return "the features that it reached first are not among those that it reached, or one is there twice"
+        if own and max(own) >= total:
+            return f"it reached feature {max(own)}, and there are {total}"
+        if (row.case is None) == bool(row.new or row.report.findings):
+            return "its case is missing" if row.case is None else "it has a case, and nothing for it to show"
+        return None if row.case is None or row.case.key() == key else "its case is another one's"
 
     def restored(self, row: Row) -> None:
         """Count the features of a stored row."""

@@ -97,9 +97,10 @@ class Hunt(msgspec.Struct, frozen=True, kw_only=True):
     folder: str | None = None
 
 
-def hunt_of(begun: Begun, limits: Limits, result: Result, found: Trophy | None) -> Hunt:
+def hunt_of(begun: Begun, result: Result, found: Trophy | None) -> Hunt:
     """The document of a hunt that has ended."""
     rows, order = result.rows, begun.order
+    limits = order.limits
     reports = [row.report for row in rows]
     verdict, reason = _outcome(result, found, limits)
     return Hunt(
@@ -155,6 +156,11 @@ def _outcome(result: Result, found: Trophy | None, limits: Limits) -> tuple[Verd
     if unknown:
         return Verdict.UNKNOWN, f"{unknown[0].id} could not be decided: {unknown[0].reason}{early}"
     held = [each for each in exposure.promises if each.state is PromiseState.HOLDS]
+    if not held:
+        return (
+            Verdict.VACUOUS,
+            f"nothing new in {made}, and no promise was exercised that no known finding breaks{early}",
+        )
     times = sum(each.witnesses for each in held)
     held_text = f"{counted(len(held), 'promise')} held, witnessed {times:,} times"
     return Verdict.VALID, f"nothing new in {made}; {held_text}{early}"

@@ -4,10 +4,11 @@ from pathlib import Path
 
 import msgspec
 
-from harness.campaign.rows import row_of
+from harness.campaign.ledger.rows import classes_of, slimmed
 from harness.core.errors import SeamarkError
 from harness.core.verdict import Verdict
 from harness.hunt.reach import Reach
+from harness.record.bounded import Amount, Count
 from harness.report.model import FindingRow, Report, error_report
 from harness.report.trouble import in_one_line
 from harness.scenario.consent import Code
@@ -19,7 +20,6 @@ class Tried(msgspec.Struct, frozen=True, kw_only=True):
     """The result of a run: `report` without its evidence, and the features that it reached, each with its time."""
 
     report: Report
-    classes: tuple[str, ...]
     features: dict[str, int]
 
 
@@ -32,16 +32,20 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     over sessions.
     """
 
-    number: int
+    number: Count
     origin: str
-    parents: tuple[int, ...]
+    parents: tuple[Count, ...]
     key: str
     report: Report
-    classes: tuple[str, ...]
-    reached: tuple[int, ...]
+    reached: tuple[Count, ...]
     new: dict[str, int] = {}
     case: Case | None = None
-    elapsed_s: float = 0.0
+    elapsed_s: Amount = 0.0
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """The fingerprints of its findings' classes."""
+        return classes_of(self.report)
 
     def findings(self, known: frozenset[str]) -> list[FindingRow]:
         """The findings that break a promise and are not `known` by anomaly, symptom or fingerprint."""
@@ -58,10 +62,11 @@ def tried(code: Code, place: Path, case: Case) -> Tried:
     try:
         report = carried_out(case, code, place, None, reach)
     except (SeamarkError, ExceptionGroup) as error:
-        report = error_report(in_one_line(error), cluster=code.name, runtime=case.scenario.runtime)
+        report = error_report(
+            in_one_line(error), cluster=code.name, runtime=case.scenario.runtime, seed=case.scenario.seed
+        )
     reach.conclude(report)
-    row = row_of(report, cell=0, seed=case.scenario.seed, attempt=1)
-    return Tried(report=row.report, classes=row.classes, features=reach.features)
+    return Tried(report=slimmed(report), features=reach.features)
 
 
 def is_trouble(report: Report) -> bool:

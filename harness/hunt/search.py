@@ -14,13 +14,26 @@ from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, Future
 from functools import partial
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Annotated, Final, NamedTuple
 
 import msgspec
 
-from harness.campaign.orders import ORDER_FILE, Kind, read_order, require_same_versions, write_order
+from harness.campaign.ledger.orders import (
+    ORDER_FILE,
+    CampaignOrder,
+    Kind,
+    code_digest,
+    digest_of,
+    folder_of,
+    new_id,
+    read_order,
+    require_same,
+    store_of,
+    write_order,
+)
+from harness.campaign.ledger.rows import ROWS_FILE, RowsFile
+from harness.campaign.ledger.soundness import contradiction
 from harness.campaign.outcome import utc_now
-from harness.campaign.rows import RowsFile
 from harness.campaign.sweep import SPARE_BYTES, StoreFull
 from harness.core.command import seamark
 from harness.core.draw import Draw
@@ -32,6 +45,7 @@ from harness.hunt.mutation import Setting, mutated
 from harness.hunt.points import at_points
 from harness.hunt.rows import Row, Tried, is_trouble, tried
 from harness.hunt.space import Space, is_sound, space_of
+from harness.record.bounded import Amount, Positive, Seed, Sha256
 from harness.record.ownership import temporary_folder
 from harness.record.store import create_run
 from harness.report.model import error_report
@@ -50,21 +64,32 @@ FRESH: Final = (1, 2)  # The share of the others that have no parent.
 TRIES: Final = 8  # The number of tries for a change that gives a different, sound run.
 
 
-class Order(msgspec.Struct, frozen=True, kw_only=True):
-    """The parameters of a hunt, kept in its folder. `scenario` is varied; findings in `known` do not end the hunt.
+class Limits(msgspec.Struct, frozen=True, kw_only=True):
+    """The hunt ends after `runs` runs, or when `seconds` of real time have passed, including earlier sessions."""
 
-    With `is_at_points` the first runs are those of `at_points`.
+    runs: Positive = 1000
+    seconds: Amount | None = None
+
+
+class Order(CampaignOrder, frozen=True, kw_only=True):
+    """The order of a hunt. `scenario` is varied; findings in `known` do not end the hunt.
+
+    With `is_at_points` the first runs are those of `at_points`. `limits` are the latest: the chain of rows does not
+    depend on them.
     """
 
-    schema: int = 1
     scenario: Scenario
-    seed: int
-    lag: int
+    seed: Seed
+    lag: Annotated[int, msgspec.Meta(ge=LAG, le=10_000)]
     known: tuple[str, ...]
     is_at_points: bool = False
-    code_sha256: str | None
-    versions: dict[str, str]
-    started_utc: str
+    code_sha256: Sha256 | None
+    limits: Limits = Limits()
+
+    @property
+    def start(self) -> str:
+        """Where the chain of its rows begins."""
+        return digest_of(msgspec.structs.replace(self, limits=Limits()))
 
 
 class Begun(msgspec.Struct, frozen=True, kw_only=True):
@@ -78,14 +103,8 @@ class Begun(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def resumption(self) -> str:
         """The command that continues the hunt."""
-        return seamark("hunt", "--resume", self.folder)
-
-
-class Limits(msgspec.Struct, frozen=True, kw_only=True):
-    """The hunt ends after `runs` runs, or when `seconds` of real time have passed, including earlier sessions."""
-
-    runs: int
-    seconds: float | None = None
+        code = () if self.code.place is None else ("--cluster", self.code.name)
+        return seamark("hunt", "--resume", self.folder, *code)
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):
@@ -114,6 +133,7 @@ def begin(
     jobs: int,
     known: tuple[str, ...],
     is_at_points: bool = False,
+    limits: Limits = Limits(),  # noqa: B008  It is frozen.
 ) -> Begun:
     """A new hunt in a new folder. Raises ScenarioError if it cannot be made, or the scenario cannot be varied."""
     code_sha256 = code_sha256_of(code)
@@ -124,6 +144,9 @@ def begin(
             f"--points: {cluster.name} has no failpoints, or no fault of --nemesis can strike at one: leave it out"
         )
     order = Order(
+        id=new_id(),
+        code=code_digest([code]),
+        limits=limits,
         scenario=msgspec.structs.replace(scenario, cluster=code.name),
         seed=seed,
         lag=max(LAG, jobs),
@@ -138,21 +161,29 @@ def begin(
     return Begun(order=order, code=code, folder=folder, store=store)
 
 
-def resumed(path: Path, store: Path, given: str | None) -> Begun:
+def resumed(
+    path: Path, store: Path, given: str | None, *, runs: int | None = None, seconds: float | None = None
+) -> Begun:
     """The hunt to continue, in that folder or the latest of the store.
 
-    `given` is the code of its cluster if that is in a file. Raises ScenarioError if there is no hunt, or if its cluster
-    or Seamark has changed since.
+    `given` is the code of its cluster if that is in a file; `runs` and `seconds` are limits instead of the ones that
+    the hunt has kept. Raises ScenarioError if there is no hunt, or if its cluster or Seamark has changed since.
     """
-    folder, order = read_order(path, store, KIND, Order)
+    folder = folder_of(path, store, KIND)
+    order = read_order(folder, KIND, Order)
+    if order.scenario.runtime != "sim":
+        raise HistoryError(f"{folder / ORDER_FILE}: a hunt is for simulated runs, and its scenario is none")
     code = consented(order.scenario.cluster, folder / ORDER_FILE, given)
-    if code_sha256_of(code) != order.code_sha256:
-        raise ScenarioError(f"{folder}: the code of its cluster has changed since: begin a new hunt")
-    require_same_versions(folder, order.versions, KIND)
-    return Begun(order=order, code=code, folder=folder, store=folder.parent.parent.parent)
+    require_same(folder, order, [code], KIND)
+    store = store_of(folder, KIND)
+    limits = Limits(runs=runs or order.limits.runs, seconds=seconds or order.limits.seconds)
+    if limits != order.limits:
+        order = msgspec.structs.replace(order, limits=limits)
+        write_order(folder, order)
+    return Begun(order=order, code=code, folder=folder, store=store)
 
 
-def carry_out(begun: Begun, limits: Limits, jobs: int, tell: Callable[[Result], None]) -> Result:
+def carry_out(begun: Begun, jobs: int, tell: Callable[[Result], None]) -> Result:
     """Continue the hunt up to its limits or to the first new finding. `tell` gets the result after every row.
 
     Raises ScenarioError if another process carries it out, HistoryError if its rows were made by other code, StoreFull
@@ -162,23 +193,22 @@ def carry_out(begun: Begun, limits: Limits, jobs: int, tell: Callable[[Result], 
     space = space_of(begun.order.scenario, cluster)
     begun.store.mkdir(parents=True, exist_ok=True)
     with (
-        RowsFile(begun.folder, Row, "hunt") as file,
+        RowsFile(begun.folder, Row, begun.order.start, "hunt") as file,
         temporary_folder("hunt", beside=begun.store) as place,
         LocalPool(partial(tried, begun.code, place), jobs) as pool,
     ):
-        return _Hunt(begun, space, file, pool, limits).result(tell)
+        return _Hunt(begun, space, file, pool).result(tell)
 
 
 class _Hunt:
     """A hunt in progress."""
 
-    def __init__(
-        self, begun: Begun, space: Space, file: RowsFile[Row], pool: LocalPool[Case, Tried], limits: Limits
-    ) -> None:
-        self._begun, self._space, self._file, self._pool, self._limits = begun, space, file, pool, limits
+    def __init__(self, begun: Begun, space: Space, file: RowsFile[Row], pool: LocalPool[Case, Tried]) -> None:
+        self._begun, self._space, self._file, self._pool = begun, space, file, pool
+        self._limits = begun.order.limits
         self._corpus, self._menu = Corpus(), Menu(space.topology)
         self._fixed = at_points(space, begun.order.seed) if begun.order.is_at_points else ()
-        self._kept = deque(file.recovered())
+        self._kept = deque(file.recovered().rows)
         self._offset_s = self._kept[-1].elapsed_s if self._kept else 0.0
         self._started = time.monotonic()
 
@@ -217,8 +247,10 @@ class _Hunt:
         """The row of a candidate. A new one is durable on return."""
         key = candidate.case.key()
         if isinstance(result, Row):
-            if result.key != key:
-                raise HistoryError(f"{self._begun.folder}: run {result.number} is not the one that this Seamark makes")
+            problem = self._corpus.problem(result, key) or contradiction(result.report)
+            if problem is not None:
+                place = f"{self._begun.folder / ROWS_FILE}:{self._corpus.runs + 1}"
+                raise HistoryError(f"{place}: {problem}; restore the file from a copy")
             self._corpus.restored(result)
             return result
         tried = self._tried(candidate.case, result)
@@ -242,7 +274,7 @@ class _Hunt:
         except BrokenExecutor:
             reason = "its process died before it was judged: killed, or out of memory"
             report = error_report(reason, cluster=self._begun.code.name, runtime="sim", seed=case.scenario.seed)
-            return Tried(report=report, classes=(), features={})
+            return Tried(report=report, features={})
 
     def _candidate(self, number: int) -> _Candidate:
         stream = Draw(self._begun.order.seed).stream(f"candidate/{number}")

@@ -93,8 +93,15 @@ def read_document(path: Path, form: type[D], kind: str, newest: int, *, again: s
 
 def read_toml(path: Path) -> dict[str, Any]:
     """The tables of a TOML file that a person wrote. Raises ScenarioError if it cannot be read, or is no TOML."""
+    return tables_in(read_plain(path, ScenarioError, WRITTEN_MAX), path)
+
+
+def tables_in(content: bytes, path: Path) -> dict[str, Any]:
+    """The tables in the content of the TOML file `path`. Raises ScenarioError if it is none."""
+    if len(content) > WRITTEN_MAX:
+        raise ScenarioError(f"{path}: has {len(content):,} bytes, the limit is {WRITTEN_MAX:,}")
     try:
-        return tomllib.loads(read_plain(path, ScenarioError, WRITTEN_MAX).decode())
+        return tomllib.loads(content.decode())
     except (ValueError, RecursionError) as error:  # A ValueError as well: a number of thousands of digits.
         raise ScenarioError(f"{path}: not valid TOML ({' '.join(str(error).split())})") from None
 

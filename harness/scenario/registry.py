@@ -82,6 +82,17 @@ def code_sha256_of(code: Code) -> str | None:
     return None if code.place is None else sha256(content_of(code.place.path)).hexdigest()
 
 
+def package_of(code: Code) -> Path:
+    """The folder with the code of a cluster; its file, if it is in one, or installed as a single module."""
+    if code.place is not None:
+        return code.place.path
+    spec = find_spec(entry_point(code.name).module)
+    assert spec is not None
+    assert spec.origin is not None
+    origin = Path(spec.origin)
+    return origin.parent if spec.parent else origin
+
+
 def _from_file(place: Place, code_sha256: str | None) -> tuple[Any, str]:
     """What a file defines under that name, and its place for messages."""
     module = module_in(place.path, code_sha256)

@@ -11,7 +11,7 @@ from harness.core.generators.scripted import Script
 from harness.core.machine import Settings
 from harness.core.seams import Cluster, Workload, is_of_services
 from harness.core.system import CLIENT, SUBSCRIBER
-from harness.record.documents import decoded, read_plain, read_toml
+from harness.record.documents import decoded, read_plain, tables_in
 from harness.record.store import RUN_FILE, RunFile, Runtime
 from harness.scenario.workloads import WORKLOADS, WorkloadOptions
 from nemesis.plan import Plan
@@ -140,10 +140,15 @@ def _refuse_unattached(scenario: Scenario, faults: tuple[str, ...]) -> None:
 
 def scenario_file(path: Path) -> dict[str, Any]:
     """The options in a TOML or JSON file; names are not checked. Raises ScenarioError if it cannot be read."""
+    return options_in(read_plain(path, HistoryError if path.name == RUN_FILE else ScenarioError), path)
+
+
+def options_in(content: bytes, path: Path) -> dict[str, Any]:
+    """The options in the content of the TOML or JSON file `path`. Raises ScenarioError if it is none."""
     if path.suffix != ".json":
-        return read_toml(path)
+        return tables_in(content, path)
     try:
-        options = decoded(read_plain(path, HistoryError if path.name == RUN_FILE else ScenarioError), object)
+        options = decoded(content, object)
     except ValueError as error:
         raise ScenarioError(f"{path}: not valid JSON ({error})") from None
     if not isinstance(options, dict):

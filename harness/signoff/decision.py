@@ -9,24 +9,28 @@ A finding that the baseline has as well is known, and does not hold a release ba
 
 from collections.abc import Iterator, Sequence
 from datetime import date
-from hashlib import sha256
+from hashlib import file_digest
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
 from checkers.words.titles import title
-from harness.campaign.calibration.document import calibration_at
-from harness.campaign.document import SWEEP_FILE, Sweep, sweep_at
-from harness.campaign.rows import ROWS_FILE
+from harness.campaign.calibration.document import Calibration, calibration_at
+from harness.campaign.document import Sweep
+from harness.campaign.evidence import Evidence, evidence_at
+from harness.campaign.ledger.orders import ORDER_FILE
+from harness.campaign.ledger.rows import ROWS_FILE
 from harness.core.errors import HistoryError, ScenarioError
+from harness.core.wording import counted
+from harness.record.documents import opened
 from harness.scenario.registry import version
 from harness.signoff.behaviour import behaviour_rows, promise_rows
 from harness.signoff.document import Decision, Digest, FindingRow, Side, Signoff
 from harness.signoff.exposure import EFFECTIVE_MIN, exposure_rows, shortfalls
 from harness.signoff.findings import finding_rows, waiver_rows
 from harness.signoff.power import power_rows
-from harness.signoff.waivers import read_waivers
+from harness.signoff.waivers import Waiver, read_waivers
 
 RULES: Final = {
     Decision.NO_GO: (
@@ -45,6 +49,9 @@ RULES: Final = {
 }
 
 
+ALIKE: Final = "the two releases behaved alike: each run of the candidate has the history of the baseline's"
+
+
 class Inputs(msgspec.Struct, frozen=True, kw_only=True):
     """The inputs of a sign-off."""
 
@@ -55,19 +62,40 @@ class Inputs(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def sign_off(inputs: Inputs, today: date) -> Signoff:
-    """The sign-off, dated `today` (UTC).
+    """The sign-off, dated `today` (UTC). It rests on the rows of both sweeps, whatever their summaries say.
 
     Raises ScenarioError for inputs that are missing or cannot be signed off, HistoryError for damaged ones.
     """
-    baseline, candidate = sweep_at(inputs.baseline), sweep_at(inputs.candidate)
     if inputs.baseline.resolve() == inputs.candidate.resolve():
         raise ScenarioError(f"{inputs.candidate}: is the baseline as well; name the sweeps of two releases")
-    fingerprints = [each.fingerprint for sweep in (baseline, candidate) for each in sweep.findings]
+    baseline, candidate = evidence_at(inputs.baseline), evidence_at(inputs.candidate)
+    fingerprints = [each.fingerprint for side in (baseline, candidate) for each in side.sweep.findings]
     waivers = read_waivers(inputs.waivers, fingerprints) if inputs.waivers is not None else ()
     calibration = calibration_at(inputs.calibration) if inputs.calibration is not None else None
+    found = signed(baseline.sweep, candidate.sweep, waivers, calibration, today, same=list(_same(baseline, candidate)))
+    return msgspec.structs.replace(
+        found,
+        baseline=msgspec.structs.replace(found.baseline, path=str(inputs.baseline)),
+        candidate=msgspec.structs.replace(found.candidate, path=str(inputs.candidate)),
+        digests=tuple(_digests(inputs, baseline, candidate)),
+    )
+
+
+def signed(
+    baseline: Sweep,
+    candidate: Sweep,
+    waivers: Sequence[Waiver],
+    calibration: Calibration | None,
+    today: date,
+    *,
+    same: Sequence[str] = (),
+) -> Signoff:
+    """The sign-off of two sweeps, without the files that it rests on. `same` says what in them is one and the same."""
     findings = finding_rows(baseline, candidate, waivers, today)
     exposure = exposure_rows(baseline, candidate)
-    decision, reasons = decided(findings, list(shortfalls(baseline, candidate, exposure)))
+    decision, reasons = decided(findings, [*same, *shortfalls(baseline, candidate, exposure)])
+    if not same and baseline.runs and baseline.history_sha256 == candidate.history_sha256:
+        reasons.append(ALIKE)
     return Signoff(
         decision=decision.value,
         exit_code=decision.exit_code,
@@ -75,16 +103,24 @@ def sign_off(inputs: Inputs, today: date) -> Signoff:
         reasons=tuple(reasons),
         signed_utc=today.isoformat(),
         seamark=version(),
-        baseline=_side(inputs.baseline, baseline),
-        candidate=_side(inputs.candidate, candidate),
+        baseline=_side(baseline),
+        candidate=_side(candidate),
         exposure=tuple(exposure),
         findings=tuple(findings),
         power=tuple(power_rows(calibration, candidate)),
         behaviour=tuple(behaviour_rows(baseline, candidate)),
         promises=tuple(promise_rows(baseline, candidate)),
         waivers=tuple(waiver_rows(waivers, findings, today)),
-        digests=tuple(_digests(inputs)),
+        digests=(),
     )
+
+
+def _same(baseline: Evidence, candidate: Evidence) -> Iterator[str]:
+    """Sentences that say why the two are not the sweeps of two releases; none if they are. Ids are drawn."""
+    if baseline.order.id == candidate.order.id:
+        yield f"both are one sweep, {baseline.order.id}, or copies of it: make a sweep of the candidate"
+    elif shared := {row.id for row in baseline.kept.rows} & {row.id for row in candidate.kept.rows}:
+        yield f"{counted(len(shared), 'run')} of the candidate are the baseline's own, by their ids"
 
 
 def decided(findings: Sequence[FindingRow], short: Sequence[str]) -> tuple[Decision, list[str]]:
@@ -111,9 +147,10 @@ def _cleared(findings: Sequence[FindingRow]) -> str:
     return f"nothing new that breaks a promise; {', '.join(known) or 'no finding in either sweep'}"
 
 
-def _side(path: Path, sweep: Sweep) -> Side:
+def _side(sweep: Sweep) -> Side:
     return Side(
-        path=str(path),
+        path=sweep.folder or "",
+        id=sweep.id,
         name=sweep.name,
         verdict=sweep.verdict,
         reason=sweep.reason,
@@ -123,28 +160,24 @@ def _side(path: Path, sweep: Sweep) -> Side:
         bugs=tuple(dict.fromkeys(bug for cell in sweep.cells for bug in cell.bugs)),
         config_sha256=sweep.config.sha256,
         history_sha256=sweep.history_sha256,
+        rows_sha256=sweep.rows_sha256,
         runs=sweep.runs,
     )
 
 
-def _digests(inputs: Inputs) -> Iterator[Digest]:
+def _digests(inputs: Inputs, baseline: Evidence, candidate: Evidence) -> Iterator[Digest]:
     """The hashes of the files on which the decision rests."""
-    for name, path in (("baseline", inputs.baseline), ("candidate", inputs.candidate)):
-        folder = path if path.is_dir() else path.parent
-        yield _digest(name, path / SWEEP_FILE if path.is_dir() else path)
-        if (folder / ROWS_FILE).is_file():
-            yield _digest(f"{name}, each run", folder / ROWS_FILE)
+    for name, side in (("baseline", baseline), ("candidate", candidate)):
+        yield _digest(f"{name}, what was ordered", side.folder / ORDER_FILE)
+        yield _digest(f"{name}, each run", side.folder / ROWS_FILE)
     for name, other in (("waivers", inputs.waivers), ("calibration", inputs.calibration)):
         if other is not None:
             yield _digest(name, other)
 
 
 def _digest(what: str, path: Path) -> Digest:
-    digest = sha256()
     try:
-        with path.open("rb") as file:
-            while block := file.read(1 << 20):
-                digest.update(block)
+        with opened(path) as file:
+            return Digest(what=what, path=str(path), sha256=file_digest(file, "sha256").hexdigest())
     except OSError as error:
         raise HistoryError(f"{path}: cannot be read ({error.strerror})") from None
-    return Digest(what=what, path=str(path), sha256=digest.hexdigest())

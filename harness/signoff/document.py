@@ -8,6 +8,7 @@ from typing import Final
 
 import msgspec
 
+from harness.record.bounded import Count
 from harness.signoff.statistics import Rate
 
 SIGNOFF_SCHEMA: Final = 1
@@ -40,6 +41,7 @@ class Side(msgspec.Struct, frozen=True, kw_only=True):
     """One of the two sweeps."""
 
     path: str
+    id: str
     name: str
     verdict: str
     reason: str
@@ -49,7 +51,8 @@ class Side(msgspec.Struct, frozen=True, kw_only=True):
     bugs: tuple[str, ...]
     config_sha256: str
     history_sha256: str
-    runs: int
+    rows_sha256: str
+    runs: Count
 
 
 class ExposureRow(msgspec.Struct, frozen=True, kw_only=True):

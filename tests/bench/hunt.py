@@ -47,9 +47,9 @@ def hunted(scenario: Scenario, seed: int, runs: int, jobs: int) -> tuple[int, st
     """The number of runs of a hunt with that seed, and the symptom found: one that the correct cluster lacks."""
     with tempfile.TemporaryDirectory() as store:
         code = on_command_line(scenario.cluster)
-        begun = begin(scenario, code, Path(store), seed=seed, jobs=jobs, known=())
+        begun = begin(scenario, code, Path(store), seed=seed, jobs=jobs, known=(), limits=Limits(runs=runs))
         while True:
-            result = carry_out(begun, Limits(runs=runs), jobs, lambda so_far: None)
+            result = carry_out(begun, jobs, lambda so_far: None)
             if result.found is None or result.found.case is None:
                 return len(result.rows), None
             symptom = result.found.findings(frozenset(begun.order.known))[0].symptom

@@ -56,7 +56,7 @@ def test_a_verdict_that_there_is_not_is_told_in_the_list(seamark: Seamark, run_c
     changed(run_copy / "report.json", "verdict", value="green")
     for arguments in (("list",), ("list", "--json")):
         outcome = seamark(*arguments)
-        assert (outcome.code, "'green' is no verdict" in outcome.out) == (4, True)
+        assert (outcome.code, "at `$.verdict`" in outcome.out) == (4, True)
     assert seamark("check", run_copy, *LOCAL).code == 0
 
 

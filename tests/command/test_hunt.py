@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.campaign.rows import ROWS_FILE
+from harness.campaign.ledger.rows import ROWS_FILE
 from tests.command.conftest import Seamark
 
 LOST_ACK = ("--cluster", "tutorial", "--bug", "lost-ack", "--nemesis", "partition", "--time", "8", "--rate", "30")

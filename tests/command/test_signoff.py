@@ -5,10 +5,13 @@ from pathlib import Path
 
 import pytest
 
+from harness.core.verdict import Verdict
 from tests.command.browser import Browser, browser
 from tests.command.chromium import chromium
 from tests.command.conftest import Seamark
-from tests.unit.signoff.sweeps import fault, finding, stored, sweep
+from tests.unit.campaign.made import made
+from tests.unit.campaign.reports import fault, report
+from tests.unit.signoff.folders import RUNS, green, red
 
 __all__ = ["browser"]
 CONFIG = """
@@ -43,14 +46,20 @@ def test_a_planted_bug_is_a_no_go_that_names_it_as_new(seamark: Seamark, tmp_pat
     assert probed.contrasts == {"light": [], "dark": []}
 
 
+def idle(store: Path) -> Path:
+    """A sweep whose partitions took effect once."""
+    few = report(faults=(fault("pause"), fault("partition", effective=0, met=0)), verdict=Verdict.VACUOUS)
+    return made(store, report(), *[few] * (RUNS - 1))
+
+
 def test_each_decision_has_its_exit_code_and_json_stays_alone(seamark: Seamark, tmp_path: Path) -> None:
-    before = stored(tmp_path / "before", sweep())
-    for name, candidate, code, decision in (
-        ("same", sweep(), 0, "go"),
-        ("broken", sweep(finding()), 1, "no-go"),
-        ("idle", sweep(faults=(fault(effective=1), fault("crash"))), 3, "insufficient-evidence"),
+    before = green(tmp_path / "before")
+    for name, make, code, decision in (
+        ("same", green, 0, "go"),
+        ("broken", red, 1, "no-go"),
+        ("idle", idle, 3, "insufficient-evidence"),
     ):
-        outcome = seamark("signoff", before, stored(tmp_path / name, candidate), "--json")
+        outcome = seamark("signoff", before, make(tmp_path / name), "--json")
         assert (outcome.code, outcome.json["decision"], outcome.err) == (code, decision, "")
 
 
@@ -60,7 +69,7 @@ def test_each_decision_has_its_exit_code_and_json_stays_alone(seamark: Seamark, 
         (("before", "nowhere"), 64, "there is no such sweep"),
         (("before", "damaged"), 4, "not a sweep"),
         (("before", "after", "--waivers", "nowhere.toml"), 64, "cannot be read"),
-        (("before", "after", "--waivers", "waivers.toml"), 64, "did you mean"),
+        (("before", "after", "--waivers", "waivers.toml"), 64, "unknown fingerprint"),
         (("before", "after", "--out", "file"), 64, "choose another folder"),
         (("before",), 64, "'candidate'"),
     ],
@@ -68,9 +77,9 @@ def test_each_decision_has_its_exit_code_and_json_stays_alone(seamark: Seamark, 
 def test_bad_input_is_told_in_a_line(
     seamark: Seamark, tmp_path: Path, arguments: tuple[str, ...], code: int, message: str
 ) -> None:
-    stored(tmp_path / "before", sweep())
-    stored(tmp_path / "after", sweep(finding()))
-    (stored(tmp_path / "damaged", sweep()) / "sweep.json").write_text('{"name": 1')
+    green(tmp_path / "s1").rename(tmp_path / "before")
+    red(tmp_path / "s2").rename(tmp_path / "after")
+    (green(tmp_path / "s3").rename(tmp_path / "damaged") / "sweep.json").write_text('{"name": 1')
     (tmp_path / "file").touch()
     (tmp_path / "waivers.toml").write_text(
         '[[waiver]]\nfingerprint = "59f48400aa5b8fb0"\nowner = "A"\nreason = "R"\nexpires = 2999-01-01\n'
@@ -81,8 +90,8 @@ def test_bad_input_is_told_in_a_line(
 
 
 def test_on_a_phone_a_number_is_beside_its_name_and_no_word_is_broken(seamark: Seamark, tmp_path: Path) -> None:
-    before, idle = stored(tmp_path / "before", sweep()), sweep(faults=(fault(effective=1), fault("crash")))
-    assert seamark("signoff", before, stored(tmp_path / "idle", idle), "--out", "out").code == 3
+    before, after = green(tmp_path / "before"), idle(tmp_path / "idle")
+    assert seamark("signoff", before, after, "--out", "out").code == 3
     with chromium() as tab:
         tab.size(390)
         tab.open((tmp_path / "out" / "signoff.html").as_uri())

@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 import pytest
 
 from harness.campaign.document import read_sweep
-from harness.campaign.rows import read_rows
+from harness.campaign.evidence import kept_in
 from harness.run.pool import LocalPool, TaskDied, results
 from tests.command.browser import Browser, browser
 from tests.command.conftest import Seamark
@@ -70,7 +70,7 @@ def test_a_green_sweep_says_what_it_exposed_and_keeps_rows_but_no_histories(ende
     assert {each.id for each in sweep.promises if each.verdict == "holds"} >= {"TUT-1", "TUT-2"}
     assert (sweep.cells[0].planned, sweep.cells[0].runs, sweep.cells[0].hours > 0) == (3, 3, True)
     assert sweep.cells[0].numbers.recovery_s_median is not None
-    assert {row.seed for row in read_rows(ended)} == {3, 4, 5}
+    assert {row.seed for row in kept_in(ended)[1].rows} == {3, 4, 5}
     assert [path.name for path in (ended.parents[2]).iterdir()] == ["sweeps"]
 
 
@@ -99,18 +99,18 @@ def test_a_killed_sweep_goes_on_where_it_was_and_leaves_nothing_behind(
         while time.monotonic() < deadline and not list((tmp_path / "store").glob("sweeps/*/*/rows.jsonl")):
             time.sleep(0.05)
         folder = only(tmp_path)
-        while time.monotonic() < deadline and not read_rows(folder):
+        while time.monotonic() < deadline and not kept_in(folder)[1].rows:
             time.sleep(0.02)
         process.send_signal(signal.SIGKILL)
-    before = read_rows(folder)
+    before = kept_in(folder)[1].rows
     assert 1 <= len(before) < 3
     assert list((tmp_path / "store").glob(".seamark-sweep-*"))  # What the run in progress had written.
     assert not (folder / "sweep.json").exists()
 
     outcome = seamark("sweep", "--resume", "latest", "--json")
     assert outcome.code == 0, outcome.err
-    assert read_rows(folder)[: len(before)] == before
-    assert len(read_rows(folder)) == 3
+    assert kept_in(folder)[1].rows[: len(before)] == before
+    assert len(kept_in(folder)[1].rows) == 3
     assert read_sweep(folder).history_sha256 == read_sweep(ended).history_sha256
     assert [path.name for path in (tmp_path / "store").iterdir()] == ["sweeps"]
 
@@ -126,7 +126,8 @@ def test_a_red_run_is_kept_found_in_the_list_and_repeated(ended: Path, tmp_path:
     assert (late.promise, late.is_new, late.cluster, late.rate) == ("TUT-2", True, "tutorial", 1.0)
     assert late.first_run is not None
     assert (tmp_path / late.first_run / "report.html").is_file()
-    assert f"seamark replay {late.first_run}" in outcome.out
+    assert late.command == "seamark run --cluster tutorial --seed 0 --time 8 --bug late-row"
+    assert f"  again   {late.command}" in outcome.out
     assert late.first_run in seamark("list").out
     assert "Late event" in (folder / "page.html").read_text(encoding="utf-8")
     assert (folder / "page.html").read_text(encoding="utf-8").count("<rect") >= 2  # This night and the one before.

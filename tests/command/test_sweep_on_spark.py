@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from harness.campaign.document import read_sweep
-from harness.campaign.rows import read_rows
+from harness.campaign.evidence import kept_in
 from tests.command.conftest import Seamark
 from tests.worlds.spark_cluster import standalone
 
@@ -30,7 +30,7 @@ def test_a_standalone_cluster_makes_the_same_histories(tmp_path: Path, seamark: 
     (here,), (there,) = ((tmp_path / name / "sweeps" / "nightly").iterdir() for name in ("here", "there"))
     assert read_sweep(there).trouble == ()
     assert read_sweep(there).history_sha256 == read_sweep(here).history_sha256
-    red = [row.report for row in read_rows(there) if row.report.verdict == "invalid"]
+    red = [row.report for row in kept_in(there)[1].rows if row.report.verdict == "invalid"]
     assert red
     for report in red:
         assert report.run is not None

@@ -9,7 +9,7 @@ import msgspec
 from harness.campaign.calibration.cells import Cell, Limits
 from harness.campaign.calibration.document import Calibration
 from harness.campaign.calibration.rows import SCRIPTED, calibration_row
-from harness.campaign.rows import ATTEMPTS, Row
+from harness.campaign.ledger.rows import ATTEMPTS, Row
 from harness.campaign.task import Task, done, failed
 from harness.core.errors import ScenarioError
 from harness.record.ownership import temporary_folder

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Final, Literal
 
@@ -13,8 +12,8 @@ from harness.campaign.calibration.rows import SCRIPTED, CalibrationRow, CellRows
 from harness.core.errors import ScenarioError, known
 from harness.core.seams import is_of_machines
 from harness.record.documents import read_plain
-from harness.scenario.consent import Code, entry_point, on_command_line
-from harness.scenario.registry import load_cluster
+from harness.scenario.consent import Code, on_command_line
+from harness.scenario.registry import load_cluster, package_of
 from harness.scenario.scenario import Scenario
 from nemesis.plan import Plan
 from nemesis.validation import plan_from_json
@@ -164,6 +163,8 @@ def _cells(
     name: str, every: Mapping[str, str], bugs: Sequence[str], limits: Limits, folder: Path, plans: Path | None
 ) -> Iterator[Cell]:
     code = on_command_line(name)
+    if code.place is not None:
+        raise ScenarioError(f"{code.name}: seamark calibrate is for installed clusters with planted bugs")
     runtime: Literal["sim", "docker"] = "sim" if is_of_machines(load_cluster(code)) else "docker"
     scenario = Scenario(cluster=code.name, runtime=runtime, time_s=limits.time_s)
     for bug, description in every.items():
@@ -178,13 +179,3 @@ def _plan(plans: Path | None, cluster: str, bug: str) -> Plan | None:
     """The schedule of a bug; None if there is none."""
     path = plans / cluster / f"{bug}.json" if plans is not None else None
     return plan_from_json(read_plain(path, ScenarioError)) if path is not None and path.is_file() else None
-
-
-def package_of(code: Code) -> Path:
-    """The folder with a cluster's code. Raises ScenarioError if it is in a file of its own."""
-    if code.place is not None:
-        raise ScenarioError(f"{code.name}: seamark calibrate is for installed clusters with planted bugs")
-    spec = find_spec(entry_point(code.name).module)
-    assert spec is not None
-    assert spec.origin is not None
-    return Path(spec.origin).parent

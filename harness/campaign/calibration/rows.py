@@ -25,7 +25,7 @@ import harness.runtimes
 import harness.scenario
 import nemesis
 from checkers.catalogue import MODULES, checks_of
-from harness.campaign.rows import Row
+from harness.campaign.ledger.rows import Row
 from harness.core.errors import HistoryError
 from harness.core.verdict import Verdict
 from harness.record.store import write_atomically

@@ -13,8 +13,8 @@ from harness.campaign.config import Config, read_config
 from harness.campaign.document import Sweep
 from harness.campaign.files import reports_as_one, store_sweep
 from harness.campaign.judgement import shares
+from harness.campaign.ledger.rows import Row, final_rows
 from harness.campaign.page import PAGE_FILE, sweep_summary
-from harness.campaign.rows import Row, final_rows
 from harness.campaign.spark_pool import require_cluster, spark_pool
 from harness.campaign.sweep import Begun, begin, carry_out, resumed
 from harness.cli.output import print_json, resumable, standard_error, tell_github, watched
@@ -47,12 +47,25 @@ def sweep(  # noqa: PLR0913, PLR0917  Each argument is an option of the command.
     resume: Annotated[
         Path | None, typer.Option(metavar="SWEEP", help="Go on with the sweep in that folder, or with the latest.")
     ] = None,
+    runtime: Annotated[
+        str | None, typer.Option(metavar="docker", help="With --resume: its runs may start containers.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print sweep.json and nothing else.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print the verdict and how to go on.")] = False,
 ) -> int:
     """Carry out a matrix of runs, and judge it as a whole. The exit code is the verdict's."""
     pool = None if on is None else partial(spark_pool, require_cluster(on))
-    begun = _begun(config, resume, store, seed=seed, allowed=cluster or (), is_away=on is not None)
+    if runtime not in {None, "docker"} or (runtime is not None and resume is None):
+        raise ScenarioError("--runtime docker confirms that --resume may start containers; else the config names them")
+    begun = _begun(
+        config,
+        resume,
+        store,
+        seed=seed,
+        allowed=cluster or (),
+        is_away=on is not None,
+        may_start_containers=runtime is not None,
+    )
     screen = standard_error() if as_json else Console(highlight=False)
     if not quiet:
         left = f"  resumed {begun.folder}" if resume is not None else f"  {begun.folder}"
@@ -69,7 +82,14 @@ def sweep(  # noqa: PLR0913, PLR0917  Each argument is an option of the command.
 
 
 def _begun(
-    path: Path | None, resume: Path | None, store: Path, *, seed: int | None, allowed: Sequence[str], is_away: bool
+    path: Path | None,
+    resume: Path | None,
+    store: Path,
+    *,
+    seed: int | None,
+    allowed: Sequence[str],
+    is_away: bool,
+    may_start_containers: bool,
 ) -> Begun:
     """The sweep to carry out. Raises ScenarioError unless exactly one is named."""
     if resume is not None and (path is not None or seed is not None):
@@ -77,7 +97,7 @@ def _begun(
     if is_away and allowed:
         raise ScenarioError("--on: the code of a cluster in a file does not travel; leave --on or --cluster out")
     if resume is not None:
-        return resumed(resume, store, allowed)
+        return resumed(resume, store, allowed, may_start_containers=may_start_containers)
     if path is None:
         raise ScenarioError("which sweep? Name a config, as in seamark sweep nightly.toml, or --resume latest")
     return begin(read_config(path, seed=seed, allowed=allowed), store)

@@ -10,7 +10,7 @@ import msgspec
 import typer
 from rich.console import Console
 
-from harness.campaign.document import sweep_at
+from harness.campaign.evidence import evidence_at
 from harness.cli.options import run_options
 from harness.cli.output import print_json, resumable, standard_error, watched
 from harness.cli.run import FAULTS_HELP, SEED_MAX
@@ -30,6 +30,7 @@ from harness.shrink.case import Size
 from harness.shrink.regression import into_bank
 from harness.shrink.shrink import SCRIPT_FILE
 
+RUNS = 1000  # The most runs, unless the command names another number.
 SECONDS = 8.0  # Seconds of load in each run: many short runs reach more than few long ones.
 RECENT = 20  # The number of latest runs whose new features the progress line counts.
 
@@ -51,7 +52,7 @@ def hunt(  # noqa: PLR0913, PLR0917  Each argument is an option of the command.
         list[str] | None, typer.Option(metavar="NAME", help="A known anomaly, symptom or fingerprint.")
     ] = None,
     baseline: Annotated[Path | None, typer.Option(metavar="SWEEP", help="Its findings are known.")] = None,
-    count: Annotated[int, typer.Option(min=1, help="Give up after this many runs.")] = 1000,
+    count: Annotated[int | None, typer.Option(min=1, help="Give up after this many runs. Default: 1,000.")] = None,
     time_budget: Annotated[float | None, typer.Option(min=1, help="Begin no run after this many seconds.")] = None,
     jobs: Annotated[int | None, typer.Option(min=1, help="Runs at once. Default: all cores.")] = None,
     is_shrinking: Annotated[bool, typer.Option("--shrink/--no-shrink", help="Make what is found small.")] = True,
@@ -74,30 +75,29 @@ def hunt(  # noqa: PLR0913, PLR0917  Each argument is an option of the command.
     given |= {"bug": bug, "option": option}
     if resume is None:
         of_hunt = {"known": (*(known or ()), *_fingerprints(baseline)), "is_at_points": is_at_points, "jobs": jobs}
+        of_hunt["limits"] = Limits(runs=count or RUNS, seconds=time_budget)
         begun = _begun(scenario, {"cluster": cluster} | given, store, of_hunt)
     else:
-        begun = _resumed(resume, store, cluster, [scenario, known, baseline, is_at_points or None, *given.values()])
-    limits = Limits(runs=count, seconds=time_budget)
+        described = [scenario, known, baseline, is_at_points or None, *given.values()]
+        begun = _resumed(resume, store, cluster, described, runs=count, seconds=time_budget)
     if not quiet:
-        _announce(begun, limits, standard_error() if as_json else Console(highlight=False))
+        _announce(begun, standard_error() if as_json else Console(highlight=False))
     with resumable(begun.resumption), watched(is_shown=not quiet) as watcher:
-        outcome = _carried_out(begun, limits, jobs, watcher, is_shrinking=is_shrinking, bank=bank)
+        outcome = _carried_out(begun, jobs, watcher, is_shrinking=is_shrinking, bank=bank)
     return _print(begun, outcome, as_json=as_json, is_quiet=quiet)
 
 
-def _carried_out(
-    begun: Begun, limits: Limits, jobs: int, watcher: Watcher | None, *, is_shrinking: bool, bank: Path | None
-) -> Hunt:
+def _carried_out(begun: Begun, jobs: int, watcher: Watcher | None, *, is_shrinking: bool, bank: Path | None) -> Hunt:
     """The outcome of the hunt, which is also stored in its folder."""
     with EngineStart("local") as start:
-        result = carry_out(begun, limits, jobs, lambda so_far: _tell(watcher, limits, so_far))
+        result = carry_out(begun, jobs, lambda so_far: _tell(watcher, begun.order.limits, so_far))
         found = None if result.found is None else brought_home(begun, result.found, start.engine_for)
         if found is not None and is_shrinking:
-            _store(begun, hunt_of(begun, limits, result, found), result)  # Written first, as shrinking takes long.
+            _store(begun, hunt_of(begun, result, found), result)  # Written first, as shrinking takes long.
             found = made_small(begun, found, start.engine_for, jobs=jobs, tell=lambda *at: _tell_size(watcher, *at))
             if bank is not None and found.test is not None:
                 found = msgspec.structs.replace(found, test=str(into_bank(Path(found.test), bank)))
-        outcome = hunt_of(begun, limits, result, found)
+        outcome = hunt_of(begun, result, found)
         _store(begun, outcome, result)
         return outcome
 
@@ -116,22 +116,30 @@ def _begun(path: Path | None, given: dict[str, Any], store: Path, of_hunt: dict[
     return begin(options.scenario(0), code, store, seed=seed, **of_hunt)
 
 
-def _resumed(path: Path, store: Path, cluster: str | None, described: Sequence[object]) -> Begun:
+def _resumed(
+    path: Path,
+    store: Path,
+    cluster: str | None,
+    described: Sequence[object],
+    *,
+    runs: int | None,
+    seconds: float | None,
+) -> Begun:
     """The hunt to continue. Raises ScenarioError if options describe it as well: its folder has them."""
     if any(each is not None for each in described):
         raise ScenarioError("--resume goes on with what its folder says: leave out what describes a hunt")
-    return resumed(path, store, cluster)
+    return resumed(path, store, cluster, runs=runs, seconds=seconds)
 
 
-def _announce(begun: Begun, limits: Limits, screen: Console) -> None:
+def _announce(begun: Begun, screen: Console) -> None:
     order = begun.order
-    about = f"{order.scenario.time_s:g} s each  at most {limits.runs:,} runs  seed {order.seed}  {begun.folder}"
+    about = f"{order.scenario.time_s:g} s each  at most {order.limits.runs:,} runs  seed {order.seed}  {begun.folder}"
     screen.print(plain(f"seamark  hunt {begun.code.name}  {about}"), soft_wrap=True)
 
 
 def _fingerprints(baseline: Path | None) -> tuple[str, ...]:
     """The fingerprints of a sweep's findings."""
-    return () if baseline is None else tuple(each.fingerprint for each in sweep_at(baseline).findings)
+    return () if baseline is None else tuple(each.fingerprint for each in evidence_at(baseline).sweep.findings)
 
 
 def _tell(watcher: Watcher | None, limits: Limits, so_far: Result) -> None:
@@ -171,7 +179,8 @@ def _print(begun: Begun, outcome: Hunt, *, as_json: bool, is_quiet: bool) -> int
         for line in _how_to_repeat(outcome.found):
             console.print(plain(line), soft_wrap=True)
     elif outcome.runs < outcome.planned:
-        console.print(plain(f"  go on   {begun.resumption}"), soft_wrap=True)
+        longer = f" --time-budget {2 * outcome.seconds:.0f}" if outcome.stopped else ""
+        console.print(plain(f"  go on   {begun.resumption}{longer}"), soft_wrap=True)
     return outcome.exit_code
 
 

@@ -7,7 +7,7 @@ from harness.report.model import Exposed, FaultRow, FindingRow, PromiseRow, Repo
 
 
 def fault(kind: str, *, effective: int = 1, met: int = 100) -> FaultRow:
-    return FaultRow(kind=kind, planned=2, begun=2, effective=effective, ok=met, fail=0, info=0)
+    return FaultRow(kind=kind, planned=1, begun=1, effective=effective, ok=met, fail=0, info=0)
 
 
 def promise(name: str, *, verdict: str = "holds", witnesses: int = 50) -> PromiseRow:

@@ -8,7 +8,7 @@ from zipfile import ZipFile
 import pytest
 
 from harness.campaign import away
-from harness.campaign.rows import Row
+from harness.campaign.ledger.rows import Row
 from harness.campaign.task import Task
 from harness.scenario.consent import Code
 from harness.scenario.scenario import Scenario

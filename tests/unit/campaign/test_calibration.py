@@ -21,7 +21,7 @@ from harness.campaign.calibration.document import (
 from harness.campaign.calibration.pages import PAGE, README, SOURCE, rewritten
 from harness.campaign.calibration.rows import SCRIPTED, CalibrationRow, CellRows, calibration_row, syntax
 from harness.campaign.calibration.shown import calibration_markdown, calibration_page, lines
-from harness.campaign.rows import row_of
+from harness.campaign.ledger.rows import row_of
 from harness.core.errors import ScenarioError
 from harness.core.verdict import Verdict
 from tests.unit.campaign.reports import finding, report

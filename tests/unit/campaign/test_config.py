@@ -96,6 +96,6 @@ def test_code_in_a_file_needs_the_consent_of_the_command_line(tmp_path: Path) ->
     own.write_text("from clusters.tutorial import Cluster as Mine\nmine = Mine()\n", encoding="utf-8")
     path = written(tmp_path, f"clusters = ['{own}:mine']")
     config = read_config(path, allowed=[f"{own}:mine"])
-    assert config.cells[0].code.place is not None
+    assert config.code_of(config.cells[0]).place is not None
     own.write_text("from clusters.tutorial import Cluster as Mine\nmine = Mine()\n\n", encoding="utf-8")
     assert read_config(path, allowed=[f"{own}:mine"]).sha256 != config.sha256

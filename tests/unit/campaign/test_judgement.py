@@ -1,24 +1,18 @@
 """A sweep is judged as a whole: one idle run makes it neither vacuous nor, if it hides a finding, green."""
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 import msgspec
 import pytest
 
-from harness.campaign.config import Config, config_of
 from harness.campaign.judgement import exposures_of, verdict_of_sweep
-from harness.campaign.rows import Row, final_rows, row_of
+from harness.campaign.ledger.rows import Row, final_rows, row_of
 from harness.core.verdict import Verdict
 from harness.report.model import Exposed, Report
+from tests.unit.campaign.made import config
 from tests.unit.campaign.reports import fault, finding, promise, report
 
 IDLE = report(Verdict.VACUOUS, faults=(fault("pause", effective=0, met=0), fault("partition")), clause="b")
-
-
-def config(count: int, **options: object) -> Config:
-    given = {"clusters": ["tutorial"], "count": count, "time": 6.0, **options}
-    return config_of(given, text="", path=Path("nightly.toml"))
 
 
 def rows_of(reports: Sequence[Report], attempts: Sequence[int] | None = None) -> list[Row]:
@@ -29,7 +23,7 @@ def rows_of(reports: Sequence[Report], attempts: Sequence[int] | None = None) ->
 
 
 def judged(reports: Sequence[Report], **options: object) -> tuple[Verdict, str, str | None]:
-    chosen, rows = config(len(reports), **options), rows_of(reports)
+    chosen, rows = config(count=len(reports), time=6.0, **options), rows_of(reports)
     return verdict_of_sweep(chosen, final_rows(rows), exposures_of(chosen, rows), None)
 
 
@@ -101,7 +95,7 @@ def test_a_promise_that_a_vacuous_run_left_undecided_leaves_the_sweep_undecided(
 
 def test_a_run_that_failed_twice_makes_the_sweep_an_error_and_adds_no_exposure() -> None:
     failed = report(Verdict.ERROR, reason="its process died", faults=(fault("crash", effective=0, met=0),))
-    chosen = config(2)
+    chosen = config(count=2, time=6.0)
     rows = rows_of([failed, report()], attempts=[2, 1])
     exposures = exposures_of(chosen, rows)
     assert verdict_of_sweep(chosen, final_rows(rows), exposures, None).verdict is Verdict.ERROR
@@ -139,7 +133,7 @@ def test_a_goal_that_many_runs_never_reached_makes_a_sweep_vacuous_and_few_runs_
 
 
 def test_too_few_runs_and_a_budget_that_ended_the_sweep_are_in_the_verdict() -> None:
-    chosen = config(10, time_budget=60.0, min_runs=3)
+    chosen = config(count=10, time=6.0, time_budget=60.0, min_runs=3)
     rows = rows_of([report()] * 2)
     why = "the time budget of 60 s is used up"
     verdict, reason, clause = verdict_of_sweep(chosen, rows, exposures_of(chosen, rows), why)
@@ -152,7 +146,7 @@ def test_too_few_runs_and_a_budget_that_ended_the_sweep_are_in_the_verdict() -> 
 
 
 def test_a_cell_without_a_run_makes_the_sweep_vacuous() -> None:
-    chosen = config(2, faults=["usual", "none"], min_runs=1)
+    chosen = config(count=2, time=6.0, faults=["usual", "none"], min_runs=1)
     rows = rows_of([report()] * 2)
     verdict, reason, clause = verdict_of_sweep(chosen, rows, exposures_of(chosen, rows), None)
     assert (verdict, clause) == (Verdict.VACUOUS, "d")

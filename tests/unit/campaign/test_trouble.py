@@ -1,65 +1,31 @@
 """What the harness fails at is tried once more, is never green, and is not held against a run if the disk is full."""
 
+import shutil
 from collections import namedtuple
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+import checkers
 from harness.campaign import sweep as sweeping
-from harness.campaign.config import Config, config_of
-from harness.campaign.document import Sweep
-from harness.campaign.rows import Row, read_rows, row_of
-from harness.campaign.sweep import Begun, StoreFull, begin, carry_out, resumed
+from harness.campaign.evidence import kept_in
+from harness.campaign.ledger import orders
+from harness.campaign.ledger.rows import Row, row_of
+from harness.campaign.sweep import Begun, StoreFull, begin, resumed
 from harness.campaign.task import Task
 from harness.core.errors import ScenarioError
 from harness.core.verdict import Verdict
 from harness.run.pool import TaskDied
+from harness.scenario.consent import installed
+from harness.scenario.registry import package_of
+from tests.unit.campaign.made import carried_out, config
 from tests.unit.campaign.reports import report
 
-Work = Callable[[Task], Row]
 Usage = namedtuple("Usage", "total used free")
 
 
-class Pool:
-    """Tasks carried out at once, by a function."""
-
-    slots = 2
-
-    def __init__(self, work: Work) -> None:
-        self._work = work
-
-    def submitted(self, task: Task) -> "Future[Row]":
-        future: Future[Row] = Future()
-        try:
-            future.set_result(self._work(task))
-        except Exception as error:  # noqa: BLE001  As a process would.
-            future.set_exception(error)
-        return future
-
-
-class Nobody:
-    def progress(self, config: Config, rows: Sequence[Row]) -> None:
-        pass
-
-    def row(self, config: Config, row: Row) -> None:
-        pass
-
-
 def begun(folder: Path, count: int = 3) -> Begun:
-    text = f'clusters = ["tutorial"]\ncount = {count}\n'
-    given = {"clusters": ["tutorial"], "count": count}
-    return begin(config_of(given, text=text, path=Path("nightly.toml")), folder / "store")
-
-
-def carried_out(order: Begun, work: Work) -> Sweep:
-    @contextmanager
-    def pool() -> Iterator[Pool]:
-        yield Pool(work)
-
-    return carry_out(order, Nobody(), pool)[0]
+    return begin(config(count=count), folder / "store")
 
 
 def passed(task: Task) -> Row:
@@ -105,7 +71,7 @@ def test_a_full_disk_ends_the_sweep_in_one_line_and_loses_no_row(
     with pytest.raises(StoreFull) as raised:
         carried_out(order, work)
     assert "no space left on the device); 2 runs are kept; make room, then seamark sweep --resume" in str(raised.value)
-    assert [row.seed for row in read_rows(order.folder)] == [0, 1]
+    assert [row.seed for row in kept_in(order.folder)[1].rows] == [0, 1]
     monkeypatch.undo()
 
     done = list[int]()
@@ -148,6 +114,23 @@ def test_an_error_in_a_scenario_is_one_of_the_whole_sweep(tmp_path: Path) -> Non
 
 def test_a_sweep_whose_config_was_changed_is_not_resumed(tmp_path: Path) -> None:
     order = begun(tmp_path)
-    (order.folder / "nightly.toml").write_text('clusters = ["tutorial"]\ncount = 4\n', encoding="utf-8")
+    path = order.folder / "order.json"
+    path.write_bytes(path.read_bytes().replace(b"count = 3", b"count = 4"))
     with pytest.raises(ScenarioError, match="has changed since: begin a new sweep"):
+        resumed(order.folder, tmp_path / "store")
+
+
+def test_a_sweep_goes_on_only_with_the_code_of_its_clusters_and_checks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    order, package = begun(tmp_path), tmp_path / "tutorial"
+    shutil.copytree(package_of(installed("tutorial")), package)
+    monkeypatch.setattr(orders, "package_of", lambda code: package)
+    assert resumed(order.folder, tmp_path / "store").order == order.order
+    (package / "machine.py").write_text("# Another one.\n")
+    with pytest.raises(ScenarioError, match="the code of its clusters or of Seamark has changed since"):
+        resumed(order.folder, tmp_path / "store")
+    monkeypatch.undo()
+    monkeypatch.setattr(checkers, "__path__", [str(package)])
+    with pytest.raises(ScenarioError, match="the code of its clusters or of Seamark has changed since"):
         resumed(order.folder, tmp_path / "store")

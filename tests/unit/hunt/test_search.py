@@ -5,13 +5,13 @@ from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, Future
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 import msgspec
 import pytest
 
-from harness.campaign.orders import ORDER_FILE
-from harness.campaign.rows import ROWS_FILE, RowsFile
+from harness.campaign.ledger.orders import ORDER_FILE
+from harness.campaign.ledger.rows import ROWS_FILE, RowsFile, class_of, read_rows
 from harness.campaign.sweep import StoreFull
 from harness.core.errors import HistoryError, ScenarioError, SeamarkError
 from harness.core.verdict import Verdict
@@ -22,7 +22,7 @@ from harness.hunt.points import at_points
 from harness.hunt.rows import Row, Tried
 from harness.hunt.search import Begun, Limits, Result, begin, carry_out, resumed
 from harness.hunt.space import space_of
-from harness.report.model import FindingRow, Report
+from harness.report.model import FindingRow, PromiseRow, Report
 from harness.scenario.consent import installed
 from harness.scenario.registry import load_cluster
 from harness.scenario.scenario import Scenario
@@ -41,9 +41,17 @@ def tried(case: Case) -> Tried:
     together = {step.package for step in case.plan.steps}
     found: tuple[FindingRow, ...] = (finding("split-brain"),) if case.scenario.seed % 7 == 0 else ()
     found += (finding("stall"),) if len(together) > 2 and len(case.plan.steps) > 9 else ()
-    verdict = Verdict.INVALID if found else Verdict.VALID
-    report = Report(verdict=verdict.value, exit_code=verdict.exit_code, reason="made up", findings=found)
-    return Tried(report=report, classes=tuple(f"class-{each.anomaly}" for each in found), features=features)
+    verdict = Verdict.INVALID if found else Verdict.VACUOUS
+    promises = (PromiseRow(id="P", verdict="violated", witnesses=1, text="", source=""),) if found else ()
+    report = Report(
+        verdict=verdict.value,
+        exit_code=verdict.exit_code,
+        reason="made up",
+        cluster="tutorial",
+        findings=found,
+        promises=promises,
+    )
+    return Tried(report=report, features=features)
 
 
 class Inline:
@@ -80,7 +88,8 @@ def begun(store: Path, *known: str, seed: int = 1, is_at_points: bool = False) -
 
 
 def hunted(hunt: Begun, runs: int) -> Result:
-    return carry_out(hunt, Limits(runs=runs), 2, lambda result: None)
+    order = msgspec.structs.replace(hunt.order, limits=Limits(runs=runs))
+    return carry_out(msgspec.structs.replace(hunt, order=order), 2, lambda result: None)
 
 
 def keys(rows: list[Row]) -> list[str]:
@@ -141,19 +150,20 @@ def test_a_cluster_whose_faults_reach_no_failpoint_is_refused(tmp_path: Path) ->
 
 
 def test_it_stops_at_a_finding_that_is_not_known(tmp_path: Path) -> None:
-    result = hunted(begun(tmp_path, "class-split-brain"), 400)
+    split_brain = class_of("tutorial", finding("split-brain"))
+    result = hunted(begun(tmp_path, split_brain), 400)
     assert result.found is not None
     assert result.found == result.rows[-1]
-    assert [each.anomaly for each in result.found.findings(frozenset({"class-split-brain"}))] == ["stall"]
+    assert [each.anomaly for each in result.found.findings(frozenset({split_brain}))] == ["stall"]
     assert not any(row.findings(frozenset({"split-brain", "stall"})) for row in result.rows)
 
 
 def test_a_known_finding_ends_nothing_and_is_named(tmp_path: Path) -> None:
     hunt = begun(tmp_path, "split-brain P", "stall")
-    limits, result = Limits(runs=40), hunted(hunt, 40)
+    result = hunted(hunt, 40)
     assert result.found is None
     assert len(result.rows) == 40
-    document = hunt_of(hunt, limits, result, None)
+    document = hunt_of(hunt, result, None)
     assert document.known["split-brain P"] == sum("split-brain" in str(row.report.findings) for row in result.rows)
     assert document.verdict == "vacuous"  # Made-up runs have no exposure, which is no pass.
     assert sum(document.new) == document.features == len(result.corpus.counts)
@@ -175,21 +185,50 @@ def test_a_run_whose_process_died_is_trouble_and_no_pass(tmp_path: Path, monkeyp
         return died
 
     monkeypatch.setattr(Inline, "submitted", dying)
-    document = hunt_of(hunt, Limits(runs=10), hunted(hunt, 10), None)
+    document = hunt_of(hunt, hunted(hunt, 10), None)
     assert (document.verdict, document.exit_code) == ("error", 4)
     assert "1 of 10 runs failed; its process died" in document.reason
 
 
-def test_rows_of_other_code_are_refused(tmp_path: Path) -> None:
-    hunt = begun(tmp_path, "split-brain", "stall")
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({"key": "0" * 32}, "run 1 is not the one that this Seamark makes"),
+        ({"number": 5}, "run 5 is not the one"),
+        ({"reached": (10**6,)}, "first are not among those that it reached"),
+        ({"new": {}, "reached": (10**6,)}, "it reached feature 1000000, and there are"),
+        ({"new": {}, "reached": (0, 0)}, "or one is there twice"),
+        ({"case": None}, "its case is missing"),
+        ({"new": {}, "reached": ()}, "it has a case, and nothing for it to show"),
+        ({"report": {"verdict": "valid", "exit_code": 0}}, "its verdict is valid, and by its own facts it is vacuous"),
+        ({"report": {"exit_code": 0}}, "has exit code 3, not 0"),
+    ],
+)
+def test_a_row_that_no_run_left_is_named(tmp_path: Path, changes: dict[str, Any], problem: str) -> None:
+    hunt = begun(tmp_path, "split-brain", "stall", seed=3)
     hunted(hunt, 3)
-    path = hunt.folder / ROWS_FILE
-    lines = path.read_bytes().splitlines()
-    row = msgspec.json.decode(lines[0], type=Row)
-    lines[0] = msgspec.json.encode(msgspec.structs.replace(row, key="0" * 32))
-    path.write_bytes(b"\n".join(lines) + b"\n")
-    with pytest.raises(HistoryError, match="is not the one that this Seamark makes"):
+    rows = read_rows(hunt.folder, Row, hunt.order.start).rows
+    assert rows[1].new
+    assert not rows[1].report.findings
+    if "report" in changes:
+        changes = {"report": msgspec.structs.replace(rows[1].report, **changes["report"])}
+    rows[1] = msgspec.structs.replace(rows[1], **changes)
+    (hunt.folder / ROWS_FILE).unlink()
+    with RowsFile(hunt.folder, Row, hunt.order.start) as file:  # As somebody would who can run Seamark.
+        for row in rows:
+            file.append(row)
+    with pytest.raises(HistoryError, match=rf"rows\.jsonl:2: .*{problem}"):
         hunted(hunt, 3)
+
+
+def test_a_resumed_hunt_keeps_its_limits_until_others_are_named(tmp_path: Path) -> None:
+    scenario = Scenario(cluster="tutorial", time_s=6.0)
+    hunt = begin(scenario, CODE, tmp_path, seed=1, jobs=2, known=(), limits=Limits(runs=12, seconds=60.0))
+    assert resumed(hunt.folder, tmp_path, None).order.limits == Limits(runs=12, seconds=60.0)
+    more = resumed(hunt.folder, tmp_path, None, runs=40)
+    assert more.order.limits == Limits(runs=40, seconds=60.0)
+    assert more.order.start == hunt.order.start
+    assert resumed(hunt.folder, tmp_path, None).order == more.order
 
 
 def test_a_full_disk_loses_nothing_that_was_recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -216,8 +255,8 @@ def test_what_cannot_be_resumed_says_why(tmp_path: Path, damage: str) -> None:
     order = hunt.folder / ORDER_FILE
     kind: type[SeamarkError]
     if damage == "other code":
-        order.write_text(order.read_text().replace('"code_sha256": null', '"code_sha256": "00"'))
-        kind, message = ScenarioError, "code of its cluster has changed"
+        order.write_text(order.read_text().replace(hunt.order.code, "0" * 64))
+        kind, message = ScenarioError, "the code of its clusters or of Seamark has changed"
     elif damage == "no order":
         order.write_text("[]")
         kind, message = HistoryError, "not the order of a hunt"

@@ -1,6 +1,6 @@
 """Constructed sweeps: what `seamark sweep` would have written, with chosen numbers."""
 
-from pathlib import Path
+from itertools import count
 
 import msgspec
 
@@ -12,10 +12,10 @@ from harness.campaign.document import (
     SweepFault,
     SweepFinding,
     SweepPromise,
-    sweep_to_json,
 )
 
 TORN = "59f48400aa5b8fbf"
+_NUMBERS = count()
 
 
 def cell(**changed: object) -> SweepCell:
@@ -84,18 +84,10 @@ def sweep(*findings: SweepFinding, **changed: object) -> Sweep:
         operations={"ok": 90_000},
         hours=0.5,
         seconds=60.0,
-        history_sha256="ab" * 32,
+        history_sha256=f"{next(_NUMBERS):064x}",
         cells=(cell(),),
         findings=findings,
         promises=(promise(),),
         faults=(fault(), fault("crash")),
     )
     return msgspec.structs.replace(made, **changed)
-
-
-def stored(folder: Path, content: Sweep) -> Path:
-    """The sweep in a folder, as its command leaves it."""
-    folder.mkdir(parents=True)
-    (folder / "sweep.json").write_bytes(sweep_to_json(content))
-    (folder / "rows.jsonl").write_text("{}\n", encoding="utf-8")
-    return folder

@@ -2,7 +2,6 @@
 
 import re
 from datetime import date
-from pathlib import Path
 
 import pytest
 from scipy.stats import binomtest
@@ -10,12 +9,12 @@ from scipy.stats import binomtest
 from harness.campaign.calibration.document import BugCell, Calibration, Interval
 from harness.campaign.document import Numbers
 from harness.signoff.behaviour import behaviour_rows
-from harness.signoff.decision import Inputs, sign_off
+from harness.signoff.decision import signed
 from harness.signoff.markdown import signoff_markdown
 from harness.signoff.page import signoff_page
 from harness.signoff.power import power_rows
 from harness.signoff.statistics import chance_to_see, percent, rate
-from tests.unit.signoff.sweeps import cell, finding, promise, stored, sweep
+from tests.unit.signoff.sweeps import cell, finding, promise, sweep
 
 HOSTILE = ("<script>taken = 1</script><img src=x onerror=taken>", "\x1b[2JGO", "\u202eOG", "a|b`c*d", "k" * 100_000)
 
@@ -74,12 +73,12 @@ def test_behaviour_that_became_worse_by_more_than_half_is_marked() -> None:
 
 
 @pytest.mark.parametrize("text", HOSTILE)
-def test_both_documents_show_any_text_and_obey_none(tmp_path: Path, text: str) -> None:
+def test_both_documents_show_any_text_and_obey_none(text: str) -> None:
     found = finding(text[:64], sentence=text, anomaly=text, promise=text, command=text)
     broken = promise(text, verdict="violated", text=text, source=text)
-    before = stored(tmp_path / "before", sweep(versions={text: text}, name=text))
-    after = stored(tmp_path / "after", sweep(found, promises=(broken,), cells=(cell(bugs=(text,)),), name=text))
-    signoff = sign_off(Inputs(baseline=before, candidate=after), date(2026, 11, 23))
+    before = sweep(versions={text: text}, name=text)
+    after = sweep(found, promises=(broken,), cells=(cell(bugs=(text,)),), name=text)
+    signoff = signed(before, after, (), None, date(2026, 11, 23))
     html, markdown = signoff_page(signoff, "f" * 64), signoff_markdown(signoff, "f" * 64)
     assert html.count("<script") == html.count("</script") == 2
     assert "<img" not in html
