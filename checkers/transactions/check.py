@@ -259,6 +259,7 @@ def _findings(
         name=options.name,
         order=options.order,
         initial=options.initial,
+        has_real_time="G-single-realtime" in options.forbidden(),
     )
     return (
         *(explain.sighting(sighting) for sighting in sightings),

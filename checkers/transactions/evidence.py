@@ -1,5 +1,6 @@
 """The operations and the longest reads of keys that the sentences of findings need, read chunk by chunk."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -55,3 +56,13 @@ def own_missed(operation: Operation, key: int) -> tuple[Read, int]:
             case Read(elements=tuple() as elements) if mop.key == key and last is not None and elements[-1:] != (last,):
                 return mop, last
     raise ValueError(f"T{operation.index} misses no own append to key {key}")
+
+
+def appends(operation: Operation) -> Iterator[Append]:
+    """The appends of an operation, by key and element."""
+    yield from sorted(mop for mop in operation.mops if isinstance(mop, Append))
+
+
+def reads(operation: Operation) -> Iterator[Read]:
+    """The reads of an operation whose results are known, in order."""
+    yield from (mop for mop in operation.mops if isinstance(mop, Read) and mop.elements is not None)

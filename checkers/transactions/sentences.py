@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain, pairwise
-from typing import Final, Literal
+from typing import Final
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from checkers.graph.sightings import NONE, Example, Sighting
 from checkers.history.names import Names, first_difference, listed, shown_list
 from checkers.history.registers import Initial, Order
 from checkers.history.transactions import Append, Operation, Read, Source
-from checkers.transactions.evidence import Evidence, evidence, longest_reads, own_missed
+from checkers.transactions.evidence import Evidence, appends, evidence, longest_reads, own_missed, reads
 from checkers.transactions.registers.sentences import (
     Reason,
     RegisterSentences,
@@ -27,11 +27,11 @@ from checkers.transactions.registers.sentences import (
     seen_versions,
     versions_of,
 )
+from checkers.transactions.simplest import PAIR, Relation, by_time
 from checkers.words.anomalies import TRANSACTIONAL
 from harness.core.verdict import Finding, Step, fingerprint
 
 CHECKER: Final = "serializability"
-Relation = Literal["ww", "wr", "rw", "process", "realtime"]
 _RELATIONS: Final[dict[int, Relation]] = {WW: "ww", WR: "wr", RW: "rw", PROCESS: "process", REALTIME: "realtime"}
 
 
@@ -43,27 +43,31 @@ def explainer(
     name: Names,
     order: Order,
     initial: Initial,
+    has_real_time: bool = False,
 ) -> "Explainer":
-    """An explainer for findings that mention those operations, and those versions of registers."""
+    """An explainer for findings that mention those operations, and those versions of registers.
+
+    `has_real_time`: the promises order operations by time, so a sentence may rest on it.
+    """
     operations = chunks.map(partial(evidence, op=np.array(sorted(ops), np.int64), initial=initial)).collect()
     found = [operation for part in operations for operation in part.operations]
     keys = {mop.key for operation in found for mop in operation.mops}
     longest = chunks.map(partial(longest_reads, key=np.array(sorted(keys), np.int64))).collect()
     mentioned = {version for operation in found for version in versions_of(operation)} | set(versions)
     if not mentioned:
-        return Explainer([*operations, *longest], name, Seen((), order))
+        return Explainer([*operations, *longest], name, Seen((), order), has_real_time=has_real_time)
     key, value = np.array(sorted(mentioned), np.int64).T
     look = partial(seen_versions, key=key, value=value, initial=initial)
-    return Explainer(
-        [*operations, *longest], name, Seen([row for part in chunks.map(look).collect() for row in part], order)
-    )
+    seen = Seen([row for part in chunks.map(look).collect() for row in part], order)
+    return Explainer([*operations, *longest], name, seen, has_real_time=has_real_time)
 
 
 class Explainer:
     """A maker of findings, in sentences, from sightings, cycles and broken axioms."""
 
-    def __init__(self, parts: Iterable[Evidence], name: Names, seen: Seen) -> None:
+    def __init__(self, parts: Iterable[Evidence], name: Names, seen: Seen, *, has_real_time: bool = False) -> None:
         self._name = name
+        self._has_real_time = has_real_time
         self._registers = RegisterSentences(seen, name)
         self._operations: dict[int, Operation] = {}
         longest: dict[int, tuple[int, int, tuple[int, ...]]] = {}
@@ -89,11 +93,14 @@ class Explainer:
         )
         around = " before ".join([*(f"T{op}" for op in cycle.ops), f"T{cycle.ops[0]}"])
         reasons = "; ".join(step.sentence for step in steps)
+        shortest = f"{reasons}. So {around}: no order allows that."
+        if self._has_real_time and len(steps) > PAIR:
+            shortest = next(by_time(explained, self._operations), shortest)
         return Finding(
             fingerprint=fingerprint(anomaly, cycle.ops, cycle.kinds),
             anomaly=anomaly,
             checker=CHECKER,
-            sentence=f"{reasons[:1].upper()}{reasons[1:]}. So {around}: no order allows that.",
+            sentence=f"{shortest[:1].upper()}{shortest[1:]}",
             count=count,
             ops=_with(cycle.ops, (op for *_, why in explained for op in why.ops)),
             cycle=steps,
@@ -232,7 +239,7 @@ class Explainer:
             yield from (("rw", reason) for reason in self._rw(before, after, is_next=False))
 
     def _ww(self, before: Operation, after: Operation, *, is_next: bool = True) -> Iterator[Reason]:
-        for append in _appends(after):
+        for append in appends(after):
             earlier = self._earlier(append)
             for element in reversed(earlier[-1:] if is_next else earlier):
                 if Append(append.key, element) in before.mops:
@@ -244,7 +251,7 @@ class Explainer:
                     )
 
     def _wr(self, before: Operation, after: Operation, *, is_next: bool = True) -> Iterator[Reason]:
-        for read in _reads(after):
+        for read in reads(after):
             elements = read.elements or ()
             # Before what it had appended itself, a list shows what that extended.
             others = [each for each in elements if Append(read.key, each) not in after.mops]
@@ -254,9 +261,9 @@ class Explainer:
                     yield Reason(f"T{after.index} read {saw}, and T{before.index} appended {self._name(element)}")
 
     def _rw(self, before: Operation, after: Operation, *, is_next: bool = True) -> Iterator[Reason]:
-        for append in _appends(after):
+        for append in appends(after):
             versions = [None, *self._earlier(append)]
-            for read in _reads(before):
+            for read in reads(before):
                 last = read.elements[-1] if read.elements else None
                 if read.key == append.key and last in (versions[-1:] if is_next else versions):
                     saw = f"{self._name.key(read.key)} as {self._list(read.elements or ())}"
@@ -335,9 +342,9 @@ class Explainer:
 
     def _seen(self, example: Example) -> str:
         """The list that the operation read of the example's key: the first read with the example's element counts."""
-        reads = [read for read in _reads(self._operations[example.op]) if read.key == example.key]
-        holding = [read for read in reads if read.elements and example.element in read.elements]
-        elements = (holding or reads)[0].elements or ()
+        own = [read for read in reads(self._operations[example.op]) if read.key == example.key]
+        holding = [read for read in own if read.elements and example.element in read.elements]
+        elements = (holding or own)[0].elements or ()
         places = [at for at, element in enumerate(elements) if element == example.element]
         return self._list(elements, places[-1] if places else None)
 
@@ -345,7 +352,7 @@ class Explainer:
         """Two reads of a key, neither a prefix of the other, and the place where they differ."""
         key = example.key
         ours, theirs = (
-            [read.elements or () for read in _reads(self._operations[op]) if read.key == key]
+            [read.elements or () for read in reads(self._operations[op]) if read.key == key]
             for op in (example.op, example.other)
         )
         longest = max(theirs, key=len)
@@ -381,14 +388,6 @@ class Explainer:
 
     def _list(self, elements: Sequence[int], at: int | None = None) -> str:
         return shown_list([*map(self._name, elements)], at)
-
-
-def _appends(operation: Operation) -> Iterator[Append]:
-    yield from sorted(mop for mop in operation.mops if isinstance(mop, Append))
-
-
-def _reads(operation: Operation) -> Iterator[Read]:
-    yield from (mop for mop in operation.mops if isinstance(mop, Read) and mop.elements is not None)
 
 
 def _with(ops: tuple[int, ...], others: Iterable[int]) -> tuple[int, ...]:
