@@ -354,7 +354,7 @@ def _unsought(found: Found, forbidden: frozenset[str]) -> dict[str, str]:
     """The reason for each class that may be present although it was not found."""
     there = [one.loop.anomaly for one in found.cycles if one.loop.anomaly in forbidden]
     result = {
-        name: f"not-searched: where {narrower} is, no wider class is searched for"
+        name: f"undecided: the {narrower.replace('-', ' ')} found here hides any weaker violation"
         for narrower in reversed(there)
         for name in forbidden - implied([narrower])
         if is_wider(name, narrower)

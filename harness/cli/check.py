@@ -9,7 +9,8 @@ from checkers.words import models
 from harness.cli.output import print_report, standard_error, watched
 from harness.core.errors import ScenarioError
 from harness.judging.engines import HELP, EngineName, EngineStart
-from harness.report.screen import plain
+from harness.report.console.terminal import Amount
+from harness.report.screen import say
 from harness.run.checking import CHECK_S_MAX, Question, answer, answerable
 from harness.run.live import activity
 
@@ -47,6 +48,7 @@ def check(  # noqa: PLR0913, PLR0917  Each argument is an option of the command.
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print report.json and nothing else.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print the verdict and how to go on.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", help="Print all tables.")] = False,
 ) -> int:
     """Judge what was recorded, without running any of its code. The exit code is the verdict's."""
     _require_one_place(engine, is_elsewhere=bool(master) + bool(remote))
@@ -66,11 +68,11 @@ def check(  # noqa: PLR0913, PLR0917  Each argument is an option of the command.
     with EngineStart(engine, master=master, remote=remote, first=ready.question.path) as start:
         with watched(is_shown=not quiet) as watcher:
             report = answer(ready, start.engine_for, _warn, activity(watcher))
-        return print_report(report, as_json=as_json, is_quiet=quiet, page=html)
+        return print_report(report, as_json=as_json, amount=Amount(is_quiet=quiet, is_verbose=verbose), page=html)
 
 
 def _warn(note: str) -> None:
-    standard_error().print(plain(f"seamark: {note}"), soft_wrap=True)
+    say(standard_error(), f"seamark: {note}", is_whole=True)
 
 
 def _require_one_place(engine: str, *, is_elsewhere: int) -> None:

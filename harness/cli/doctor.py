@@ -62,7 +62,9 @@ def _findings(store: Path) -> Iterator[tuple[str, bool, str]]:
     yield ("localhost", *_localhost())
     yield "clusters", bool(cluster_names()), ", ".join(cluster_names()) or "none: reinstall seamark"
     folder = next(path for path in (store.absolute(), *store.absolute().parents) if path.exists())
-    yield "store", os.access(folder, os.W_OK), f"{store} in {folder}, {shutil.disk_usage(folder).free >> 30} GiB free"
+    is_writable, free = os.access(folder, os.W_OK), f"{shutil.disk_usage(folder).free >> 30} GiB free"
+    place = f"{store} in {folder}, {free}" if is_writable else f"{folder} cannot be written: use another --store"
+    yield "store", is_writable, place
 
 
 def _java() -> tuple[bool, str]:
@@ -95,8 +97,8 @@ def _containers() -> Iterator[tuple[str, bool, str]]:
     yield "docker", True, f"{shown['Version']} ({shown['Os']}/{shown['Arch']})"
     missing = [name for name, image in IMAGES.items() if not any(is_there(engine, tag_of(image, way)) for way in Way)]
     built = ", ".join(name for name in IMAGES if name not in missing)
-    remedy = f"{', '.join(missing)}: built by the first run that needs them, or by seamark images"
-    yield "images", not missing, f"{built}; not there yet: {remedy}" if missing else built
+    remedy = f"not built yet: {', '.join(missing)}; the first run that needs them builds them, or seamark images does"
+    yield "images", not missing, (f"{built}; {remedy}" if built else remedy) if missing else built
     counts = Counter(each.kind for each in left_behind(engine)) + Counter(folder=len(folders_left_behind()))
     left = ", ".join(f"{kind} {count}" for kind, count in counts.items())
     yield "left over", not left, f"of runs that died: {left}; seamark clean removes it" if left else "nothing"

@@ -18,7 +18,7 @@ from harness.record.formats.parquet.parquet import records_of
 from harness.record.journal import read_journal
 from harness.record.ownership import temporary_folder
 from harness.record.store import JOURNAL, RUN_FILE, is_run, or_latest
-from harness.report.screen import plain
+from harness.report.screen import say
 
 
 def export(
@@ -54,9 +54,10 @@ def export(
             _write_whole(write, counted, output)
     notes = list(loaded.notes)
     if counted.left_out:
-        notes.append(f"{counted.left_out:,} records that are no operations are left out: --format jsonl has them")
+        others = f"{counted.left_out:,} records that are not operations (events, faults)"
+        notes.append(f"skipped {others}; --format jsonl keeps them")
     for note in notes:
-        standard_error().print(plain(f"seamark: {note}"), soft_wrap=True)
+        say(standard_error(), f"seamark: {note}", is_whole=True)
     return 0
 
 

@@ -18,6 +18,7 @@ from harness.core.wording import mistake
 from harness.judging.engines import EngineName
 from harness.record.documents import read_plain
 from harness.record.store import RUN_FILE, Runtime, is_run, or_latest, read_run_file
+from harness.report.console.terminal import Amount
 from harness.scenario.consent import Code, consented
 from harness.scenario.scenario import RUNTIMES, Scenario, scenario_file, scenario_of
 from nemesis.plan import Plan
@@ -57,6 +58,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     store: str = "store"
     json: bool = False
     quiet: bool = False
+    verbose: bool = False
 
     def __post_init__(self) -> None:
         for name, value in (("count", self.runs), ("jobs", self.jobs)):
@@ -70,6 +72,11 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
             models.canonical(self.model)
         if self.twice and self.runtime == "docker":
             raise ScenarioError("--twice compares every record, which no run in containers repeats: use --runtime sim")
+
+    @property
+    def amount(self) -> Amount:
+        """The amount of output that the options ask for."""
+        return Amount(is_quiet=self.quiet, is_verbose=self.verbose)
 
     @property
     def runs(self) -> int:

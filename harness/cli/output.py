@@ -20,10 +20,11 @@ from checkers.words.groups import rank
 from checkers.words.titles import title
 from harness.core.verdict import Verdict
 from harness.report.batch_page import batch_summary
+from harness.report.console.terminal import USUAL, Amount, show
 from harness.report.github import add_summary, annotations, is_github
 from harness.report.markdown import summary
 from harness.report.model import Report, repetition, to_json
-from harness.report.screen import STYLES, plain, show
+from harness.report.screen import STYLES, plain, say, suggest
 from harness.run.batch import Batch
 from harness.run.live import WIDTH, Watcher, at_work
 
@@ -44,7 +45,7 @@ def resumable(how: str) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        standard_error().print(plain(f"  go on with: {how}"), soft_wrap=True)
+        suggest(standard_error(), "go on", how)
         raise
 
 
@@ -139,15 +140,20 @@ def print_json(document: object) -> None:
     sys.stdout.buffer.write(msgspec.json.format(msgspec.json.encode(document, order="sorted"), indent=1) + b"\n")
 
 
-def print_report(report: Report, *, as_json: bool, is_quiet: bool, page: Path | None = None) -> int:
-    """Show a report; returns its exit code. `page` is the path of a page written in addition to the run's own."""
+def print_report(
+    report: Report, *, as_json: bool, amount: Amount = USUAL, used: int = 0, page: Path | None = None
+) -> int:
+    """Show a report; returns its exit code.
+
+    `used` lines have been printed above it, `page` is the path of a page written in addition to the run's own.
+    """
     if as_json:
         sys.stdout.buffer.write(to_json(report))
     else:
         console = Console(highlight=False)
-        show(console, report, is_quiet=is_quiet)
+        show(console, report, amount, used=used)
         if page is not None:
-            console.print(plain(f"  open    {page}"), soft_wrap=True)
+            suggest(console, "open", str(page))
     tell_github([report], summary(report), as_json=as_json)
     return report.exit_code
 
@@ -171,20 +177,20 @@ def print_batch(batch: Batch, *, as_json: bool) -> int:
         return batch.exit_code
     console = Console(highlight=False)
     if batch.stopped:
-        console.print(plain(f"  stopped after {len(batch.runs)} of {batch.planned} runs: {batch.stopped}"))
+        say(console, f"stopped after {len(batch.runs)} of {batch.planned} runs: {batch.stopped}", "  ")
     found = [{finding.anomaly for finding in report.findings if finding.promise} for report in batch.runs]
     counts = Counter(name for names in found for name in names)
     width = max(map(len, map(title, counts)), default=0)
     for anomaly in sorted(counts, key=lambda name: (rank(name), name)):
-        console.print(plain(f"  {title(anomaly):<{width}}  in {counts[anomaly]} of {len(batch.runs)} runs"))
+        say(console, f"{title(anomaly):<{width}}  in {counts[anomaly]} of {len(batch.runs)} runs", "  ")
     word = plain(Verdict(batch.verdict).word, STYLES[batch.verdict])
-    console.print(word + plain(f"  {batch.reason} in {batch.seconds:g} s (exit {batch.exit_code})"), soft_wrap=True)
+    say(console, word + plain(f"  {batch.reason} in {batch.seconds:g} s (exit {batch.exit_code})"), is_whole=True)
     if batch.page is not None:
-        console.print(plain(f"  open    {batch.page}"), soft_wrap=True)
+        suggest(console, "open", batch.page)
     for report in _to_repeat(batch):
-        command = repetition(report)
+        command = report.anywhere or repetition(report)
         if command is not None:
-            console.print(plain(f"  seed {report.seed}  {command}"), soft_wrap=True)
+            suggest(console, f"seed {report.seed}", command)
     return batch.exit_code
 
 

@@ -12,11 +12,12 @@ from harness.cli.output import print_batch, print_report, standard_error, watche
 from harness.core.errors import ScenarioError
 from harness.core.verdict import Verdict
 from harness.judging.engines import HELP, EngineStart
+from harness.report.console.terminal import show_header
 from harness.report.model import WHERE, Report
-from harness.report.screen import STYLES, plain, show_header
+from harness.report.screen import STYLES, plain, say
 from harness.run.batch import Orders, run_batch
 from harness.run.running import prepare
-from harness.run.single import carry_out, header
+from harness.run.single import carry_out, choices, header
 from harness.scenario.consent import Code
 from nemesis.plan import Plan
 from nemesis.registry import PACKAGES
@@ -58,6 +59,7 @@ def run(  # noqa: PLR0913, PLR0917  Each argument is an option of the command.
     store: Annotated[str | None, typer.Option(help="The folder in which runs are kept. Default: store.")] = None,
     as_json: Annotated[bool | None, typer.Option("--json", help="Print report.json and nothing else.")] = None,
     quiet: Annotated[bool | None, typer.Option("--quiet", help="Print the verdict and how to go on.")] = None,
+    verbose: Annotated[bool | None, typer.Option("--verbose", help="Print all choices and tables.")] = None,
 ) -> int:
     """Run a cluster under faults and judge what happened. The exit code is the verdict's."""
     given = {name: value for name, value in locals().items() if name not in ("scenario", "as_json")}
@@ -74,8 +76,12 @@ def run_once(options: RunOptions, code: Code, seed: int, plan: Plan | None) -> i
     """Run the scenario of those options with that seed, and show its report. Returns the exit code."""
     screen = standard_error() if options.json else Console(highlight=False)
     run, run_file = prepare(options.scenario(seed), code, Path(options.store), plan)
+    used = 0
     if not options.quiet:
-        show_header(screen, header(run_file, screen.width))
+        used = show_header(screen, header(run, run_file))
+    if options.verbose:
+        for line in choices(run_file, screen.width):
+            say(screen, line)
     with EngineStart(options.engine) as start, watched(is_shown=not options.quiet) as watcher:
         report = carry_out(
             run,
@@ -86,7 +92,10 @@ def run_once(options: RunOptions, code: Code, seed: int, plan: Plan | None) -> i
             is_fail_fast=options.fail_fast,
             watcher=watcher,
         )
-    return print_report(report, as_json=options.json, is_quiet=options.quiet)
+    is_same = "  repeated: both runs are equal, record by record" if options.twice and not report.exit_code else None
+    if is_same is not None and not options.quiet:
+        say(screen, is_same)
+    return print_report(report, as_json=options.json, amount=options.amount, used=used)
 
 
 def _batch(options: RunOptions, code: Code, first: int, plan: Plan | None) -> int:

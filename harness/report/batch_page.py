@@ -11,7 +11,7 @@ from checkers.catalogue import NAMES
 from checkers.words.groups import rank
 from checkers.words.titles import title
 from harness.core.verdict import Verdict
-from harness.report.findings.shown import headline
+from harness.report.findings.headlines import headline
 from harness.report.markdown import escaped, table
 from harness.report.model import FindingRow, Report, called
 from harness.report.page import STRIP, TITLES, rendered

@@ -227,14 +227,32 @@ def allowed_anomalies(report: Report) -> list[str]:
 
 
 def how_decided(report: Report) -> str | None:
-    """How the verdict on transactions was reached: a proof, a counterexample, or neither.
+    """How the verdict on transactions was reached: "decided exactly", "decided by a counterexample", or neither.
 
     None if no transaction depends on another. A check that ended early has counted no dependencies.
     """
     facts = report.facts.get("serializability")
     if not isinstance(facts, dict) or not facts.get("decided"):
         return None
-    return str(facts["decided"]) if "edges" not in facts or any(model_ends(report)) else None
+    if "edges" in facts and not any(model_ends(report)):
+        return None
+    decided = str(facts["decided"])
+    words = {"proved": "decided exactly", "a counterexample was found": "decided by a counterexample"}
+    return words.get(decided, f"not decided: {decided}")
+
+
+def models_in_words(report: Report) -> str:
+    """One sentence about consistency models: the weakest ruled out, and the strongest that are consistent.
+
+    Empty if the history is no evidence about any model.
+    """
+    out, left = model_ends(report)
+    parts = [f"not {_listed(out, 'or')}, nor anything stronger"] if out else []
+    return "; ".join([*parts, *([f"consistent with {_listed(left, 'and')}"] if left else [])])
+
+
+def _listed(names: list[str], last: str) -> str:
+    return f" {last} ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
 def error_report(reason: str, **known: Json) -> Report:

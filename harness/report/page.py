@@ -25,7 +25,8 @@ from harness.core.verdict import Verdict
 from harness.core.wording import counted
 from harness.record.store import RunFile
 from harness.report.evidence import first_moment
-from harness.report.findings.shown import Group, glossary, headline, shown_groups
+from harness.report.findings.headlines import headline
+from harness.report.findings.shown import Group, glossary, shown_groups
 from harness.report.findings.story import DRAWN_MAX, Story, read_story
 from harness.report.model import (
     WHERE,
@@ -36,6 +37,7 @@ from harness.report.model import (
     grouped_findings,
     how_decided,
     model_ends,
+    models_in_words,
     next_steps,
 )
 from harness.report.pictures.plots import STRIP_ROW, Overview, fault_colours
@@ -136,7 +138,6 @@ def page(
         **_commands(report, found, repeating),
         facts=list(_facts(report)),
         notes=_notes(report),
-        decided=how_decided(report),
         models=[", ".join(names) for names in (*model_ends(report), allowed_anomalies(report))],
         outcomes=_outcomes(report),
         excused=changed_nothing(report.excused, sum(row.planned for row in report.faults)),
@@ -165,6 +166,7 @@ def _promises(report: Report) -> dict[str, object]:
         "called": {row.id: called(report, row.id) for row in rows},
         "signs": STRIP,
         "is_pass": report.verdict in PASSED,
+        "in_words": "; ".join(filter(None, (how_decided(report), models_in_words(report)))),
     }
 
 

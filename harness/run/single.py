@@ -2,7 +2,7 @@
 
 import contextlib
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
@@ -37,7 +37,7 @@ PAGE_FILE = "report.html"
 PAGE_HEAD = b"<!doctype html>"
 JUNIT_FILE = "junit.xml"
 UNCONFIRMED = (Verdict.VALID.value, Verdict.VACUOUS.value)
-COLUMN = 44  # Width of the left column of a run's header, if the terminal is wide enough for two.
+COLUMN = 44  # Width of the left column of a seed's choices, if the terminal is wide enough for two.
 
 
 class NotStored(SeamarkError):
@@ -333,16 +333,21 @@ def encoded(html: str) -> bytes:
     return html.encode("utf-8", "backslashreplace")
 
 
-def header(run_file: RunFile, width: int = 2 * COLUMN) -> Iterable[str]:
-    """The lines printed before a run begins: the seed, and all its choices, `width` columns wide."""
+def header(run: Path, run_file: RunFile) -> Iterator[tuple[str, str]]:
+    """The lines printed before a run begins, as labels with their texts: the seed, then what is tested and how."""
     options = run_file.options
-    bugs = f"  planted: {', '.join(run_file.bugs)}" if run_file.bugs else ""
-    yield (
-        f"seamark {run_file.versions['seamark']}  {run_file.cluster} {WHERE[run_file.runtime]}  seed {run_file.seed}"
-        f"  plan {plan_sha256(run_file)[:8]}  {options['time_s']:g} s{bugs}"
-    )
-    rate = f"{options['clients']} clients at {options['rate']:g}/s"
-    drawn = [f"{run_file.workload}", rate, *(f"{name} {value}" for name, value in run_file.parameters.items())]
+    first = f"{run_file.versions['seamark']}  {run_file.cluster} {WHERE[run_file.runtime]}  seed {run_file.seed}"
+    yield "seamark ", first + (f"  planted: {', '.join(run_file.bugs)}" if run_file.bugs else "")
+    load = f"{options['clients']} clients, {options['rate']:g} operations a second for {options['time_s']:g} s"
+    yield "  load    ", f"{run_file.workload}: {load}"
+    kinds = dict.fromkeys(step.package.replace("-", " ") for step in run_file.plan.steps)
+    yield "  faults  ", ", ".join(kinds) or "none"
+    yield "  kept in ", str(run)
+
+
+def choices(run_file: RunFile, width: int = 2 * COLUMN) -> Iterator[str]:
+    """The choices of a run's seed, in lines `width` columns wide."""
+    drawn = [f"plan {plan_sha256(run_file)[:8]}", *(f"{name} {value}" for name, value in run_file.parameters.items())]
     drawn += [f"{name} {value}" for name, value in run_file.plan.drawn.items()]
     yield from _columns(drawn, min(COLUMN, width // 2))
 

@@ -19,7 +19,7 @@ from harness.campaign.calibration.document import CALIBRATION, CALIBRATION_FILE,
 from harness.campaign.calibration.shown import PAGE_FILE as PAGE_OF_CALIBRATION
 from harness.core.errors import SeamarkError
 from harness.core.verdict import Finding
-from harness.report.findings.shown import headline
+from harness.report.findings.headlines import headline
 from harness.report.model import Report, read_report, repetition
 from harness.report.page import STRIP, TITLES, script_source
 from harness.report.screen import commands

@@ -51,7 +51,7 @@ def test_what_is_not_built_and_what_dead_runs_left_is_told_with_what_to_do(
     assert result["docker"] == ("ok", "20.10.24 (linux/amd64)")
     state, text = result["images"]
     assert (state, text.split(";")[0]) == ("note", "seamark-toxiproxy")
-    assert "not there yet: seamark-node, seamark-postgres: built by the first run" in text
+    assert "not built yet: seamark-node, seamark-postgres; the first run that needs them builds them" in text
     removal = "of runs that died: container 2, network 1, folder 1; seamark clean removes it"
     assert result["left over"] == ("note", removal)
 

@@ -42,7 +42,7 @@ def test_a_run_goes_out_as_edn_with_its_operations_and_the_rest_is_counted(
     recorded = list(records_of(run_copy / "history"))
     operations = [each for each in recorded if isinstance(each, Invoke | Complete)]
     assert 0 < len(operations) < len(recorded)
-    assert f"{len(recorded) - len(operations):,} records that are no operations" in outcome.line
+    assert f"{len(recorded) - len(operations):,} records that are not operations" in outcome.line
     again = list(read_edn_history(tmp_path / "out.edn"))
     assert [(type(each), each.index, each.time_ns) for each in again if isinstance(each, Invoke | Complete)] == [
         (type(each), each.index, each.time_ns) for each in operations
@@ -79,7 +79,7 @@ def test_what_cannot_be_exported_is_said_in_a_line(seamark: Seamark, tmp_path: P
         (["h.edn", "--output", "there"], 64, "it already exists"),
         (["h.edn", "--output", "no/folder"], 64, "cannot be written"),
         (["h.edn", "--format", "jsnl"], 64, "'edn'"),
-        (["there"], 4, "neither its beginning nor its name"),
+        (["there"], 64, "is in no format that I read"),
     ]:
         outcome = seamark("export", *arguments)
         assert (outcome.code, outcome.out) == (code, ""), outcome

@@ -160,14 +160,16 @@ def test_a_hunt_stops_at_the_first_anomaly(seamark: Seamark) -> None:
     assert outcome.code == 1
     assert "stopped after 1 of 20 runs: an anomaly was found" in outcome.out
     assert re.search(r"^  Late event +in 1 of 1 runs$", outcome.out, re.MULTILINE)
-    assert re.search(r"^  seed 1  seamark replay store/tutorial/\S+-1$", outcome.out, re.MULTILINE)
+    assert re.search(
+        r"^  seed 1  seamark run --cluster tutorial --seed 1 .* --bug late-row$", outcome.out, re.MULTILINE
+    )
 
 
 def test_a_batch_gives_the_command_for_every_red_seed_and_the_last_of_its_runs_is_latest(seamark: Seamark) -> None:
     shown = seamark("run", "--seed", "1", "--count", "3", *LATE).out
     red = re.findall(r"^  seed (\d+)  ANOMALY", shown, re.MULTILINE)
     assert len(red) > 1
-    assert re.findall(r"^  seed (\d+)  seamark replay store/tutorial/\S+$", shown, re.MULTILINE) == red
+    assert re.findall(r"^  seed (\d+)  seamark run --cluster tutorial .*$", shown, re.MULTILINE) == red
     last = seamark("list", "--limit", "1").out
     assert re.match(r"\w+  \d{4}-\d\d-\d\d \d\d:\d\d:\d\d  seed 3  bug late-row\n", last)
     assert seamark("check", "latest", "--engine", "local", "--json").json["seed"] == 3

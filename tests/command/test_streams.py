@@ -111,7 +111,7 @@ def test_sessions_that_say_where_they_begin_are_held_to_it(seamark: Seamark) -> 
             {"type": "checkpoint", "lsn": "1.5"},
             "line 6: its watermark is one of decimals, and that of line 1 one of log",
         ),
-        ({"type": "comment"}, "line 6: its type 'comment' is in [kinds] of the mapping file nowhere"),
+        ({"type": "comment"}, "line 6: type 'comment' is missing from [kinds] in the mapping file: add it"),
     ],
 )
 def test_a_bad_line_is_named(seamark: Seamark, change: Line, message: str) -> None:

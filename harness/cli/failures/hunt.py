@@ -190,10 +190,9 @@ def _lines(outcome: Hunt, *, is_quiet: bool) -> list[str]:
         return []
     never = [goal.name for goal in outcome.goals if not goal.runs]
     lines = [
-        f"  {outcome.features:,} features in {outcome.runs:,} runs, of them new in each hundred runs: "
-        + ", ".join(f"{count:,}" for count in outcome.new),
-        f"  {len(outcome.goals) - len(never)} of {len(outcome.goals)} goals and failpoints reached"
-        + (f"; never: {', '.join(never)}" if never else ""),
+        f"  {counted(outcome.features, 'distinct behaviour')} seen in {counted(outcome.runs, 'run')}",
+        f"  {len(outcome.goals) - len(never)} of {len(outcome.goals)} rare situations reached"
+        + (f"; not reached: {', '.join(never)}" if never else ""),
     ]
     lines += [f"  known   {symptom}  in {counted(count, 'run')}" for symptom, count in outcome.known.items()]
     lines += [f"  failed  {reason}" for reason in outcome.trouble]

@@ -17,7 +17,8 @@ from harness.core.trace import window
 from harness.core.verdict import Verdict
 from harness.judging.engines import HELP, EngineName, EngineStart
 from harness.record.store import RUN_FILE, RunFile, find_run, read_run_file
-from harness.report.screen import plain
+from harness.report.console.terminal import Amount
+from harness.report.screen import plain, say
 from harness.run.anew import Changes, anew, is_of, outcome
 from harness.run.live import activity
 from harness.run.replay import TRACE_PAGE, Difference, Repetition, repeat, show_trace
@@ -50,13 +51,14 @@ def replay(  # noqa: PLR0913, PLR0917  Each argument is an option of the command
     engine: Annotated[EngineName, typer.Option(help=HELP)] = "auto",
     as_json: Annotated[bool, typer.Option("--json", help="Print report.json and nothing else.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print the verdict and how to go on.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", help="Print all tables.")] = False,
 ) -> int:
     """Repeat a simulated run, compare every record, and judge it. The exit code is the verdict's; 4 if it differs.
 
     With --plan, or with another version of the cluster (--cluster, --bug, --option), new runs are made, and of these
     no record is compared.
     """
-    folder = find_run(run)
+    amount, folder = Amount(is_quiet=quiet, is_verbose=verbose), find_run(run)
     run_file = read_run_file(folder / RUN_FILE)
     changes = _changes(folder, run_file, cluster, bug, option, times)
     if trace is not None and (plan is not None or changes is not None):
@@ -66,11 +68,10 @@ def replay(  # noqa: PLR0913, PLR0917  Each argument is an option of the command
     if plan is not None:
         if bug or option:
             raise ScenarioError("--plan draws the operations anew: not with --bug or --option")
-        return _under_plan(folder, plan, cluster, engine=engine, as_json=as_json, is_quiet=quiet)
+        return _under_plan(folder, plan, cluster, engine=engine, as_json=as_json, amount=amount)
     if changes is not None:
-        return _anew(folder, changes, engine=engine, as_json=as_json, is_quiet=quiet)
-    code = _repeatable(folder, run_file, cluster)
-    moments = None if trace is None else window(trace)
+        return _anew(folder, changes, engine=engine, as_json=as_json, amount=amount)
+    code, moments = _repeatable(folder, run_file, cluster), None if trace is None else window(trace)
     screen = standard_error() if as_json else Console(highlight=False)
     with EngineStart(engine) as start:
         with watched(is_shown=not quiet) as watcher:
@@ -80,7 +81,7 @@ def replay(  # noqa: PLR0913, PLR0917  Each argument is an option of the command
             _show(screen, folder, repetition)
         if moments is not None:
             shown = show_trace(folder, run_file, moments, repetition)
-            screen.print(plain(f"trace  {folder / TRACE_PAGE}  {shown}"), soft_wrap=True)
+            say(screen, f"trace  {folder / TRACE_PAGE}  {shown}")
             show_again(folder)
         with watched(is_shown=not quiet) as watcher:
             report = judge_run(folder, start.engine_for, tell=activity(watcher), code=code)
@@ -88,7 +89,7 @@ def replay(  # noqa: PLR0913, PLR0917  Each argument is an option of the command
         if failure is not None:  # This outranks even a finding: the command tests whether the run repeats.
             error = Verdict.ERROR
             report = msgspec.structs.replace(report, verdict=error.value, exit_code=error.exit_code, reason=failure)
-        return print_report(report, as_json=as_json, is_quiet=quiet)
+        return print_report(report, as_json=as_json, amount=amount)
 
 
 def _repeatable(folder: Path, run_file: RunFile, cluster: str | None) -> Code:
@@ -117,19 +118,19 @@ def _changes(
     return Changes(code=code, bugs=planted, options=chosen_options(option), times=times)
 
 
-def _anew(folder: Path, changes: Changes, *, engine: EngineName, as_json: bool, is_quiet: bool) -> int:
+def _anew(folder: Path, changes: Changes, *, engine: EngineName, as_json: bool, amount: Amount) -> int:
     """Repeat the run with those changes, and show whether its findings are still there. Returns the exit code."""
     screen = standard_error() if as_json else Console(highlight=False)
-    with EngineStart(engine) as start, watched(is_shown=not is_quiet) as watcher:
+    with EngineStart(engine) as start, watched(is_shown=not amount.is_quiet) as watcher:
         result = anew(folder, changes, start.engine_for, watcher)
-    code = print_report(result.shown, as_json=as_json, is_quiet=is_quiet)
+    code = print_report(result.shown, as_json=as_json, amount=amount)
     for line in outcome(result):
-        screen.print(plain(line), soft_wrap=True)
+        say(screen, line)
     return code
 
 
 def _under_plan(
-    folder: Path, plan: Path, cluster: str | None, *, engine: EngineName, as_json: bool, is_quiet: bool
+    folder: Path, plan: Path, cluster: str | None, *, engine: EngineName, as_json: bool, amount: Amount
 ) -> int:
     """Run the scenario of that run under another plan, into the same store."""
     attach = read_run_file(folder / RUN_FILE).options.get("attach")
@@ -137,33 +138,30 @@ def _under_plan(
         command = seamark("run", folder, "--plan", plan, "--attach", attach)
         raise ScenarioError(f"{folder}: strikes the containers of a project: if that may be, {command}")
     given: dict[str, object] = {"plan": str(plan), "cluster": cluster, "engine": engine, "json": as_json}
-    given |= {"quiet": is_quiet, "store": str(folder.parent.parent)}
+    given |= {"quiet": amount.is_quiet, "verbose": amount.is_verbose, "store": str(folder.parent.parent)}
     options, code, prescribed = run_options(folder / RUN_FILE, given)
     return run_once(options, code, options.seed or 0, prescribed)
 
 
 def _show(console: Console, folder: Path, repetition: Repetition) -> None:
     if repetition.is_exact:
-        console.print(
-            plain(f"exact  {folder}  history {repetition.history_sha256}  unseed {repetition.unseed or 'not reached'}"),
-            soft_wrap=True,
-        )
+        say(console, f"exact  {folder}")
+        say(console, f"       history {repetition.history_sha256}")
+        say(console, f"       unseed {repetition.unseed or 'not reached'}")
         return
-    console.print(plain(f"DIFFERENT  {folder} was not repeated", "bold red"), soft_wrap=True)
+    say(console, plain(f"DIFFERENT  {folder} was not repeated", "bold red"))
     if repetition.difference is None:
         unseeds = f"{repetition.unseed_before}, now {repetition.unseed}"
-        console.print(plain(f"  the history is the same, the unseed is not: {unseeds}"), soft_wrap=True)
+        say(console, f"  the history is the same, the unseed is not: {unseeds}")
     else:
         _show_difference(console, repetition.difference)
 
 
 def _show_difference(console: Console, difference: Difference) -> None:
     for record in difference.before:
-        console.print(plain(f"            {record}", "dim"), soft_wrap=True)
-    console.print(plain(f"  record {difference.record}, the first that differs"), soft_wrap=True)
-    console.print(plain(f"    was     {difference.first or 'nothing: the journal ends'}"), soft_wrap=True)
-    console.print(plain(f"    is now  {difference.second or 'nothing: the repetition ends'}"), soft_wrap=True)
-    console.print(
-        plain(f"  nodes that differ by the next second: {', '.join(difference.nodes) or 'none'}"), soft_wrap=True
-    )
-    console.print(plain(f"  random streams that differ: {', '.join(difference.streams) or 'none'}"), soft_wrap=True)
+        say(console, plain(f"            {record}", "dim"), is_whole=True)
+    say(console, f"  record {difference.record}, the first that differs", is_whole=True)
+    say(console, f"    was     {difference.first or 'nothing: the journal ends'}", is_whole=True)
+    say(console, f"    is now  {difference.second or 'nothing: the repetition ends'}", is_whole=True)
+    say(console, f"  nodes that differ by the next second: {', '.join(difference.nodes) or 'none'}", is_whole=True)
+    say(console, f"  random streams that differ: {', '.join(difference.streams) or 'none'}", is_whole=True)

@@ -4,6 +4,7 @@ A further format is a row in FORMATS: how its files begin, their suffixes, and a
 """
 
 import re
+import shlex
 from collections.abc import Callable, Iterator
 from itertools import chain
 from pathlib import Path
@@ -33,8 +34,14 @@ _JEPSEN_LOG: Final = re.compile(rb"(?s).*?jepsen\.util[ -]+\S+\s+:")
 # Field names that only our records have.
 _OUR_JSON: Final = re.compile(rb'(?:\xef\xbb\xbf)?\s*+\{[^\n]*"(?:time_ns|schema)"\s*+:')
 _PACKED: Final = MappingProxyType(
-    {b"\x1f\x8b": "gzip", b"PK\x03\x04": "zip", b"\x28\xb5\x2f\xfd": "zstd", b"\xfd7zXZ\x00": "xz", b"BZh": "bzip2"}
-)  # How packed files begin.
+    {
+        b"\x1f\x8b": ("gzip", "gunzip"),
+        b"PK\x03\x04": ("zip", "unzip"),
+        b"\x28\xb5\x2f\xfd": ("zstd", "unzstd"),
+        b"\xfd7zXZ\x00": ("xz", "unxz"),
+        b"BZh": ("bzip2", "bunzip2"),
+    }
+)  # How compressed files begin, their format, and the command that reads them.
 
 
 class Loaded(msgspec.Struct, frozen=True, kw_only=True):
@@ -72,6 +79,10 @@ FORMATS: Final = (
     Format("EDN", True, _EDN, (".edn",), read_edn_history),
     Format("Jepsen log", True, _JEPSEN_LOG, (), read_jepsen_log),
 )
+
+
+class UnknownFormat(ScenarioError):
+    """The file is no history in a known format. A history that is damaged is a HistoryError."""
 
 
 def load(path: Path, into: Path) -> Loaded:
@@ -114,20 +125,24 @@ def require_file(path: Path) -> None:
 
 
 def format_of(path: Path) -> Format:
-    """The format of a file: by its beginning, else by its suffix. Raises HistoryError if none matches."""
+    """The format of a file: by its beginning, else by its suffix.
+
+    Raises UnknownFormat if none matches, ScenarioError if the file is compressed, HistoryError if it cannot be read.
+    """
     try:
         with path.open("rb") as file:
             head = file.read(_HEAD_BYTES)
     except OSError as error:
         raise HistoryError(f"{path}: cannot be read ({error.strerror})") from None
-    packed = next((name for begin, name in _PACKED.items() if head.startswith(begin)), None)
+    packed = next((found for begin, found in _PACKED.items() if head.startswith(begin)), None)
     if packed is not None:
-        raise HistoryError(f"{path}: is packed with {packed}: unpack it, and give what was inside")
+        name, command = packed
+        raise ScenarioError(f"{path}: is {name}-compressed: run {shlex.join((command, str(path)))} first")
     found = [each for each in FORMATS if each.begins.match(head)]
     found += [each for each in FORMATS if path.suffix in each.suffixes]
     if not found:
-        known = ", ".join(each.name for each in FORMATS)
-        raise HistoryError(f"{path}: no history: neither its beginning nor its name is that of one (Parquet, {known})")
+        known = ", ".join(("Parquet", *(each.name for each in FORMATS)))
+        raise UnknownFormat(f"{path}: is in no format that I read ({known}). Convert it: docs/history-format.md")
     return found[0]
 
 

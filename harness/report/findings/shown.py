@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Final
 
 from checkers.catalogue import NAMES
-from checkers.history.names import Forms
 from checkers.words.titles import title
 from harness.record.store import RunFile
-from harness.report.evidence import PLAIN, Slice, first_moment
+from harness.report.evidence import Slice, first_moment
 from harness.report.exclusions import Exclusion, exclusions
+from harness.report.findings.headlines import headline
 from harness.report.findings.messages import moment_messages
 from harness.report.findings.story import Story
 from harness.report.markdown import issue
@@ -24,9 +24,7 @@ from harness.report.pictures.timeline import Timeline, timeline
 from harness.report.screen import Commands
 from harness.report.track_record import TrackRecord, track_records
 
-HEADLINE_MAX: Final = 260  # The most characters of a title: a longer sentence goes below it.
 SENTENCE_MAX: Final = 800  # The most characters of a cycle's sentence: a longer one appears in its steps only.
-NAMED_MAX: Final = 4  # The most members of a cycle in a headline; of more, one fewer is named.
 FAULTS_NAMED: Final = 4  # The most faults during a finding; of more, only the kinds are named.
 AFTERMATH_NS: Final = 1_000_000_000
 
@@ -123,17 +121,6 @@ def _shown(
         messages=_messages(report, found, run_file, seen_ns) if number in story.drawn else None,
         issue=issue(report, finding, found.rows if found else (), excluded, repeating=repeating, forms=forms),
     )
-
-
-def headline(finding: FindingRow, forms: Forms = PLAIN) -> str:
-    """The title of a finding: its sentence, or a short form for a long cycle."""
-    if not finding.cycle or len(finding.sentence) <= HEADLINE_MAX:
-        return finding.sentence
-    names = list(dict.fromkeys(member(step.source, forms) for step in finding.cycle))
-    rest = len(names) - (NAMED_MAX - 1)
-    named = [*names[: NAMED_MAX - 1], f"{rest} more"] if len(names) > NAMED_MAX else names
-    listed = f"{', '.join(named[:-1])} and {named[-1]}" if len(named) > 1 else f"{named[0]}"
-    return f"{listed} form a cycle: so each comes before itself, a contradiction."
 
 
 def glossary(report: Report) -> list[tuple[str, str]]:

@@ -102,8 +102,8 @@ def _note(series: Series, column: str, later: int) -> str:
     drawn = int(np.count_nonzero(series.invoke_ns <= series.drawn_end_ns))
     before_s = series.load_begin_ns / SECOND
     rest = len(series.invoke_ns) - drawn
-    every = {1: "its one operation is", 2: "both operations are"}.get(drawn, f"all {drawn:,} operations are")
-    notes = [f"A column is {column}; {every} in it."] if drawn else []
+    every = {1: "the one operation is", 2: "both operations are"}.get(drawn, f"all {drawn:,} operations are")
+    notes = [f"Each column is {column} wide; {every} shown."] if drawn else []
     if before_s >= LONG_START_S:
         notes.append(f"The axis begins with the load; starting took {before_s:.1f} s.")
     if series.drawn_end_ns < series.end_ns:

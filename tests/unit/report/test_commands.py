@@ -10,12 +10,13 @@ import pytest
 from rich.console import Console
 
 from harness.core.errors import SeamarkError
+from harness.report.console.terminal import show
 from harness.report.github import annotations
 from harness.report.junit import junit
 from harness.report.markdown import summary
 from harness.report.model import FindingRow, PromiseRow, Report, read_report, repetition, smaller
 from harness.report.page import page
-from harness.report.screen import commands, show
+from harness.report.screen import commands
 from harness.run.running import RunFailed
 
 HOSTILE = ("a.py:C; touch OWNED #", "$(touch OWNED)", "`touch OWNED`", "it's", "a b", "--trace", "|touch OWNED")

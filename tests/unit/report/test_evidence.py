@@ -205,7 +205,7 @@ def test_a_drawing_goes_on_to_a_finding_after_the_load_which_no_final_read_shows
     assert drawn.note.endswith(
         "The axis ends with the last finding; more of healing and 1 final read followed, until 2.1 s."
     )
-    assert drawn.note.startswith("A column is 42.4 ms; its one operation is in it.")
+    assert drawn.note.startswith("Each column is 42.4 ms wide; the one operation is shown.")
 
 
 def test_the_moment_of_a_cycle_is_that_of_its_members_not_of_a_read_that_proves_an_order(written: Written) -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from harness.core.verdict import Step, Verdict
 from harness.report.batch_page import Summary, batch_page, batch_summary
-from harness.report.findings.shown import headline
+from harness.report.findings.headlines import headline
 from harness.report.github import ANNOTATIONS_MAX, SUMMARY_MAX, add_summary, annotations, is_github
 from harness.report.junit import junit
 from harness.report.markdown import escaped, issue, summary

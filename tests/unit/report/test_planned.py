@@ -61,7 +61,7 @@ def test_a_run_that_ended_early_says_what_was_to_come(written: Written, end_ms: 
     folder = written(operation(0, 100, end_ms))
     steps = planned_steps(Plan(steps=STEPS), (), {}, 100 * MS)
     note = overview(read_series(folder, None), is_closed=True, planned=steps).note
-    assert note.endswith(f"its one operation is in it.{message}")
+    assert note.endswith(f"the one operation is shown.{message}")
 
 
 @pytest.mark.parametrize("kind", [BUSY, "partition"])

@@ -165,9 +165,7 @@ def _kind(mapping: Mapping, line: dict[str, Json]) -> str:
         return "watermark" if is_mark else "row"
     kind = mapping.kinds.get(str(said), str(said) if str(said) in _own_kinds(mapping) else None)
     if kind is None:
-        raise ValueError(
-            f"its {fields.kind} {str(said)[:60]!r} is in [kinds] of the mapping file nowhere: add it there"
-        )
+        raise ValueError(f"{fields.kind} {str(said)[:60]!r} is missing from [kinds] in the mapping file: add it")
     return kind
 
 

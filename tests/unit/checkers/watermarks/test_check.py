@@ -36,7 +36,7 @@ def test_a_torn_transaction_is_found_and_told(tmp_path: Path) -> None:
 
 def test_a_class_that_is_not_searched_beside_a_narrower_one_is_unknown(tmp_path: Path) -> None:
     torn = judged(tmp_path, TORN, frozenset({"torn-watermark", "G0-watermark", "intermediate-watermark"}))
-    assert torn.unknown == {"G0-watermark": "not-searched: where torn-watermark is, no wider class is searched for"}
+    assert torn.unknown == {"G0-watermark": "undecided: the torn watermark found here hides any weaker violation"}
     assert not judged(tmp_path, TORN, frozenset({"torn-watermark"})).unknown
     assert not judged(tmp_path, TORN, frozenset({"G0-watermark"})).unknown  # What is legal hides nothing.
 

@@ -1,0 +1,22 @@
+"""The title of a finding: its sentence, or a short form for a long cycle."""
+
+from typing import Final
+
+from checkers.history.names import Forms
+from harness.report.evidence import PLAIN
+from harness.report.model import FindingRow
+from harness.report.pictures.cycle import member
+
+HEADLINE_MAX: Final = 260  # The most characters of a title: a longer sentence goes below it.
+NAMED_MAX: Final = 4  # The most members of a cycle in a headline; of more, one fewer is named.
+
+
+def headline(finding: FindingRow, forms: Forms = PLAIN, *, most: int = HEADLINE_MAX) -> str:
+    """The sentence of the finding, or a short form for a cycle with a sentence of more than `most` characters."""
+    if not finding.cycle or len(finding.sentence) <= most:
+        return finding.sentence
+    names = list(dict.fromkeys(member(step.source, forms) for step in finding.cycle))
+    rest = len(names) - (NAMED_MAX - 1)
+    named = [*names[: NAMED_MAX - 1], f"{rest} more"] if len(names) > NAMED_MAX else names
+    listed = f"{', '.join(named[:-1])} and {named[-1]}" if len(named) > 1 else f"{named[0]}"
+    return f"{listed} form a cycle: so each comes before itself, a contradiction."
