@@ -43,9 +43,7 @@ def check(  # noqa: PLR0913, PLR0917  Each argument is an option of the command.
     engine: Annotated[EngineName, typer.Option(help=HELP)] = "auto",
     master: Annotated[str | None, typer.Option(help="A Spark cluster to judge on, spark://HOST:PORT.")] = None,
     remote: Annotated[str | None, typer.Option(help="A Spark Connect server to judge on, sc://HOST:PORT.")] = None,
-    html: Annotated[
-        Path | None, typer.Option(help="Where to write the page (of a stored run: as well as into its folder).")
-    ] = None,
+    html: Annotated[Path | None, typer.Option(help="Where to write the page; a run keeps its own as well.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print report.json and nothing else.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print the verdict and how to go on.")] = False,
     verbose: Annotated[bool, typer.Option("--verbose", help="Print all tables.")] = False,
