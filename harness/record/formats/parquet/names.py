@@ -94,6 +94,14 @@ class Names:
         """The id of a value that needs a name, by its `json_text`."""
         return self._ids.setdefault(text.encode(), NAMED + len(self._ids))
 
+    def has(self, value: Json) -> bool:
+        """True if that value, which needs a name, has one."""
+        return json_text(value) in self._ids
+
+    def values(self) -> dict[int, Json]:
+        """All named values, by their ids."""
+        return {number: json_value(text) for text, number in self._ids.items()}
+
     def rows(self) -> tuple[list[int], list[str]]:
         """The ids and JSON texts of all named values, in order of id."""
         return list(self._ids.values()), [text.decode() for text in self._ids]

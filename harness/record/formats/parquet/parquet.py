@@ -6,7 +6,7 @@ the footer, if there was one.
 """
 
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Final, cast
 
@@ -30,6 +30,7 @@ from harness.core.record import (
     State,
     StreamEvent,
 )
+from harness.record.formats.parquet.arrays import Arrays, with_values
 from harness.record.formats.parquet.limits import require_bounded_table
 from harness.record.formats.parquet.names import Names, json_text
 from harness.record.formats.parquet.operations import Operations, pieces, without_collector
@@ -90,14 +91,16 @@ class _Table:
         """Add metadata about the whole history."""
         self._writer.add_key_value_metadata(metadata)
 
-    def close(self) -> None:
-        """Write the remaining rows, and check that as many can be read back."""
+    def close(self, change: Callable[[pa.Table], pa.Table] | None = None) -> None:
+        """Write the remaining rows, and check that as many can be read back. `change` is applied to each row group."""
         self._flush()
         self._writer.close()
+        if change is not None:
+            self._rewrite(change, compression="zstd")
         try:
             require_bounded_table(self.path)
         except HistoryError:  # Its rows are so similar that the limits would refuse it.
-            self._rewrite()
+            self._rewrite(lambda table: table, compression="none")
         sync_folder(self.path)
         found = pq.ParquetFile(self.path, page_checksum_verification=True).metadata.num_rows
         if found != self.count:
@@ -107,17 +110,17 @@ class _Table:
         """Close the file, whatever its state."""
         self._writer.close()
 
-    def _rewrite(self) -> None:
-        """Rewrite the file without compression, so that the limits refuse no history that we recorded."""
+    def _rewrite(self, change: Callable[[pa.Table], pa.Table], *, compression: str) -> None:
+        """Rewrite the file; without compression, the limits refuse no history that we recorded."""
         plain = self.path.with_suffix(".plain")
         with (
             pq.ParquetFile(self.path, page_checksum_verification=True) as file,
             pq.ParquetWriter(
-                plain, file.schema_arrow, compression="none", use_dictionary=False, write_page_checksum=True
+                plain, file.schema_arrow, compression=compression, use_dictionary=False, write_page_checksum=True
             ) as writer,
         ):
             for group in range(file.num_row_groups):
-                table = file.read_row_group(group)
+                table = change(file.read_row_group(group))
                 writer.write_table(table, row_group_size=max(1, table.num_rows))
             metadata = file.metadata.metadata or {}
             writer.add_key_value_metadata({key: metadata[key] for key in metadata if key.startswith(_OUR_KEYS)})
@@ -148,6 +151,7 @@ class HistoryWriter:
         self._temporary.mkdir()
         self._tables = {name: _Table(self._temporary, name) for name in SCHEMAS}
         self.names = Names()
+        self._arrays = Arrays()
         self._operations = Operations(self.names, self.add_chunk)
         self._metadata = {_SCHEMA_KEY: b"%d" % SCHEMA}
         self._hash = HistoryHash()
@@ -194,6 +198,7 @@ class HistoryWriter:
         for some_ops, their_mops in pieces(ops, mops):
             self._tables["ops"].add_table(some_ops)
             self._tables["mops"].add_table(their_mops)
+            self._arrays.add(their_mops)
 
     def add_canonical(self, records: bytes | memoryview) -> None:
         """Add the records of operations that come as chunks to the history's hash."""
@@ -206,6 +211,9 @@ class HistoryWriter:
 
     def close(self) -> None:
         """Finish a history whose operations came as chunks."""
+        keys = self._arrays.keys()
+        mops = self._tables.pop("mops")
+        mops.close((lambda table: with_values(table, keys, self.names)) if len(keys) else None)
         for row in zip(*self.names.rows(), strict=True):
             self._tables["names"].add(*row)
         self._tables["ops"].annotate(self._metadata | {_HASH_KEY: self._hash.hexdigest().encode()})
