@@ -41,7 +41,7 @@ from checkers.linearizability.intervals import first_misfit, is_linearizable
 from checkers.linearizability.models import Access, ManyRegisters, Model, OneRegister, OneText, State, model_of
 from checkers.linearizability.search import Act, Answer, DeadEnd, search, text_dead_end
 from checkers.linearizability.sentences import Problem, problem_of, sentence
-from harness.core.columns import FAIL, NEVER
+from harness.core.columns import NEVER
 from harness.core.record import Json
 from harness.core.verdict import Judgement
 
@@ -88,12 +88,16 @@ class Tally:
 
 
 class _Bad(NamedTuple):
-    """A register that is not linearizable."""
+    """A register that is not linearizable from any of these initial values; `tries` are their models and searches."""
 
     life: RegisterHistory
     acts: list[Act]
-    model: Model
-    answer: Answer
+    tries: list[tuple[Model, Answer]]
+
+    @property
+    def size(self) -> int:
+        """The size of the first search."""
+        return self.tries[0][1].size
 
 
 LIMITS: Final = Limits()
@@ -140,8 +144,11 @@ def judged(
         answer = _answer(acts, model, limit)
         size = max(size, answer.size)
         start, is_decided = None, answer.verdict != "undecided"
+        tries = [(model, answer)]
         if answer.verdict == "not-linearizable" and not register.is_initial_known:
-            start, is_decided = _start(_starts(life, acts, form, model), acts, limit)
+            starts = _starts(life, acts, form, model)
+            tries += [(other, _answer(acts, other, limit)) for _, other in starts[:STARTS_MAX]]
+            start, is_decided = _start(starts, [each.verdict for _, each in tries[1:]])
         if not is_decided:
             left.append(Open(key=life.key, operations=len(acts), size=answer.size, start=start))
             continue
@@ -149,7 +156,7 @@ def judged(
         operations += len(acts)
         witnesses += max(witness_count(acts), answer.verdict == "not-linearizable")
         if answer.verdict == "not-linearizable":
-            bad.append(_Bad(life, acts, model, answer))
+            bad.append(_Bad(life, acts, tries))
     return Tally(
         decided=decided,
         operations=operations,
@@ -165,14 +172,27 @@ def _earliest(bad: Iterable[_Bad], limit: int) -> Problem | None:
     """The problem of the register that ceases to be linearizable first."""
     first: Problem | None = None
     # Short refutations first: after them, most of the long ones need not be explained.
-    for life, acts, model, answer in sorted(bad, key=lambda each: each.answer.size):
-        dead_end = answer.dead_end
-        if isinstance(model, OneText):
-            dead_end = text_dead_end(acts, model, limit, before=NEVER if first is None else first.end)
+    for each in sorted(bad, key=lambda each: each.size):
+        dead_end = _furthest(each, limit, before=NEVER if first is None else first.end)
         if dead_end is not None:
-            found = problem_of(life, acts, dead_end)
+            found = problem_of(each.life, each.acts, dead_end)
             first = found if first is None else min(first, found)
     return first
+
+
+def _furthest(bad: _Bad, limit: int, *, before: int) -> DeadEnd | None:
+    """The dead end at the operation that no initial value explains; None if it is answered at `before` or later."""
+    end_of = {act.op: act.end for act in bad.acts}
+    furthest: DeadEnd | None = None
+    for model, answer in bad.tries:
+        dead_end = answer.dead_end
+        if isinstance(model, OneText):
+            dead_end = text_dead_end(bad.acts, model, limit, before=before)
+        if dead_end is None:
+            return None
+        if furthest is None or end_of[dead_end.blocked] > end_of[furthest.blocked]:
+            furthest = dead_end
+    return furthest
 
 
 def witness_count(acts: Sequence[Act]) -> int:
@@ -200,25 +220,22 @@ def _answer(acts: Sequence[Act], model: Model, limit: int) -> Answer:
     return found
 
 
-def _start(starts: Sequence[tuple[str, Model]], acts: Sequence[Act], limit: int) -> tuple[str | None, bool]:
+def _start(starts: Sequence[tuple[str, Model]], verdicts: Sequence[str]) -> tuple[str | None, bool]:
     """The first of `starts` from which the register is linearizable, by its name; None if there is none.
 
-    Second, True if the register is certainly not linearizable from any of them.
+    Second, True if the register is certainly not linearizable from any of them. `verdicts` are those of the first ones.
     """
-    is_none = len(starts) <= STARTS_MAX
-    for name, model in starts[:STARTS_MAX]:
-        verdict = _answer(acts, model, limit).verdict
+    for (name, _), verdict in zip(starts, verdicts, strict=False):
         if verdict == "linearizable":
             return name, False
-        is_none &= verdict == "not-linearizable"
-    return None, is_none
+    return None, len(starts) <= STARTS_MAX and all(verdict == "not-linearizable" for verdict in verdicts)
 
 
 def _starts(life: RegisterHistory, acts: Sequence[Act], form: Form, model: Model) -> list[tuple[str, Model]]:
     """The undeclared initial values that come into question, each with its name; of a text only `_first_texts`.
 
     Such a value was read by an operation that may have come before every write: it began before any of them had ended.
-    What a failed operation had tried to write by then is no such value, but read from it.
+    A failed operation may have tried to write what was there anyway.
     """
     if form.model == "key-value":
         return [(text, OneText(text)) for text in _first_texts(acts)]
@@ -228,14 +245,13 @@ def _starts(life: RegisterHistory, acts: Sequence[Act], form: Form, model: Model
 
 
 def _first_values(life: RegisterHistory, acts: Sequence[Act]) -> Iterable[str]:
-    """The values with which one register may have begun: first those that nobody had tried to write by then."""
-    tried, failed = dict[str, int](), dict[str, int]()
+    """The values with which one register may have begun: first those that no operation had tried to write by then."""
+    tried = dict[str, int]()
     for deed in life.deeds:
         for value in written(deed):
-            (failed if deed.outcome == FAIL else tried).setdefault(value, deed.call)
+            tried.setdefault(value, deed.call)
     end = min((act.end for act in acts if act.step.leads is not None), default=NEVER)
     seen = [(act.end, act.step.needs) for act in acts if act.step.needs is not None and act.call < end]
-    seen = [(ended, value) for ended, value in seen if failed.get(value, ended) >= ended]
     return dict.fromkeys(value for _, _, value in sorted((tried.get(v, e) < e, e, v) for e, v in seen))
 
 

@@ -156,9 +156,22 @@ def test_where_an_initial_value_is_not_decided_nor_is_the_register(tmp_path: Pat
     assert found[0].unknown[NON_LINEARIZABLE].startswith("search-too-long")
 
 
-def test_a_failed_write_is_no_excuse_for_a_value_from_nowhere(tmp_path: Path) -> None:
-    judgement = judged(tmp_path, "0:r 1:w3 1:fail 0:ok3", Register())
-    assert len(judgement.findings) == 1
+@pytest.mark.parametrize(
+    ("text", "start"), [("0:r 1:w3 1:fail 0:ok3", 3), ("0:c20 0:fail 0:r 0:ok0", 0), ("0:c21 0:fail 0:c11 0:ok", 1)]
+)
+def test_what_a_failed_operation_tried_to_write_may_have_been_there_at_first(
+    text: str, start: int, tmp_path: Path
+) -> None:
+    open_ = judged(tmp_path, text, Register())
+    assert (open_.findings, "initial-value" in open_.unknown[NON_LINEARIZABLE]) == ((), True)
+    assert judged(tmp_path, text, Register(initial=start, is_initial_known=True)).findings == ()
+    assert len(judged(tmp_path, text, Register(initial=9, is_initial_known=True)).findings) == 1
+
+
+@pytest.mark.parametrize(("text", "op"), [("0:r 0:ok5 0:w1 0:ok 0:r 0:ok7", 2), ("0:c54 0:ok 0:r 0:ok3", 1)])
+def test_a_finding_blames_the_operation_that_no_initial_value_explains(text: str, op: int, tmp_path: Path) -> None:
+    (finding,) = judged(tmp_path, text, Register()).findings
+    assert f"T{op} " in finding.sentence.split(",")[0]
 
 
 def test_a_read_of_nil_says_nothing_unless_it_is_said_what_nil_means(tmp_path: Path) -> None:
