@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from clusters.ndb.membership.view import Member, View
+from clusters.parts.syncs import Syncs
 from harness.core.machine import Context, Message, NodeId
 
 NOBODY = View(0, 0, ())
@@ -92,8 +93,7 @@ class Site:
         self.life = 0  # When this process started, in nanoseconds: no two lives of a node have the same.
         self.view = NOBODY  # The installed view. A node serves nothing unless it is a member of its view.
         self.local: deque[Message] = deque()
-        self._when_synced: dict[int, Callable[[], None]] = {}
-        self._last_token = 0
+        self._syncs = Syncs()
 
     def send(self, to: NodeId, message: Message) -> None:
         """Send a message: to another node by its link, to this one by its queue."""
@@ -109,13 +109,11 @@ class Site:
 
     def sync(self, then: Callable[[], None]) -> None:
         """Call `then` when all earlier writes are durable."""
-        self._last_token += 1
-        self._when_synced[self._last_token] = then
-        self.context.sync(self._last_token)
+        self._syncs.sync(self.context, then)
 
     def synced(self, token: int) -> None:
         """Call the function that waits for that sync."""
-        self._when_synced.pop(token)()
+        self._syncs.synced(token)
 
     def is_for_earlier_life(self, view: int) -> bool:
         """True if a message for a member of view `view` cannot be for this life, which joined in a later one."""

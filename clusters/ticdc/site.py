@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Protocol
 
+from clusters.parts.syncs import Syncs
 from clusters.ticdc.shape import MS
 from harness.core.machine import Closed, Context, Event, Message, NodeId, Received, Synced, TimerFired
 
@@ -37,8 +38,7 @@ class Site:
         self.node = node
         self.bugs = bugs
         self.parameters = parameters
-        self._when_synced: dict[int, Callable[[], None]] = {}
-        self._last_token = 0
+        self._syncs = Syncs()
 
     def handle(self, event: Event, context: Context, role: Role) -> None:
         """Hand an event to the part of the node that it concerns."""
@@ -55,6 +55,10 @@ class Site:
             case _:
                 pass
 
+    def synced(self, token: int) -> None:
+        """Call the function that waited for that sync."""
+        self._syncs.synced(token)
+
     def now_ns(self) -> int:
         """The time of the run."""
         return self.context.now_ns()
@@ -69,10 +73,4 @@ class Site:
 
     def sync(self, then: Callable[[], None]) -> None:
         """Call `then` when all earlier writes are durable."""
-        self._last_token += 1
-        self._when_synced[self._last_token] = then
-        self.context.sync(self._last_token)
-
-    def synced(self, token: int) -> None:
-        """Call the function that waited for that sync."""
-        self._when_synced.pop(token)()
+        self._syncs.sync(self.context, then)

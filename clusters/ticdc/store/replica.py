@@ -20,8 +20,8 @@ from typing import Protocol, assert_never
 
 from clusters.ticdc import planted
 from clusters.ticdc.backup.uploads import Uploads
-from clusters.ticdc.log.messages import Entry, Vote
-from clusters.ticdc.log.quorum_log import QuorumLog
+from clusters.parts.log_messages import Entry, Vote
+from clusters.parts.quorum_log import Group, QuorumLog
 from clusters.ticdc.regions.messages import (
     Absorb,
     Command,
@@ -70,7 +70,7 @@ from clusters.ticdc.rows.messages import (
     Upload,
 )
 from clusters.ticdc.rows.versions import Versions
-from clusters.ticdc.shape import Key, slot_of
+from clusters.ticdc.shape import MS, STORES, Key, slot_of
 from clusters.ticdc.site import Site
 from clusters.ticdc.store.stale import ReadProgress
 from clusters.ticdc.stream.feed import Feed
@@ -96,7 +96,7 @@ class Host(Protocol):
     def regions(self) -> tuple[Region, ...]:
         """The regions as far as this store knows them."""
 
-    def found(self, region: Region, first: Entry, *, is_eager: bool) -> None:
+    def found(self, region: Region, first: Entry[Command], *, is_eager: bool) -> None:
         """Make a replica of a region that a split has made."""
 
     def absorbed(self, regions: tuple[int, ...]) -> None:
@@ -110,15 +110,17 @@ class Replica:
     """A replica of one region."""
 
     def __init__(
-        self, site: Site, host: Host, region: Region, vote: Vote, entries: Sequence[Entry], uploaded: Sequence[Upload],
-        *, is_eager: bool,
+        self, site: Site, host: Host, region: Region, vote: Vote, entries: Sequence[Entry[Command]],
+        uploaded: Sequence[Upload], *, is_eager: bool,
     ) -> None:  # fmt: skip
         self.region = region
         self.is_frozen = False
         self.rows = Versions()
+        election_ns = site.parameters["election_ms"] * MS
+        group = Group(number=region.id, members=STORES, election_ns=election_ns, noun="region")
         self.log = QuorumLog(
-            site, region.id, vote, entries, is_original=region.version == 0, is_eager=is_eager, applied=self._applied,
-            deposed=self._deposed,
+            site, group, vote, entries, is_original=region.version == 0, is_eager=is_eager,
+            applied=self._applied, deposed=self._deposed,
         )  # fmt: skip
         self.advancer: Advancer | None = None  # Of this term, if it leads.
         self.feed = Feed(site)
@@ -299,7 +301,7 @@ class Replica:
 
     # The log.
 
-    def _applied(self, index: int, entry: Entry) -> None:
+    def _applied(self, index: int, entry: Entry[Command]) -> None:
         """Apply a decided entry (invariant 4)."""
         if isinstance(entry.command, RegionCommand):
             self._reshaped(index, entry.command)

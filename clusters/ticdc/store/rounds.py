@@ -17,7 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from clusters.ticdc import planted
-from clusters.ticdc.log.quorum_log import QUORUM
+from clusters.parts.quorum_log import quorum
 from clusters.ticdc.oracle.messages import Timestamp, Tso
 from clusters.ticdc.rows.messages import Status
 from clusters.ticdc.shape import MS, ORACLE, STORES, Key, physical_ms, slot_of
@@ -28,6 +28,7 @@ from clusters.ticdc.watermarks.advancer import Advancer
 from clusters.ticdc.watermarks.messages import AskLarge, CheckLeader, LargeStatus, LeaderChecked, ReadState
 from harness.core.machine import Dump, Message, NodeId
 
+_QUORUM = quorum(STORES)
 AGAIN_NS = 200 * MS  # After so much silence the query to the oracle, or to the other stores, is sent again.
 
 
@@ -83,7 +84,7 @@ class Rounds:
             self._site.send(ORACLE, Tso(self._number))
 
     def _is_confirmed(self, current: Round) -> bool:
-        return all(current.followers.get(region, 1) >= QUORUM for region in current.terms)
+        return all(current.followers.get(region, 1) >= _QUORUM for region in current.terms)
 
     def closed(self, peer: NodeId) -> None:
         """Give up the round if its request to the oracle may be lost: the connection to that peer ended."""
@@ -208,7 +209,7 @@ class Rounds:
             advancer = replica.advancer if replica is not None else None
             if replica is None or advancer is None or not advancer.is_ready or replica.log.term != term:
                 continue
-            if current.followers.get(region, 1) < QUORUM and planted.NO_LEADER_QUORUM not in self._site.bugs:
+            if current.followers.get(region, 1) < _QUORUM and planted.NO_LEADER_QUORUM not in self._site.bugs:
                 self._site.context.sometimes("a leader without a quorum advanced no watermark")
                 continue
             least = current.least[region] if region in current.least else advancer.least()

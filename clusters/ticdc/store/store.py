@@ -8,10 +8,10 @@ Theory of operation. An event goes to the replica that it concerns. A timer driv
 from collections.abc import Sequence
 
 from clusters.ticdc import planted
-from clusters.ticdc.log.messages import LOG_MESSAGES, Entry, LogMessage, Vote
+from clusters.parts.log_messages import LOG_MESSAGES, Entry, LogMessage, Vote
 from clusters.ticdc.oracle.messages import Timestamp, Upgrade
 from clusters.ticdc.oracle.upgrade import is_new, is_rolling, upgrade
-from clusters.ticdc.regions.messages import FIRST, FromRegion, KnownRegions, MergeInto, Moved, Region, ToRegion
+from clusters.ticdc.regions.messages import FIRST, Command, FromRegion, KnownRegions, MergeInto, Moved, Region, ToRegion
 from clusters.ticdc.rows.incarnations import incarnation, name, view
 from clusters.ticdc.rows.messages import Upload
 from clusters.ticdc.shape import MS, STORES
@@ -77,7 +77,7 @@ class Store:
     def regions(self) -> tuple[Region, ...]:
         return tuple(replica.region for replica in self._replicas.values() if replica.region.version >= 0)
 
-    def found(self, region: Region, first: Entry, *, is_eager: bool) -> None:
+    def found(self, region: Region, first: Entry[Command], *, is_eager: bool) -> None:
         if region.id in self._absorbed:
             return
         replica = self._replicas.get(region.id)
@@ -99,7 +99,7 @@ class Store:
         return replica.progress if replica is not None else None
 
     def _make(
-        self, region: int, vote: Vote, entries: Sequence[Entry], uploaded: Sequence[Upload], *, is_eager: bool
+        self, region: int, vote: Vote, entries: Sequence[Entry[Command]], uploaded: Sequence[Upload], *, is_eager: bool
     ) -> Replica:
         """A replica of a region: one of the first, or one whose log has, or gets, its range (regions, invariant 2)."""
         known = FIRST[region] if region < len(FIRST) else Region(region, -1, 0, 0)
@@ -130,7 +130,7 @@ class Store:
             else:
                 replica.request(sender, message.number, message.version, message.body)
         elif isinstance(message, LOG_MESSAGES):
-            self._log_of(message.region, sender, message)
+            self._log_of(message.log, sender, message)
         elif isinstance(message, Subscribe):
             self._subscribe(sender, message)
         elif isinstance(message, (Timestamp, *ROUND_MESSAGES)):
@@ -144,7 +144,7 @@ class Store:
         else:
             self._site.context.unexpected(message)
 
-    def _log_of(self, region: int, sender: NodeId, message: LogMessage) -> None:
+    def _log_of(self, region: int, sender: NodeId, message: LogMessage[Command]) -> None:
         if region in self._absorbed:
             return
         replica = self._replicas.get(region)

@@ -1,18 +1,15 @@
-"""Procedures that exchange several messages, each written as one generator that yields its requests.
+"""Where the requests of this node's procedures go: to the oracle, to the leaders of regions, or to any replica.
 
-Theory of operation. A procedure yields `Ask` and gets the answers, in the order of the requests; or `Sleep`. A request
-to a region goes to the store that led it last; "not leader", a broken connection or silence sends it on to another one,
-until its patience ends: then the answer is None. To a region that a flashback has closed it is sent again. So a request
-may take effect more than once, and late. Where regions have changed it follows its keys; if these are in several
-regions now, or it names none, the answer is `Moved`.
-1. All is driven by messages and by one timer: the same messages give the same steps.
-2. A crash ends all procedures; nothing of them is on disk.
+Theory of operation. See clusters/parts/procedures.py. A request to a region goes to the store that led it last; "not
+leader", a broken connection or silence sends it on to another one. To a region that a flashback has closed it is sent
+again. Where regions have changed it follows its keys; if these are in several regions now, or it names none, the answer
+is `Moved`.
 """
 
-from collections import deque
 from collections.abc import Generator
 from typing import NamedTuple, TypeVar
 
+from clusters.parts.procedures import PATIENCE_NS, TIMER, Ask, Open, Procedures, Sleep
 from clusters.ticdc.oracle.messages import Timestamp, Tso
 from clusters.ticdc.regions.messages import InFlashback, Moved, NotLeader, Region, Reply, Request, ToRegion, keys_of
 from clusters.ticdc.regions.table import RegionTable
@@ -20,11 +17,9 @@ from clusters.ticdc.shape import MS, ORACLE, STORES
 from clusters.ticdc.site import Site
 from harness.core.machine import NodeId
 
-TIMER = "tasks"
-SWEEP_NS = 5 * MS
-SILENCE_NS = 150 * MS  # After so long without an answer a request is sent again.
+__all__ = ["TIMER", "Answers", "Ask", "At", "Now", "Procedure", "Sleep", "Tasks", "To", "call", "timestamp"]
+
 PAUSE_NS = 20 * MS  # Between two attempts, if all stores refused.
-PATIENCE_NS = 3000 * MS
 HOPS = 2  # How often a hint is followed at once: two stores may take each other for the leader.
 
 
@@ -47,181 +42,84 @@ class At(NamedTuple):
     body: Request
 
 
-class Ask(NamedTuple):
-    """Yielded by a procedure: it waits for the answers to these requests."""
-
-    requests: tuple[Now | To | At, ...]
-    patience_ns: int = PATIENCE_NS
-
-
-class Sleep(NamedTuple):
-    """Yielded by a procedure: it waits for that time."""
-
-    duration_ns: int
-
-
-Answers = tuple[Timestamp | Reply | None, ...]
+Wanted = Now | To | At
+Answer = Timestamp | Reply
+Answers = tuple[Answer | None, ...]
 Result = TypeVar("Result")
-Procedure = Generator[Ask | Sleep, Answers, Result]
-
-
-class _Waiting:
-    """A procedure that waits for answers."""
-
-    __slots__ = ("answers", "missing", "procedure")
-
-    def __init__(self, procedure: Procedure[None], count: int) -> None:
-        self.procedure = procedure
-        self.answers: list[Timestamp | Reply | None] = [None] * count
-        self.missing = count
-
-
-class _Open:
-    """A request without an answer: its procedure and place there, and when it is sent again and given up."""
-
-    __slots__ = ("again_ns", "end_ns", "hops", "is_held", "place", "request", "target", "waiting")
-
-    def __init__(self, waiting: _Waiting, place: int, request: Now | To | At, end_ns: int) -> None:
-        self.waiting, self.place, self.request, self.end_ns = waiting, place, request, end_ns
-        self.target = ORACLE
-        self.again_ns = 0
-        self.hops = 0
-        self.is_held = False  # The leader has answered, and waits for the end of a flashback.
+Procedure = Generator[Ask[Wanted] | Sleep, Answers, Result]
 
 
 class Tasks:
-    """The procedures that run on one node."""
+    """The procedures that run on one node, and its knowledge of regions and their leaders."""
 
     def __init__(self, site: Site) -> None:
         self.table = RegionTable()
         self._site = site
-        self._open: dict[int, _Open] = {}
-        self._last_number = 0
-        self._asleep: deque[tuple[int, Procedure[None]]] = deque()
         self._leaders: dict[int, NodeId] = {}
-        self._is_ticking = False
+        self._procedures = Procedures[Wanted, Answer](site, self)
+        self.run, self.answered = self._procedures.run, self._procedures.answered
+        self.closed, self.tick = self._procedures.closed, self._procedures.tick
 
     def leader(self, region: Region) -> NodeId:
         """The store that probably leads a region."""
         return self._leaders.get(region.id, STORES[region.id % len(STORES)])
 
-    def refuted(self, region: Region, store: NodeId, leader: NodeId | None = None) -> None:
+    def refuted(self, region: Region, store: NodeId | None, leader: NodeId | None = None) -> None:
         """Note that a store does not lead a region, or does not answer; `leader` is the one that does, if known."""
-        if self.leader(region) == store:
+        if store is not None and self.leader(region) == store:
             self._leaders[region.id] = leader or STORES[(STORES.index(store) + 1) % len(STORES)]
 
-    def run(self, procedure: Procedure[None]) -> None:
-        """Start a procedure."""
-        self._resume(procedure, None)
+    def send(self, number: int, request: Wanted) -> NodeId:
+        """Send a request to the node that should answer it."""
+        if isinstance(request, Now):
+            target = ORACLE
+            self._site.send(target, Tso(number))
+        else:
+            target = request.store if isinstance(request, At) else self.leader(request.region)
+            self._site.send(target, ToRegion(number, request.region.id, request.region.version, request.body))
+        return target
 
-    def answered(self, number: int, answer: Timestamp | Reply) -> None:
-        """Hand an answer to the procedure that waits for it; drop it if none does."""
-        opened = self._open.get(number)
-        if opened is None:
-            return
-        if isinstance(answer, NotLeader) and isinstance(opened.request, To):
-            self.refuted(opened.request.region, opened.target, answer.leader)
-            opened.hops += 1
-            opened.again_ns = self._site.now_ns() + PAUSE_NS
-            if answer.leader and opened.hops <= HOPS:
-                self._send(number, opened)
-            return
-        if isinstance(answer, InFlashback):
-            opened.is_held, opened.again_ns = True, self._site.now_ns() + PAUSE_NS
-            return
-        if isinstance(answer, Moved):
-            self.table.learn(answer.regions)
-            if isinstance(opened.request, To) and self._follow(number, opened, opened.request):
-                return
-        self._finish(number, answer)
+    def is_final(self, number: int, opened: Open[Wanted, Answer], answer: Answer) -> bool:
+        """True unless the request must go to another store, or come again later."""
+        request, again_ns = opened.request, self._site.now_ns() + PAUSE_NS
+        match answer:
+            case NotLeader(leader) if isinstance(request, To):
+                self.refuted(request.region, opened.target, leader)
+                self._hop(number, opened, again_ns, is_known=leader is not None)
+                return False
+            case InFlashback():
+                opened.is_held, opened.again_ns = True, again_ns
+                return False
+            case Moved(regions):
+                self.table.learn(regions)
+                return not (isinstance(request, To) and self._follow(number, opened, request, again_ns))
+            case _:
+                return True
 
-    def _follow(self, number: int, opened: _Open, request: To) -> bool:
+    def missed(self, opened: Open[Wanted, Answer]) -> None:
+        """Note that the leader of a region does not answer."""
+        if isinstance(opened.request, To):
+            self.refuted(opened.request.region, opened.target)
+
+    def _follow(self, number: int, opened: Open[Wanted, Answer], request: To, again_ns: int) -> bool:
         """Send a request after its keys; False if they are no longer in one region."""
         homes = {self.table.of(key): None for key in keys_of(request.body)}
         if len(homes) != 1:
             return False
         (home,) = homes
-        opened.hops += 1
-        opened.again_ns = self._site.now_ns() + PAUSE_NS
         if home == request.region:  # The store knows less than we do.
             self.refuted(home, opened.target)
         else:
             opened.request = To(home, request.body)
-            if opened.hops <= HOPS:
-                self._send(number, opened)
+        self._hop(number, opened, again_ns, is_known=home != request.region)
         return True
 
-    def closed(self, peer: NodeId) -> None:
-        """Send again the requests that a broken connection may have lost."""
-        for opened in self._open.values():
-            if opened.target == peer:
-                if isinstance(opened.request, To):
-                    self.refuted(opened.request.region, peer)
-                opened.again_ns = self._site.now_ns()
-
-    def tick(self) -> None:
-        """Resume procedures that have slept enough; send again, or give up, requests without an answer."""
-        now_ns = self._site.now_ns()
-        for number, opened in tuple(self._open.items()):
-            if number not in self._open:
-                continue
-            if now_ns >= opened.end_ns:
-                self._finish(number, None)
-            elif now_ns >= opened.again_ns:
-                if isinstance(opened.request, To) and opened.again_ns and not opened.is_held:
-                    self.refuted(opened.request.region, opened.target)
-                self._send(number, opened)
-        for _ in range(len(self._asleep)):
-            wake_ns, procedure = self._asleep.popleft()
-            if now_ns >= wake_ns:
-                self._resume(procedure, ())
-            else:
-                self._asleep.append((wake_ns, procedure))
-        self._is_ticking = False
-        self._keep_ticking()
-
-    def _keep_ticking(self) -> None:
-        if not self._is_ticking and (self._open or self._asleep):
-            self._is_ticking = True
-            self._site.context.set_timer(TIMER, SWEEP_NS)
-
-    def _resume(self, procedure: Procedure[None], answers: Answers | None) -> None:
-        """Let a procedure go on until it waits again."""
-        try:
-            wanted = next(procedure) if answers is None else procedure.send(answers)
-        except StopIteration:
-            return
-        now_ns = self._site.now_ns()
-        match wanted:
-            case Sleep(duration_ns):
-                self._asleep.append((now_ns + duration_ns, procedure))
-            case Ask(requests, patience_ns):
-                waiting = _Waiting(procedure, len(requests))
-                for place, request in enumerate(requests):
-                    self._last_number += 1
-                    opened = self._open[self._last_number] = _Open(waiting, place, request, now_ns + patience_ns)
-                    self._send(self._last_number, opened)
-        self._keep_ticking()
-
-    def _send(self, number: int, opened: _Open) -> None:
-        opened.again_ns, opened.is_held = self._site.now_ns() + SILENCE_NS, False
-        request = opened.request
-        if isinstance(request, At):
-            opened.target = request.store
-            self._site.send(opened.target, ToRegion(number, request.region.id, request.region.version, request.body))
-        elif isinstance(request, To):
-            opened.target = self.leader(request.region)
-            self._site.send(opened.target, ToRegion(number, request.region.id, request.region.version, request.body))
-        else:
-            self._site.send(ORACLE, Tso(number))
-
-    def _finish(self, number: int, answer: Timestamp | Reply | None) -> None:
-        opened = self._open.pop(number)
-        waiting = opened.waiting
-        waiting.answers[opened.place] = answer
-        waiting.missing -= 1
-        if waiting.missing == 0:
-            self._resume(waiting.procedure, tuple(waiting.answers))
+    def _hop(self, number: int, opened: Open[Wanted, Answer], again_ns: int, *, is_known: bool) -> None:
+        """Send a request again: at once if it is known where to, and that was not tried too often."""
+        opened.hops += 1
+        opened.again_ns = again_ns
+        if is_known and opened.hops <= HOPS:
+            self._procedures.send(number, opened)
 
 
 def timestamp() -> Procedure[int]:

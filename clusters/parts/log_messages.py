@@ -1,16 +1,19 @@
-"""Messages between the replicas of a region's log, and their records on disk."""
+"""Messages between the replicas of a log whose entries are commands of type C, and their records on disk."""
+
+from typing import Generic, TypeVar
 
 from msgspec import Struct
 
-from clusters.ticdc.regions.messages import Command
 from harness.core.machine import NodeId
 
+C = TypeVar("C")
 
-class Entry(Struct, frozen=True, tag=True):
+
+class Entry(Struct, Generic[C], frozen=True, tag=True):
     """An entry of the log. Its places count from 1. The first entry of a leader's term has no command."""
 
     term: int
-    command: Command | None = None
+    command: C | None = None
 
 
 class Vote(Struct, frozen=True, tag=True):
@@ -20,17 +23,17 @@ class Vote(Struct, frozen=True, tag=True):
     node: NodeId | None = None
 
 
-class AppendEntries(Struct, frozen=True, tag=True):
+class AppendEntries(Struct, Generic[C], frozen=True, tag=True):
     """From a leader: the entries after `index`, whose entry has term `index_term`.
 
     All entries up to `commit` are decided.
     """
 
-    region: int
+    log: int
     term: int
     index: int
     index_term: int
-    entries: tuple[Entry, ...]
+    entries: tuple[Entry[C], ...]
     commit: int
     sent_ns: int
 
@@ -41,7 +44,7 @@ class Appended(Struct, frozen=True, tag=True):
     `sent_ns` is that of the message which it answers.
     """
 
-    region: int
+    log: int
     term: int
     is_ok: bool
     match: int
@@ -54,7 +57,7 @@ class RequestVote(Struct, frozen=True, tag=True):
     `is_transfer`: the leader has given up in its favour.
     """
 
-    region: int
+    log: int
     term: int
     last: int
     last_term: int
@@ -64,7 +67,7 @@ class RequestVote(Struct, frozen=True, tag=True):
 class Voted(Struct, frozen=True, tag=True):
     """The answer to a candidate: whether it gets the vote."""
 
-    region: int
+    log: int
     term: int
     is_granted: bool
 
@@ -72,9 +75,9 @@ class Voted(Struct, frozen=True, tag=True):
 class TimeoutNow(Struct, frozen=True, tag=True):
     """From a leader that gives up, to its successor: stand for election at once."""
 
-    region: int
+    log: int
     term: int
 
 
-LogMessage = AppendEntries | Appended | RequestVote | Voted | TimeoutNow
+LogMessage = AppendEntries[C] | Appended | RequestVote | Voted | TimeoutNow
 LOG_MESSAGES = (AppendEntries, Appended, RequestVote, Voted, TimeoutNow)

@@ -1,4 +1,4 @@
-"""The replicated log of one region: what a quorum has on disk is decided, and all replicas apply it in order.
+"""A replicated log: what a quorum of its members has on disk is decided, and all replicas apply it in order.
 
 Theory of operation. The Raft protocol, without snapshots and changes of members.
 1. A term has one leader at most: a vote is on disk before it is sent. A leader's log has all decided entries, since a
@@ -16,10 +16,14 @@ sections 3.10, 4.2.3 and 6.4.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Generic
 
-from clusters.ticdc.log.messages import (
+from clusters.parts.host import Host
+from clusters.parts.log_messages import (
     Appended,
     AppendEntries,
+    C,
     Entry,
     LogMessage,
     RequestVote,
@@ -27,18 +31,37 @@ from clusters.ticdc.log.messages import (
     Vote,
     Voted,
 )
-from clusters.ticdc.regions.messages import Command
-from clusters.ticdc.shape import MS, STORES
-from clusters.ticdc.site import Site
 from harness.core.machine import Message, NodeId
 
 BATCH = 64  # Entries in one message.
-AGAIN_NS = 500 * MS  # Without an answer entries are sent again: it may be lost where a link is cut in one direction.
-QUORUM = len(STORES) // 2 + 1
+AGAIN_NS = 500_000_000  # Without an answer entries are sent again: it may be lost where a link is cut in one direction.
 
 
-class QuorumLog:
-    """One replica of the log.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """The members of log `number`, and the time without a sign of a leader after which one of them may lead.
+
+    `noun` is the cluster's word for whatever has such a log.
+    """
+
+    number: int
+    members: tuple[NodeId, ...]
+    election_ns: int
+    noun: str
+
+    @property
+    def quorum(self) -> int:
+        """The number of members that decide."""
+        return quorum(self.members)
+
+
+def quorum(members: Sequence[NodeId]) -> int:
+    """The least number of members of which any two such sets share one."""
+    return len(members) // 2 + 1
+
+
+class QuorumLog(Generic[C]):
+    """One replica of a log, whose entries are commands of type C.
 
     `is_original`: the log is there from the beginning, and empty; any other begins with an entry that is decided.
     `is_eager`: it stands for election at once.
@@ -46,27 +69,27 @@ class QuorumLog:
 
     def __init__(
         self,
-        site: Site,
-        region: int,
+        site: Host,
+        group: Group,
         vote: Vote,
-        entries: Sequence[Entry],
+        entries: Sequence[Entry[C]],
         *,
         is_original: bool,
         is_eager: bool,
-        applied: Callable[[int, Entry], None],
+        applied: Callable[[int, Entry[C]], None],
         deposed: Callable[[], None],
     ) -> None:
-        self.region = region
+        self.number = group.number
         self.term = vote.term
         self.leader: NodeId | None = None
         self.commit = 0
         self.applied = 0
-        self._site = site
+        self._site, self._group = site, group
         self._vote = vote.node
         self._entries = list(entries)
         self._when_applied, self._when_deposed = applied, deposed
-        self._peers = tuple(node for node in STORES if node != site.node)
-        self._election_ns = site.parameters["election_ms"] * MS
+        self._peers = tuple(node for node in group.members if node != site.node)
+        self._election_ns = group.election_ns
         self._written = self._durable = 0  # Numbers of writes, not of entries.
         self._heard_ns = site.now_ns()
         self._promised_ns = site.now_ns() if vote.term else -self._election_ns
@@ -105,9 +128,9 @@ class QuorumLog:
         if not self.has_caught_up or self._left_ns is not None:
             return False
         newest = sorted((self._acknowledged_ns[peer] for peer in self._peers), reverse=True)
-        return self._site.now_ns() < newest[QUORUM - 2] + self._election_ns * 3 // 4
+        return self._site.now_ns() < newest[self._group.quorum - 2] + self._election_ns * 3 // 4
 
-    def propose(self, command: Command | None) -> int:
+    def propose(self, command: C | None) -> int:
         """Append an entry and return its place; only for a leader.
 
         The entry is lost if the leader is deposed before it decides.
@@ -131,8 +154,8 @@ class QuorumLog:
             self._heir = to
             self._hand_over()
 
-    def found(self, first: Entry | None = None) -> None:
-        """Apply the first entry: it is decided, since the region exists. It is written unless a leader has sent it."""
+    def found(self, first: Entry[C] | None = None) -> None:
+        """Apply the first entry: it is decided, since the log exists. It is written unless a leader has sent it."""
         if first is not None and not self._entries:
             self._write(first)
         if self._entries:
@@ -156,7 +179,7 @@ class QuorumLog:
         """The connection to that peer ended: send again what may be lost."""
         self._in_flight_ns[peer] = None
 
-    def handle(self, sender: NodeId, message: LogMessage) -> None:
+    def handle(self, sender: NodeId, message: LogMessage[C]) -> None:
         """React to a message from another replica."""
         match message:
             case AppendEntries():
@@ -173,9 +196,9 @@ class QuorumLog:
 
     # Followers.
 
-    def _append(self, leader: NodeId, message: AppendEntries) -> None:
+    def _append(self, leader: NodeId, message: AppendEntries[C]) -> None:
         if message.term < self.term:
-            self._reply(leader, Appended(self.region, self.term, False, 0, message.sent_ns))
+            self._reply(leader, Appended(self.number, self.term, False, 0, message.sent_ns))
             return
         self._adopt(message.term)
         self.leader = leader
@@ -184,7 +207,7 @@ class QuorumLog:
         index = message.index
         if index > len(self._entries) or (index and self._entries[index - 1].term != message.index_term):
             longest = min(len(self._entries), index - 1)
-            self._reply(leader, Appended(self.region, self.term, False, longest, message.sent_ns))
+            self._reply(leader, Appended(self.number, self.term, False, longest, message.sent_ns))
             return
         for entry in message.entries:
             index += 1
@@ -193,7 +216,7 @@ class QuorumLog:
             if index <= len(self._entries):
                 self._cut(index - 1)
             self._write(entry)
-        self._reply(leader, Appended(self.region, self.term, True, index, message.sent_ns))
+        self._reply(leader, Appended(self.number, self.term, True, index, message.sent_ns))
         self._decide(min(message.commit, index))
 
     def _requested(self, candidate: NodeId, message: RequestVote) -> None:
@@ -208,7 +231,7 @@ class QuorumLog:
             self._vote = candidate
             self._heard_ns = self._site.now_ns()
             self._save_vote()
-        self._reply(candidate, Voted(self.region, self.term, is_granted))
+        self._reply(candidate, Voted(self.number, self.term, is_granted))
 
     def _stand(self, *, is_transfer: bool = False) -> None:
         """Stand for election in the next term."""
@@ -219,7 +242,7 @@ class QuorumLog:
         self._heard_ns = site.now_ns()
         self._patience_ns = self._drawn_patience()
         self._votes = {site.node: True}
-        request = RequestVote(self.region, self.term, len(self._entries), self._last_term(), is_transfer)
+        request = RequestVote(self.number, self.term, len(self._entries), self._last_term(), is_transfer)
         for peer in self._peers:
             self._reply(peer, request)
 
@@ -228,17 +251,18 @@ class QuorumLog:
             self._adopt(message.term)
         elif message.term == self.term and message.is_granted and self.leader is None:
             self._votes[sender] = True
-            if len(self._votes) >= QUORUM and self._vote == self._site.node:
+            if len(self._votes) >= self._group.quorum and self._vote == self._site.node:
                 self._lead()
 
     # The leader.
 
     def _lead(self) -> None:
         site = self._site
-        site.context.sometimes("a region got another leader" if self._entries else "a region got its first leader")
+        which = "another" if self._entries else "its first"
+        site.context.sometimes(f"a {self._group.noun} got {which} leader")
         self.leader = site.node
         self._next = dict.fromkeys(self._peers, len(self._entries) + 1)
-        self._match = dict.fromkeys(STORES, 0)
+        self._match = dict.fromkeys(self._group.members, 0)
         self._in_flight_ns = dict.fromkeys(self._peers)
         self._acknowledged_ns = dict.fromkeys(self._peers, -self._election_ns)
         self._first = len(self._entries) + 1
@@ -252,7 +276,7 @@ class QuorumLog:
             self._in_flight_ns[peer] = self._site.now_ns()
         before = self._entries[index - 1].term if index else 0
         sent_ns = self._site.now_ns()
-        message = AppendEntries(self.region, self.term, index, before, entries, self.commit, sent_ns)
+        message = AppendEntries(self.number, self.term, index, before, entries, self.commit, sent_ns)
         self._site.send(peer, message)
 
     def _appended(self, peer: NodeId, message: Appended) -> None:
@@ -278,7 +302,7 @@ class QuorumLog:
     def _hand_over(self) -> None:
         """Tell the successor to stand for election once it has the whole log: before, it would get no vote."""
         if self._heir is not None and self._match[self._heir] == len(self._entries):
-            self._site.send(self._heir, TimeoutNow(self.region, self.term))
+            self._site.send(self._heir, TimeoutNow(self.number, self.term))
             self._heir = None
 
     def _own(self, term: int, index: int) -> None:
@@ -288,7 +312,7 @@ class QuorumLog:
     def _matched(self, node: NodeId, index: int) -> None:
         """Note how far that node's log is equal, and decide what a quorum now has (invariant 2)."""
         self._match[node] = max(self._match[node], index)
-        held = sorted(self._match.values(), reverse=True)[QUORUM - 1]
+        held = sorted(self._match.values(), reverse=True)[self._group.quorum - 1]
         if held > self.commit and self._entries[held - 1].term == self.term:
             self._decide(held)
 
@@ -320,20 +344,20 @@ class QuorumLog:
 
     # The disk.
 
-    def _write(self, entry: Entry) -> None:
+    def _write(self, entry: Entry[C]) -> None:
         self._entries.append(entry)
-        self._site.context.append(f"log-{self.region}", entry)
+        self._site.context.append(f"log-{self.number}", entry)
         self._written += 1
 
     def _cut(self, index: int) -> None:
         assert index >= self.applied  # Invariant 5.
         self._site.context.sometimes("a follower cut entries that were never decided")
         del self._entries[index:]
-        self._site.context.truncate(f"log-{self.region}", index)
+        self._site.context.truncate(f"log-{self.number}", index)
         self._written += 1
 
     def _save_vote(self) -> None:
-        self._site.context.put(f"vote-{self.region}", Vote(self.term, self._vote))
+        self._site.context.put(f"vote-{self.number}", Vote(self.term, self._vote))
         self._written += 1
 
     def _reply(self, to: NodeId, message: Message) -> None:

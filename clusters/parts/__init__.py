@@ -1,0 +1,1 @@
+"""Parts of machines that several designs share. They know no cluster, its words or its nodes."""

@@ -1,1 +1,0 @@
-"""The replicated log of a region: terms, votes, a quorum, leases."""
