@@ -51,10 +51,14 @@ bench: $(READY) ## measurements: messages, simulation, journal, checking
 fuzz: $(READY) ## the long mode of the fuzz tests: 10,000 inputs of each kind
 	@SEAMARK_FUZZ_COUNT=10000 $(BIN)/pytest -q tests/fuzz tests/property/test_serial_orders.py
 
+picture: $(READY) ## the picture of README, taken again in Chromium from the report of make demo
+	@scripts/browser
+	@$(BIN)/python -m tests.command.picture
+
 mutants: $(READY) ## broken rules of the checks, and which of them no test notices (PART=1/5: a fifth of them)
 	@$(BIN)/python -m tests.mutation.mutants $(PART)
 
 clean: ## remove what was made: environment, caches, store
 	@rm -rf .venv store .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build *.egg-info
 
-.PHONY: help setup run run-docker demo finding check test calibrate bench mutants fuzz clean
+.PHONY: help setup run run-docker demo finding check test calibrate bench picture mutants fuzz clean

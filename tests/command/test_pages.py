@@ -13,6 +13,7 @@ from harness.report.page import page
 from harness.run.single import write_page
 from tests.command.browser import Browser, Probed, browser
 from tests.command.conftest import SEED, SMALL, Outcome, Seamark
+from tests.command.picture import DEMO, Digest, of_report, of_templates, stored
 
 __all__ = ["browser"]
 CASES = len(PROMISES) + 2  # Settling, and the run as a whole.
@@ -72,9 +73,9 @@ def test_a_failing_run_is_told_on_one_page(seamark: Seamark, tmp_path: Path, bro
 
 def test_one_bug_is_one_short_page(seamark: Seamark, tmp_path: Path, browser: Browser) -> None:
     """The run of `make demo`: seven findings, all of one bug."""
-    demo = ("--cluster", "ndb", "--bug", "lib-any-node-completes", "--seed", "8", "--time", "20", "--engine", "local")
-    assert seamark("run", *demo).code == 1
+    assert seamark("run", *DEMO).code == 1
     (run,) = (tmp_path / "store" / "ndb").iterdir()
+    assert Digest(templates=of_templates(), report=of_report(run)) == stored(), "README's picture is old: make picture"
     html = run / "report.html"
     probed = browser.probe(html, width=1280)
     assert probed.height <= 6_000
