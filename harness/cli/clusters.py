@@ -1,6 +1,6 @@
 """`seamark clusters`: lists the systems that can be tested, with their options."""
 
-import sys
+from pathlib import Path
 from typing import Annotated
 
 import msgspec
@@ -8,7 +8,7 @@ import typer
 from rich.console import Console
 
 from harness.cli.output import print_json
-from harness.cli.texts.promises_page import promises_page
+from harness.cli.texts.promises_page import promises_pages
 from harness.core.errors import ScenarioError
 from harness.core.seams import Cluster
 from harness.report.screen import hanging, plain
@@ -20,18 +20,19 @@ from harness.scenario.registry import load_cluster
 def clusters(
     names: Annotated[list[str] | None, typer.Argument(help="Which clusters. Default: all that are installed.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")] = False,
-    as_markdown: Annotated[
-        bool, typer.Option("--markdown", help="Print the page of all promises, with what would break each.")
-    ] = False,
+    markdown: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Write pages of all promises, with the anomalies that break each, there."),
+    ] = None,
 ) -> int:
     """List the clusters: their promises, bugs, workloads and faults."""
-    if as_json and as_markdown:
+    if as_json and markdown is not None:
         raise ScenarioError("--json and --markdown exclude each other: choose one")
     codes = [on_command_line(name) for name in dict.fromkeys(names or cluster_names())]
     found = [load_cluster(code) for code in codes]
-    if as_markdown:
+    if markdown is not None:
         own = {cluster.name: checks_of(cluster, code) for cluster, code in zip(found, codes, strict=True)}
-        sys.stdout.write(promises_page(found, own))
+        _write(markdown, promises_pages(found, own))
         return 0
     if as_json:
         print_json({cluster.name: _described(cluster) for cluster in found})
@@ -50,6 +51,18 @@ def clusters(
         ):
             console.print(hanging(f"  {label:<11}", plain(text)))
     return 0
+
+
+def _write(folder: Path, pages: dict[str, str]) -> None:
+    """Write each page to its path in the folder. Raises ScenarioError if that is impossible."""
+    for path, text in pages.items():
+        try:
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
+            (folder / path).write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise ScenarioError(
+                f"{folder / path}: cannot be written ({error.strerror}): choose another folder"
+            ) from None
 
 
 def _described(cluster: Cluster) -> dict[str, object]:

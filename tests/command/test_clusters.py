@@ -1,5 +1,7 @@
 """`seamark clusters`: which clusters, and in which form."""
 
+from pathlib import Path
+
 from tests.command.conftest import Seamark
 
 
@@ -15,20 +17,28 @@ def test_a_cluster_that_is_named_twice_is_described_once(seamark: Seamark) -> No
     assert seamark("clusters", "tutorial", "tutorial").out == seamark("clusters", "tutorial").out
 
 
-def test_the_page_in_markdown_is_of_the_clusters_named(seamark: Seamark) -> None:
-    outcome = seamark("clusters", "tutorial", "--markdown")
+def test_the_pages_in_markdown_are_of_the_clusters_named(seamark: Seamark, tmp_path: Path) -> None:
+    outcome = seamark("clusters", "tutorial", "--markdown", "pages")
     assert (outcome.code, outcome.err) == (0, "")
-    assert "### TUT-1\n" in outcome.out
-    assert "NDB-G1" not in outcome.out
+    assert "## TUT-1\n" in (tmp_path / "pages" / "promises" / "tutorial.md").read_text(encoding="utf-8")
+    assert "promises/tutorial.md" in (tmp_path / "pages" / "promises.md").read_text(encoding="utf-8")
+    assert len(list((tmp_path / "pages").rglob("*.md"))) == 2
+
+
+def test_a_folder_that_cannot_be_written_is_64(seamark: Seamark, tmp_path: Path) -> None:
+    (tmp_path / "pages").write_text("a file")
+    outcome = seamark("clusters", "tutorial", "--markdown", "pages")
+    assert (outcome.code, outcome.out) == (64, "")
+    assert "pages/promises.md: cannot be written (File exists): choose another folder" in outcome.line
 
 
 def test_two_forms_at_once_are_64(seamark: Seamark) -> None:
-    outcome = seamark("clusters", "--json", "--markdown")
+    outcome = seamark("clusters", "--json", "--markdown", "pages")
     assert (outcome.code, outcome.out) == (64, "")
     assert "--json and --markdown exclude each other" in outcome.line
 
 
 def test_a_cluster_that_does_not_exist_is_64_with_the_nearest(seamark: Seamark) -> None:
-    outcome = seamark("clusters", "tutoriel", "--markdown")
+    outcome = seamark("clusters", "tutoriel", "--markdown", "pages")
     assert (outcome.code, outcome.out) == (64, "")
     assert "did you mean tutorial?" in outcome.line

@@ -1,4 +1,4 @@
-"""What is promised is on docs/promises.md, as the clusters and the checks declare it today."""
+"""docs/promises.md and docs/promises/ show what the clusters and the checks declare today."""
 
 import re
 from functools import cache
@@ -10,7 +10,7 @@ import pytest
 from checkers.catalogue import CHECKS, NAMES, names_of
 from checkers.engine.protocol import Check
 from harness.cli.texts.contract_fields import BOUNDS, CONTRACT
-from harness.cli.texts.promises_page import promises_page
+from harness.cli.texts.promises_page import promises_pages
 from harness.core.promises import Bounds, Promise, StreamContract
 from harness.scenario.consent import cluster_names, installed
 from harness.scenario.own_checks import checks_of
@@ -18,7 +18,7 @@ from harness.scenario.registry import load_cluster
 from tests.repo.test_docs import DOCS, ROOT, clusters
 
 PROMISES = DOCS / "promises.md"
-RENEWAL = "seamark clusters --markdown > docs/promises.md"
+RENEWAL = "seamark clusters --markdown docs"
 
 
 @cache
@@ -28,23 +28,26 @@ def own() -> dict[str, tuple[Check, ...]]:
     return {code.name: checks_of(load_cluster(code), code) for code in codes}
 
 
-def test_the_page_of_promises_is_current() -> None:
+def test_the_pages_of_promises_are_current() -> None:
     message = f"what is promised has changed; write docs/promises.md again: {RENEWAL}"
-    assert PROMISES.read_text(encoding="utf-8") == promises_page(clusters(), own()), message
-    assert RENEWAL in PROMISES.read_text(encoding="utf-8")
+    stored = {path.relative_to(DOCS).as_posix() for path in (PROMISES, *DOCS.glob("promises/*.md"))}
+    pages = promises_pages(clusters(), own())
+    assert stored == set(pages), message
+    assert all((DOCS / path).read_text(encoding="utf-8") == text for path, text in pages.items()), message
+    assert RENEWAL in pages["promises.md"]
 
 
 def test_the_page_of_promises_says_of_each_what_would_break_it_and_who_says_so() -> None:
-    text = PROMISES.read_text(encoding="utf-8")
     for cluster in clusters():
+        text = (DOCS / "promises" / f"{cluster.name}.md").read_text(encoding="utf-8")
         checks = (*CHECKS, *own()[cluster.name])
         names = names_of(checks)
         for promise in cluster.promises:
-            section = text.split(f"### {promise.id}\n")[1].split("\n##")[0]
+            section = text.split(f"## {promise.id}\n")[1].split("\n##")[0]
             assert promise.text in section
             assert ("**Purpose.**" in section) == promise.is_purpose
             for name in promise.forbids:
-                assert (f"`{name}`: {names[name]}" if name in names else f"[{name}](#{name})") in section
+                assert (f"`{name}`: {names[name]}" if name in names else f"[{name}](../promises.md#{name})") in section
             judges = re.findall(r"Checked by ((?:`[\w-]+`(?:, )?)+)\.", section)
             assert len(judges) == len(promise.forbids)
             assert {name for each in judges for name in re.findall(r"`([\w-]+)`", each)} <= {c.name for c in checks}
@@ -56,7 +59,7 @@ def test_a_promise_that_no_check_looks_for_is_told_so() -> None:
     cluster = load_cluster(installed("tutorial"))
     cluster.promises = (Promise(id="T-1", text="All is well.", source="docs", forbids=("epoch-fork",)),)
     cluster.stream, cluster.bugs = None, {}
-    page = promises_page([cluster])
+    page = promises_pages([cluster])["promises/tutorial.md"]
     assert f"- `epoch-fork`: {NAMES['epoch-fork']} Checked by no check of today." in page
     assert "There is no change stream." in page
 

@@ -1,4 +1,7 @@
-"""The page of all clusters' promises in Markdown, generated from their declarations, so that the two always agree."""
+"""The pages of all clusters' promises in Markdown, generated from their declarations, so that the two always agree.
+
+One page for each cluster, and one that explains what they share: models, contracts, bounds, rules, anomalies.
+"""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -26,39 +29,44 @@ from harness.report.markdown import code, table
 from harness.report.screen import visible
 
 MODELS_HEADING: Final = "Consistency models"
-RULES_HEADING: Final = "What the rules of streams look for"
+CONTRACT_HEADING: Final = "The fields of a stream contract"
+BOUNDS_HEADING: Final = "The bounds of a cluster"
+RULES_HEADING: Final = "The rules of streams"
 ANOMALIES_HEADING: Final = "All anomalies"
 _NONE: Final[Mapping[str, Sequence[Check]]] = MappingProxyType({})
 _SECOND: Final = 1_000_000_000
 _MARKUP: Final = re.compile(r"([|<*`])")
+SHARED: Final = "promises.md"  # The page of what all clusters share; the others are in the folder beside it.
+FOLDER: Final = "promises"
 _OUR_README: Final = re.compile(r"clusters/\w+/README\.md")
 
 
-def promises_page(clusters: Sequence[Cluster], own: Mapping[str, Sequence[Check]] = _NONE) -> str:
-    """The whole page as text. `own` are the checks that clusters bring, by the name of the cluster."""
-    lines = [*_introduction(), *_contents(clusters)]
-    for cluster in clusters:
-        lines += _cluster(cluster, (*CHECKS, *own.get(cluster.name, ())))
+def promises_pages(clusters: Sequence[Cluster], own: Mapping[str, Sequence[Check]] = _NONE) -> dict[str, str]:
+    """The text of each page, by its path in the folder of documents. `own` are the checks that clusters bring."""
     promises = [promise for cluster in clusters for promise in cluster.promises]
-    lines += [*_models(promises), *_contract_fields(), *_bound_fields(), *_stream_rules(), *_anomalies(own)]
-    return "\n".join(lines).rstrip() + "\n"
+    shared = [*_introduction(), *_contents(clusters)]
+    shared += [*_models(promises), *_contract_fields(), *_bound_fields(), *_stream_rules(), *_anomalies(own)]
+    pages = {SHARED: shared}
+    for cluster in clusters:
+        pages[f"{FOLDER}/{cluster.name}.md"] = _cluster(cluster, (*CHECKS, *own.get(cluster.name, ())))
+    return {path: "\n".join(lines).rstrip() + "\n" for path, lines in pages.items()}
 
 
 def _introduction() -> list[str]:
     least = Thresholds().witnesses
     return [
-        "# What is promised",
+        "# Promises",
         "",
-        "Every guarantee of every installed cluster, what would break it, and which check says so. This page is made",
-        "from what the clusters declare; to renew it:",
+        "Each installed cluster has a page with its guarantees, the anomalies that break them, their checks, and the",
+        "cluster's planted bugs. This page explains the shared terms. All pages are generated from declarations:",
         "",
         "```",
-        "seamark clusters --markdown > docs/promises.md",
+        "seamark clusters --markdown docs",
         "```",
         "",
-        f"A promise *holds* if nothing broke it and at least {least} events could have; else it was *not exercised*.",
-        "Where that happens to a **purpose** of the test, the run is vacuous; other promises spoil nothing.",
-        "Beside a promise that holds the report names those of its anomalies that nothing could have shown.",
+        f"A promise *holds* if no event broke it and at least {least} events could have; else it was *not exercised*.",
+        "If a **purpose** of the test was not exercised, the run is vacuous; other promises may stay unexercised.",
+        "For a promise that holds, the report names the anomalies that no event could have shown.",
         "",
         f"One promise belongs to every run, {code(SETTLED.id)}: {_prose(SETTLED.text)} It is broken by",
         f"{', '.join(map(code, SETTLED.forbids))}.",
@@ -68,18 +76,19 @@ def _introduction() -> list[str]:
 
 def _contents(clusters: Iterable[Cluster]) -> list[str]:
     lines = [
-        f"- [{cluster.name}](#{cluster.name}): {len(cluster.promises)} promises, "
+        f"- [{cluster.name}]({FOLDER}/{cluster.name}.md): {len(cluster.promises)} promises, "
         f"{counted(len(cluster.bugs), 'planted bug')}"
         for cluster in clusters
     ]
-    others = (MODELS_HEADING, "What a stream contract means", "What bounds mean", RULES_HEADING, ANOMALIES_HEADING)
+    others = (MODELS_HEADING, CONTRACT_HEADING, BOUNDS_HEADING, RULES_HEADING, ANOMALIES_HEADING)
     return [*lines, *(f"- [{each}](#{each.lower().replace(' ', '-')})" for each in others), ""]
 
 
 def _cluster(cluster: Cluster, checks: Sequence[Check]) -> list[str]:
     sources = list(dict.fromkeys(promise.source for promise in cluster.promises))
     settle = f"After faults it settles within {cluster.settle_ns / _SECOND:g} s."
-    lines = [f"## {cluster.name}", "", f"{_sentence(cluster.summary)} {settle}", ""]
+    shared = "[Models, contracts, rules and anomalies](../promises.md) have a page for all clusters."
+    lines = [f"# {cluster.name}: promises and planted bugs", "", f"{_sentence(cluster.summary)} {settle} {shared}", ""]
     if len(sources) == 1:
         lines += [f"Source of every promise: {_linked(sources[0])}.", ""]
     for promise in cluster.promises:
@@ -89,7 +98,7 @@ def _cluster(cluster: Cluster, checks: Sequence[Check]) -> list[str]:
 
 def _promise(cluster: Cluster, checks: Sequence[Check], promise: Promise, source: str | None) -> list[str]:
     purpose = " **Purpose.**" if promise.is_purpose else ""
-    lines = [f"### {promise.id}", "", f"{_prose(promise.text)}{purpose}", ""]
+    lines = [f"## {promise.id}", "", f"{_prose(promise.text)}{purpose}", ""]
     for name in promise.forbids:
         by = ", ".join(map(code, _checks(cluster, checks, promise, name))) or "no check of today"
         lines.append(f"- {_breach(name, checks)} Checked by {by}.")
@@ -98,7 +107,7 @@ def _promise(cluster: Cluster, checks: Sequence[Check], promise: Promise, source
 
 def _breach(name: str, checks: Sequence[Check]) -> str:
     if _is_model(name):
-        return f"Any anomaly that [{name}](#{name.lower()}) rules out."
+        return f"Any anomaly that [{name}](../{SHARED}#{name.lower()}) rules out."
     return f"{code(name)}: {_prose(names_of(checks)[name])}"
 
 
@@ -122,7 +131,7 @@ def _stream(contract: StreamContract | None) -> list[str]:
         value = _shown(getattr(contract, name))
         if words.is_checked and not (name == "replay" and contract.delivery != "at-least-once"):
             rows.append((code(name), _prose(words.about), code(value), _prose(words.values.get(value, ""))))
-    return ["### How its stream is to be read", "", *table(("field", "asks", "answer", "meaning"), rows), ""]
+    return ["## The contract of its stream", "", *table(("field", "asks", "answer", "meaning"), rows), ""]
 
 
 def _bounds(cluster: Cluster) -> list[str]:
@@ -140,14 +149,14 @@ def _bounds(cluster: Cluster) -> list[str]:
         texts = list(dict.fromkeys(_bound(name, value) for value in ordered))
         rows.append((code(name), " to ".join(texts), _prose(words.about)))
     text = "By these numbers a run is judged, between the smallest and the greatest parameters that a seed draws."
-    return ["### Its bounds", "", text, "", *table(("bound", "value", "meaning"), rows), ""]
+    return ["## Its bounds", "", text, "", *table(("bound", "value", "meaning"), rows), ""]
 
 
 def _bugs(cluster: Cluster) -> list[str]:
     if not cluster.bugs:
         return []
     rows = [(code(name), _sentence(text)) for name, text in cluster.bugs.items()]
-    return ["### Its planted bugs", "", *table(("bug", "what it does"), rows), ""]
+    return ["## Its planted bugs", "", *table(("bug", "effect"), rows), ""]
 
 
 def _models(promises: Iterable[Promise]) -> Iterator[str]:
@@ -159,8 +168,8 @@ def _models(promises: Iterable[Promise]) -> Iterator[str]:
 
 
 def _contract_fields() -> Iterator[str]:
-    yield from ("## What a stream contract means", "")
-    yield from ("The first three fields have no default: each cluster has to say.", "")
+    yield from (f"## {CONTRACT_HEADING}", "")
+    yield from ("The first three fields have no default: each cluster must declare them.", "")
     yield from (*table(("field", "asks", "answers"), (_field(*each) for each in CONTRACT.items())), "")
 
 
@@ -174,14 +183,14 @@ def _field(name: str, words: Words) -> tuple[str, str, str]:
 
 
 def _bound_fields() -> Iterator[str]:
-    yield from ("## What bounds mean", "", "A bound that a cluster does not give is not promised.", "")
+    yield from (f"## {BOUNDS_HEADING}", "", "A bound that a cluster does not give is not promised.", "")
     yield from table(("bound", "meaning"), ((code(name), _prose(words.about)) for name, words in BOUNDS.items()))
     yield ""
 
 
 def _stream_rules() -> Iterator[str]:
     yield from (f"## {RULES_HEADING}", "")
-    yield from ("A witness is a chance to see the anomaly; without what a rule needs, it is not exercised.", "")
+    yield from ("A witness is a chance to see the anomaly. A rule whose needs are not met is not exercised.", "")
     yield from table(
         ("rule", "anomaly", "meaning", "a witness is", "needs"),
         map(_stream_rule, sorted(RULES.values(), key=lambda rule: rule.id)),
@@ -191,7 +200,7 @@ def _stream_rules() -> Iterator[str]:
 
 def _anomalies(own: Mapping[str, Sequence[Check]]) -> Iterator[str]:
     yield from (f"## {ANOMALIES_HEADING}", "")
-    yield from ("The names that `forbids` of a promise may hold besides consistency models, and who reports each.", "")
+    yield from ("The names that `forbids` of a promise may hold besides consistency models, with their checks.", "")
     rows = []
     checks = (*CHECKS, *chain.from_iterable(own.values()))
     names = names_of(checks)
@@ -243,8 +252,8 @@ def _sentence(text: str) -> str:
 
 
 def _linked(source: str) -> str:
-    """The source of a promise; one of our own pages as a link relative to the folder docs."""
-    return _OUR_README.sub(r"[\g<0>](../\g<0>)", _prose(source))
+    """The source of a promise; a cluster's own page as a link relative to the folder of pages."""
+    return _OUR_README.sub(r"[\g<0>](../../\g<0>)", _prose(source))
 
 
 def _prose(text: str) -> str:

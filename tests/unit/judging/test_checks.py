@@ -112,7 +112,7 @@ def test_a_check_is_one_file_and_one_row(
 
     cluster = load_cluster(installed("tutorial"))
     cluster.promises = promised.promises
-    page = promises_page.promises_page([cluster])
+    page = promises_page.promises_pages([cluster])["promises/tutorial.md"]
     assert "`never-ends`: No operation ever succeeded. Checked by `ends`." in page
     assert shown.glossary(report) == [("Never ends", "No operation ever succeeded.")] * (kind == "fail")
 
