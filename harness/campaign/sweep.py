@@ -19,7 +19,6 @@ from harness.campaign.document import SWEEPS, Sweep, earlier_sweeps
 from harness.campaign.evidence import KIND, require_counted
 from harness.campaign.ledger.design import Order
 from harness.campaign.ledger.orders import (
-    code_digest,
     digest_of,
     folder_of,
     new_id,
@@ -36,6 +35,7 @@ from harness.core.command import seamark
 from harness.core.errors import ScenarioError, SeamarkError
 from harness.record.ownership import temporary_folder
 from harness.record.store import create_run
+from harness.run.code import code_digest
 from harness.run.pool import LocalPool, Pool, results
 from harness.run.running import versions
 

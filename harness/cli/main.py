@@ -60,7 +60,7 @@ def _dispatch(arguments: list[str]) -> int:
     shadow = shadowed_package()
     if shadow is not None:
         raise ScenarioError(shadow)
-    _require_text(("the folder that this is", os.getcwd()), ("TMPDIR", tempfile.gettempdir()))
+    _require_text(("the folder that this is", _here()), ("TMPDIR", tempfile.gettempdir()))
     _require_text(*(("the command line", argument) for argument in arguments))
     code = application(command_named(arguments))(arguments, prog_name="seamark", standalone_mode=False)
     if code == EXIT_INTERRUPTED:
@@ -102,6 +102,14 @@ def seamark(
 
 def _not_loaded() -> int:
     raise AssertionError("the command that is named is another one")
+
+
+def _here() -> str:
+    """The working folder. Raises ScenarioError if it was removed."""
+    try:
+        return os.getcwd()
+    except FileNotFoundError:
+        raise ScenarioError("the folder that this is was removed: change into another one") from None
 
 
 def _require_text(*named: tuple[str, str]) -> None:

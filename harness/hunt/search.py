@@ -22,7 +22,6 @@ from harness.campaign.ledger.orders import (
     ORDER_FILE,
     CampaignOrder,
     Kind,
-    code_digest,
     digest_of,
     folder_of,
     new_id,
@@ -49,6 +48,7 @@ from harness.record.bounded import Amount, Positive, Seed, Sha256
 from harness.record.ownership import temporary_folder
 from harness.record.store import create_run
 from harness.report.model import error_report
+from harness.run.code import code_digest
 from harness.run.pool import LocalPool
 from harness.run.running import versions
 from harness.scenario.consent import Code, consented

@@ -7,6 +7,7 @@ the run alone. Each result is written to a file at once: after kill -9 the same 
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeVar
@@ -14,6 +15,7 @@ from typing import Self, TypeVar
 import msgspec
 
 from harness.core.errors import ScenarioError
+from harness.record.documents import decoded, whole_lines
 from harness.run.pool import LocalPool
 from harness.shrink.case import Case, Size
 
@@ -72,6 +74,10 @@ class Search:
     def adopt(self, candidates: Iterable[Case]) -> bool:
         """Make the first candidate that shows the symptom the case; False if none does."""
         return self.first(list(candidates)) is not None
+
+    def shows_now(self) -> bool:
+        """True if the case so far shows the symptom in a run that is made now, whatever the file says of it."""
+        return self._pool.submitted(self.case).result()
 
     def first(self, options: Sequence[Case]) -> int | None:
         """The index of the first option that shows the symptom with one of the seeds; it becomes the case.
@@ -137,8 +143,6 @@ def _read(file: Path) -> Iterable[Tried]:
     """The tries in the file, without an unfinished last line, which a killed process leaves."""
     if not file.exists():
         return
-    for line in file.read_bytes().splitlines():
-        try:
-            yield msgspec.json.decode(line, type=Tried)
-        except msgspec.DecodeError:
-            continue
+    for line in whole_lines(file):
+        with suppress(ValueError):
+            yield decoded(line, Tried)

@@ -7,12 +7,13 @@ from pathlib import Path
 
 import msgspec
 
-from harness.core.errors import ScenarioError, known
+from harness.core.errors import HistoryError, ScenarioError, SeamarkError, known
 from harness.judging.engines import EngineFor
-from harness.record.store import HISTORY, RUN_FILE, RunFile, one_writer, read_run_file, write_atomically
+from harness.record.store import HISTORY, RUN_FILE, one_writer, read_run_file, write_atomically
 from harness.report.findings.messages import window_of_first
 from harness.report.model import FindingRow, Report, read_report
 from harness.report.shrunk import SHRUNK_FILE, Origin
+from harness.run.code import code_digest
 from harness.run.recorded import script_of
 from harness.run.replay import repeat, show_trace
 from harness.run.running import prepare, versions
@@ -64,7 +65,8 @@ class Shrunk(msgspec.Struct, frozen=True, kw_only=True):
 def shrunk(orders: Orders, engine: EngineFor, tell: Callable[[Size, int], None]) -> Shrunk:
     """Shrink the run, and store the smallest one beside it. `tell` gets the size so far and the number of tries.
 
-    Raises ScenarioError if the run has no such finding, or if repeating its operations does not show it.
+    Raises ScenarioError if the run has no such finding, or if repeating its operations does not show it; HistoryError
+    if notes of earlier tries are wrong.
     """
     run_file = read_run_file(orders.run / RUN_FILE)
     finding = _finding(orders.run, orders.symptom)
@@ -80,12 +82,12 @@ def shrunk(orders: Orders, engine: EngineFor, tell: Callable[[Size, int], None])
     )
     lows = {each.name: each.low for each in load_cluster(orders.code, run_file.code_sha256).parameters}
     case = _recorded(orders.run, scenario, {name: run_file.parameters[name] for name in lows}, run_file.plan)
-    tries = _tries_file(orders.run, run_file, trials)
+    tries = _tries_file(orders.run, trials)
     with (
         one_writer(orders.run),
         Search(case, partial(shows, trials), tries, jobs=orders.jobs, tries=orders.tries, tell=tell) as search,
     ):
-        if not search.adopt([case]):
+        if not search.shows_now():
             again = "its operations, carried out again, do not show"
             raise ScenarioError(f"{orders.run}: {again} {finding.symptom}: there is nothing to shrink from")
         is_exhausted = False
@@ -93,6 +95,8 @@ def shrunk(orders: Orders, engine: EngineFor, tell: Callable[[Size, int], None])
             shrink(search, evidence_of(orders.run, finding), lows)
         except Exhausted:
             is_exhausted = True
+        if search.case != case and not search.shows_now():
+            raise _unconfirmed(tries, finding, orders)
         sizes = _sizes(case.size(), search.case.size())
         origin = Origin(run=str(orders.run), tries=search.tries, sizes=sizes)
         report, test = _stored(search.case, origin, orders, finding, engine)
@@ -105,6 +109,15 @@ def shrunk(orders: Orders, engine: EngineFor, tell: Callable[[Size, int], None])
             report=report,
             test=str(test),
         )
+
+
+def _unconfirmed(notes: Path, finding: FindingRow, orders: Orders) -> SeamarkError:
+    """The error that the smallest run does not show the finding when it is run once more. Wrong notes are removed."""
+    if orders.times > 1:
+        return ScenarioError(f"{orders.run}: its smallest run does not show {finding.symptom} each time: raise --times")
+    notes.unlink(missing_ok=True)
+    wrong = f"its notes say that a run shows {finding.symptom} which does not"
+    return HistoryError(f"{notes}: {wrong}; they are removed, and the same command begins anew")
 
 
 def _finding(run: Path, chosen: str | None) -> FindingRow:
@@ -128,9 +141,9 @@ def _recorded(run: Path, scenario: Scenario, parameters: dict[str, int], plan: P
     return Case(scenario=msgspec.structs.replace(scenario, script=script, parameters=parameters), plan=plan)
 
 
-def _tries_file(run: Path, run_file: RunFile, trials: Trials) -> Path:
+def _tries_file(run: Path, trials: Trials) -> Path:
     """The file that keeps the results of tries, for this code, symptom and rule only."""
-    parts = (versions(), run_file.code_sha256, trials.code.name, trials.symptom, trials.times, trials.rate)
+    parts = (versions(), code_digest([trials.code]), trials.code.name, trials.symptom, trials.times, trials.rate)
     digest = blake2b(msgspec.msgpack.encode(parts, order="sorted"), digest_size=6).hexdigest()
     return run / f"shrink-{digest}.jsonl"
 

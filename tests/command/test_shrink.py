@@ -90,6 +90,21 @@ def test_a_run_gets_small_and_its_test_fails_with_the_bug_only(seamark: Seamark,
     assert Path(str(same["test"])).read_bytes() == test.read_bytes()
 
 
+def test_notes_that_say_what_is_not_so_are_found_out(seamark: Seamark, red: Path, tmp_path: Path) -> None:
+    run = copied(red, tmp_path)
+    seamark("shrink", run, "--finding", "missing-event", "--tries", "8", "--quiet")
+    (notes,) = run.glob("shrink-*.jsonl")
+    noted = notes.read_bytes()
+    assert b'"is_shown":false' in noted
+    notes.write_bytes(noted.replace(b'"is_shown":false', b'"is_shown":true'))
+    outcome = seamark("shrink", run, "--finding", "missing-event", "--tries", "8", "--quiet")
+    assert outcome.code == 4
+    assert "its notes say that a run shows missing-event TUT-3 which does not; they are removed" in outcome.line
+    assert not list(run.glob("shrink-*.jsonl"))
+    notes.write_bytes(noted.replace(b'"is_shown":true', b'"is_shown":false'))  # Even of the whole run.
+    assert seamark("shrink", run, "--finding", "missing-event", "--tries", "8", "--quiet").code == 0
+
+
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [

@@ -172,3 +172,14 @@ def test_help_says_what_a_command_is_for(seamark: Seamark, command: str) -> None
     assert (outcome.code, outcome.err) == (0, "")
     assert "Usage: seamark" in outcome.out
     assert "--help" in outcome.out
+
+
+def test_a_working_folder_that_was_removed_is_64(
+    seamark: Seamark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    outcome = seamark("list")
+    assert (outcome.code, "was removed: change into another one" in outcome.line) == (64, True)

@@ -9,28 +9,15 @@ from typing import Final, NamedTuple, TypeVar
 
 import msgspec
 
-import checkers
-import harness
-import nemesis
 from harness.core.errors import HistoryError, ScenarioError
 from harness.record.documents import decoded, read_plain
 from harness.record.store import LATEST, write_atomically
+from harness.run.code import code_digest
 from harness.run.running import versions
 from harness.scenario.consent import Code
-from harness.scenario.registry import package_of
 
 ORDER_FILE: Final = "order.json"
 ORDER_SCHEMA: Final = 2
-# The rooms of harness that decide what a run records, and its verdict.
-ROOMS: Final = (
-    "core",
-    "interpreter",
-    "judging",
-    "record",
-    "run",
-    "runtimes",
-    "scenario",
-)  # Of harness: what decides a run.
 
 OrderT = TypeVar("OrderT", bound="CampaignOrder")
 
@@ -118,18 +105,6 @@ def require_same(folder: Path, order: CampaignOrder, codes: Iterable[Code], kind
 
 def _named(began_with: Mapping[str, str]) -> str:
     return ", ".join(f"{name} {version}" for name, version in began_with.items())
-
-
-def code_digest(codes: Iterable[Code]) -> str:
-    """The hash of the code of those clusters, and of all that carries out and judges their runs."""
-    root = Path(harness.__path__[0])
-    packages = {package_of(code) for code in codes}
-    folders = [*(Path(each.__path__[0]) for each in (checkers, nemesis)), *(root / room for room in ROOMS)]
-    digest = sha256()
-    for place in (*folders, *sorted(packages)):
-        for path in sorted(place.rglob("*.py")) if place.is_dir() else (place,):
-            digest.update(path.relative_to(place.parent).as_posix().encode() + b"\0" + path.read_bytes())
-    return digest.hexdigest()
 
 
 def _latest(store: Path, kind: Kind) -> Path:

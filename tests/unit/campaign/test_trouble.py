@@ -9,12 +9,12 @@ import pytest
 import checkers
 from harness.campaign import sweep as sweeping
 from harness.campaign.evidence import kept_in
-from harness.campaign.ledger import orders
 from harness.campaign.ledger.rows import Row, row_of
 from harness.campaign.sweep import Begun, StoreFull, begin, resumed
 from harness.campaign.task import Task
 from harness.core.errors import ScenarioError
 from harness.core.verdict import Verdict
+from harness.run import code
 from harness.run.pool import TaskDied
 from harness.scenario.consent import installed
 from harness.scenario.registry import package_of
@@ -125,7 +125,7 @@ def test_a_sweep_goes_on_only_with_the_code_of_its_clusters_and_checks(
 ) -> None:
     order, package = begun(tmp_path), tmp_path / "tutorial"
     shutil.copytree(package_of(installed("tutorial")), package)
-    monkeypatch.setattr(orders, "package_of", lambda code: package)
+    monkeypatch.setattr(code, "package_of", lambda _: package)
     assert resumed(order.folder, tmp_path / "store").order == order.order
     (package / "machine.py").write_text("# Another one.\n")
     with pytest.raises(ScenarioError, match="the code of its clusters or of Seamark has changed since"):
