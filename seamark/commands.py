@@ -26,13 +26,14 @@ AnyPath = str | os.PathLike[str]
 Operations = Iterable[Mapping[str, object]]
 
 
-def check(
+def check(  # noqa: PLR0913  Each argument is an option of the command.
     history: AnyPath | Operations,
     *,
     model: str | None = None,
     promises: AnyPath | None = None,
     initial: str | None = None,
     stream: str | None = None,
+    key: str | None = None,
     html: AnyPath | None = None,
     timeout_s: float | None = None,
     engine: EngineName = "local",
@@ -40,8 +41,9 @@ def check(
     """The report on a history: a path, as `seamark check` takes it, or operations as mappings, in Jepsen's format.
 
     `model` is a consistency model, `promises` a promise file, `initial` the value of all registers at first, as JSON,
-    or "first", `stream` the format of a change stream alone, `html` the path for the page, `timeout_s` the limit of
-    each check. The new report on a stored run goes into the run's folder.
+    or "first", `stream` the format of a change stream alone, `key` the key's columns where its lines have no key,
+    `html` the path for the page, `timeout_s` the limit of each check. The new report on a stored run goes into the
+    run's folder.
     Raises ScenarioError if the history cannot be judged by these options, HistoryError if it is malformed.
     """
     if html is not None and not isinstance(history, str | os.PathLike):
@@ -53,6 +55,7 @@ def check(
             promises=None if promises is None else Path(promises),
             initial=initial,
             stream=stream,
+            key=key,
             html=None if html is None else Path(html),
             check_s=timeout_s,
         )

@@ -10,6 +10,7 @@ from typing import Final, Literal
 import msgspec
 
 from checkers.columns.files import read_columns
+from checkers.columns.origins import LINE, POSITION, UNIT, Origins
 from harness.core.columns import NAMED
 from harness.core.promises import Bounds, Naming, StreamContract
 from harness.core.record import Json
@@ -105,6 +106,7 @@ class Forms:
     mark_pattern: str = "watermark {}"
     notation: Literal["number", "epoch", "lsn", "hybrid"] = "number"
     low_bits: int | None = None
+    texts: Callable[[int], str | None] | None = None  # The system's own text for a position, where it is no number.
 
     def key(self, text: str, *, is_number: bool) -> str:
         """The name of a key. The pattern applies to keys that are numbers."""
@@ -112,6 +114,8 @@ class Forms:
 
     def digits(self, position: int) -> str:
         """A position without its noun: 10/10, 0/16B3748, 3.251 s +2, 42."""
+        if self.texts is not None and (text := self.texts(position)) is not None:
+            return text
         if self.notation == "hybrid" and self.low_bits is not None:
             return _hybrid(position, self.low_bits)
         if self.notation == "lsn":
@@ -142,6 +146,7 @@ class Names:
     plain: Name = number
     forms: Forms = field(default_factory=Forms)
     initial: str = "nothing"
+    origins: Origins = Origins()  # noqa: RUF009  It is immutable.
 
     def __call__(self, identity: int) -> str:
         return self.plain(identity)
@@ -149,6 +154,15 @@ class Names:
     def key(self, identity: int) -> str:
         """A key as sentences name it, such as k54."""
         return self.forms.key(self.plain(identity), is_number=0 <= identity < NAMED)
+
+    def unit(self, number: int) -> str:
+        """A unit by the system's own name of it; else its number."""
+        return self.origins.text(UNIT, number) or str(number)
+
+    def lines(self, events: Sequence[int]) -> str:
+        """Where the file has those events: "line 7", "lines 3 and 7"; empty for a history that was recorded here."""
+        found = list(dict.fromkeys(filter(None, (self.origins.text(LINE, event) for event in events))))
+        return f"line{'s' if len(found) > 1 else ''} {listed(found)}" if found else ""
 
     def pair(self, key: int, value: int) -> str:
         """A value and its key, such as "value 17 of key k54"."""
@@ -158,7 +172,7 @@ class Names:
 PLAIN: Final = Names()
 
 
-def forms_of(naming: Naming, contract: StreamContract | None, bounds: Bounds) -> Forms:
+def forms_of(naming: Naming, contract: StreamContract | None, bounds: Bounds, origins: Origins | None = None) -> Forms:
     """The forms that a system declares, or that its contract suggests."""
     kind = contract.position if contract is not None else None
     notation: Literal["number", "epoch", "lsn", "hybrid"] = kind if kind in ("epoch", "lsn") else "number"
@@ -169,6 +183,7 @@ def forms_of(naming: Naming, contract: StreamContract | None, bounds: Bounds) ->
         mark_pattern=naming.watermark or mark,
         notation=notation if naming.logical_bits is None else "hybrid",
         low_bits=bounds.saved_bits if naming.logical_bits is None else naming.logical_bits,
+        texts=None if origins is None else origins.texts(POSITION),
     )
 
 

@@ -4,7 +4,8 @@ import numpy as np
 
 from checkers.columns import runs
 from checkers.columns.index import codes, first_rows, is_kind
-from harness.core.columns import BACKFILL, NEVER, OK, ROW, Deliveries, Int64s, SourceWrites
+from checkers.columns.runs import distinct
+from harness.core.columns import BACKFILL, NEVER, OK, ROW, WATERMARK, Deliveries, Int64s, SourceWrites
 from harness.core.promises import StreamContract
 
 NO_KEY = -1  # The key of an announced row that nobody received: a watermark covers it if it covers all keys.
@@ -48,12 +49,27 @@ def announced_writes(deliveries: Deliveries) -> SourceWrites:
         position=column(d.position, d.position[unseen]),
         ordinal=column(d.ordinal, number),
         epoch=column(d.epoch, d.epoch[unseen]),
-        span=column(d.span, np.full(len(unseen), -1)),
+        span=column(d.span, _last_reached(d, d.position[unseen])),
         invoke_seq=never,
         complete_seq=never,
         txn=never,
         version=never,
     )
+
+
+def _last_reached(deliveries: Deliveries, position: Int64s) -> Int64s:
+    """The partition whose watermarks reach each position last; -1 if some partition's never do, or there is none."""
+    d = deliveries
+    spans = distinct(d.span[d.span >= 0])
+    result, latest = np.full(len(position), -1, np.int64), np.full(len(position), -1, np.int64)
+    for span in spans.tolist():
+        marks = np.flatnonzero((d.kind == WATERMARK) & (d.span == span))
+        reached = np.maximum.accumulate(d.position[marks])
+        first = np.append(marks, NEVER)[np.searchsorted(reached, position)]
+        result[first > latest] = span
+        latest = np.maximum(latest, first)
+    result[latest == NEVER] = -1
+    return result
 
 
 def _rivals(deliveries: Deliveries, named: Int64s) -> Int64s:

@@ -7,7 +7,7 @@ import numpy as np
 from checkers.columns.runs import distinct
 from checkers.history.streams import StreamLog
 from checkers.streams.view import Ruling, StreamView
-from harness.core.columns import Int64s
+from harness.core.columns import NEVER, Int64s
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,6 +21,8 @@ class Sight:
     key: int
     value: int
     position: int
+    unit: int = NEVER
+    unit_rows: int = NEVER
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +68,8 @@ def sight_of(view: StreamView, row: int) -> Sight:
         key=int(d.key[row]),
         value=int(d.value[row]),
         position=int(d.position[row]),
+        unit=int(d.unit[row]),
+        unit_rows=int(d.unit_rows[row]),
     )
 
 

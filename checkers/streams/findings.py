@@ -42,13 +42,15 @@ def example_finding(example: Example, sentence: str, name: Names) -> Finding:
         facts += (name(mark.key), name(mark.value))
     came = missed.came if missed else None
     is_written = missed is not None and missed.key != NO_KEY
+    events = tuple(sorted({sight.seq for sight in (mark, event, came) if sight is not None}))
+    lines = name.lines(events)
     return stream_finding(
         example.anomaly,
-        sentence,
+        f"{sentence.removesuffix('.')} ({lines})." if lines else sentence,
         facts=facts,
         count=example.count,
         ops=(missed.op,) if missed is not None and is_written else (),
-        events=tuple(sorted({sight.seq for sight in (mark, event, came) if sight is not None})),
+        events=events,
     )
 
 

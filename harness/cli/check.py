@@ -16,6 +16,9 @@ from harness.run.live import activity
 
 MODEL_HELP = f"The consistency model to judge by, of those below. Default: as promised, else {models.DEFAULT}."
 INITIAL_HELP = "The value of all registers before the history, as JSON; or first: the first transaction wrote it."
+STREAM_HELP = "The file is a change stream alone: crdb, debezium, or a mapping file, in TOML."
+KEY_HELP = "With --stream debezium: the columns of the key, such as tenant,id, where lines have no key."
+CHECKS_HELP = "A module with checks that may be loaded: path/to/file.py, or an installed one by its name."
 
 
 def check(  # noqa: PLR0913, PLR0917  Each argument is an option of the command.
@@ -28,14 +31,9 @@ def check(  # noqa: PLR0913, PLR0917  Each argument is an option of the command.
         Path | None, typer.Option(help="What was promised where the history was recorded: a promise file, in TOML.")
     ] = None,
     initial: Annotated[str | None, typer.Option(help=INITIAL_HELP)] = None,
-    stream: Annotated[
-        str | None,
-        typer.Option(help="The file is a change stream alone: crdb, debezium, or a mapping file, in TOML."),
-    ] = None,
-    checks: Annotated[
-        list[str] | None,
-        typer.Option(help="A module with checks that may be loaded: path/to/file.py, or an installed one by its name."),
-    ] = None,
+    stream: Annotated[str | None, typer.Option(help=STREAM_HELP)] = None,
+    key: Annotated[str | None, typer.Option(help=KEY_HELP)] = None,
+    checks: Annotated[list[str] | None, typer.Option(help=CHECKS_HELP)] = None,
     check_timeout: Annotated[
         float | None,
         typer.Option(min=0.001, max=CHECK_S_MAX, help="Seconds for each check; one that takes longer is unknown."),
@@ -56,6 +54,7 @@ def check(  # noqa: PLR0913, PLR0917  Each argument is an option of the command.
             model=model,
             promises=promises,
             stream=stream,
+            key=key,
             html=html,
             initial=initial,
             check_s=check_timeout,

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import msgspec
 
+from checkers.columns.origins import Origins
 from checkers.engine.datasets import Engine
 from checkers.engine.protocol import Check, Context
 from checkers.history.names import Dictionary, Forms, Names, forms_of
@@ -171,7 +172,7 @@ def _context(
         register = msgspec.structs.replace(register, initial=order.initial, is_initial_known=is_known)
     return Context(
         engine=engine,
-        name=Names(Dictionary(history).text, forms_declared(declared), initial_name(order)),
+        name=Names(Dictionary(history).text, forms_declared(declared, history), initial_name(order), Origins(history)),
         promises=promises,
         prohibited=prohibited,
         bounds=declared.bounds if declared is not None else Bounds(),
@@ -183,11 +184,11 @@ def _context(
     )
 
 
-def forms_declared(declared: RunFile | Promised | None) -> Forms:
+def forms_declared(declared: RunFile | Promised | None, history: Path) -> Forms:
     """The forms of names in sentences: the declared ones, else those that the contract suggests."""
     if declared is None:
         return forms_of(Naming(), None, Bounds())
-    return forms_of(declared.naming, declared.stream, declared.bounds)
+    return forms_of(declared.naming, declared.stream, declared.bounds, Origins(history))
 
 
 def _register(declared: RunFile | Promised | None) -> Register:

@@ -36,13 +36,16 @@ CHECK_S_MAX: Final = 1_000_000_000  # Some 30 years: threads wait no longer than
 class Question(msgspec.Struct, frozen=True, kw_only=True):
     """A path to judge, and the model, promises or stream format to judge it by.
 
-    `html` is the path of the page to write, `initial` the initial value of registers ("first" or JSON), `check_s` the
-    limit of each check in seconds, and `checks` modules of checks that may be loaded: files, or installed ones."""
+    `key` names the key's columns in a stream whose lines have no key, `html` is the path of the page to write,
+    `initial` the initial value of registers ("first" or JSON), `check_s` the limit of each check in seconds, and
+    `checks` modules of checks that may be loaded: files, or installed ones.
+    """
 
     path: Path
     model: str | None = None
     promises: Path | None = None
     stream: str | None = None
+    key: str | None = None
     html: Path | None = None
     initial: str | None = None
     check_s: float | None = None
@@ -80,7 +83,7 @@ def answerable(question: Question) -> Answerable:
         question=question,
         run=run,
         promised=None if question.promises is None else promises_in(question.promises, given),
-        form=None if question.stream is None else stream_format(question.stream),
+        form=None if question.stream is None else stream_format(question.stream, question.key),
         given=given,
     )
 
@@ -115,6 +118,7 @@ def answer(
             promises=question.promises,
             initial=question.initial,
             stream=question.stream,
+            key=question.key,
             checks=question.checks,
         ),
         tell=tell,
@@ -163,6 +167,8 @@ def _require_foreign(question: Question, run: Path | None) -> None:
     if question.initial is not None:
         declared_initial(ORDER, question.initial)
     if question.stream is None:
+        if question.key is not None:
+            raise ScenarioError("--key names the key's columns of a stream: write --stream debezium as well")
         return
     if run is not None or question.path.is_dir():
         raise ScenarioError("--stream is for one file with a stream from elsewhere; a run has its own contract")

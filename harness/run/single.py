@@ -271,9 +271,8 @@ def judge_foreign(  # noqa: PLR0913  Each argument is an option of the command.
         sha256, _ = history_identity(loaded.history)
         report = msgspec.structs.replace(report, history_sha256=sha256)
         if html is not None:
-            write_page(
-                html, page(report, loaded.history, source=str(path), command=command, forms=forms_declared(promised))
-            )
+            forms = forms_declared(promised, loaded.history)
+            write_page(html, page(report, loaded.history, source=str(path), command=command, forms=forms))
     return report
 
 

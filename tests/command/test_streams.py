@@ -208,12 +208,18 @@ def change(op: str, key: int, lsn: int, *, unit: str | None = None, order: int =
     after = None if op == "d" else {"id": key, "v": value}
     source = {"lsn": lsn, "schema": "public", "table": "t", "ts_ms": 1}
     transaction = None if unit is None else {"id": unit, "total_order": order, "data_collection_order": order}
-    return {"before": {"id": key}, "after": after, "source": source, "op": op, "transaction": transaction}
+    message = {"before": {"id": key}, "after": after, "source": source, "op": op, "transaction": transaction}
+    return {"key": {"id": key}, "value": message}
 
 
 def ended(unit: str, count: int, table: str = "t") -> Line:
     sizes = [{"data_collection": f"public.{table}", "event_count": count}]
     return {"status": "END", "id": unit, "event_count": count, "data_collections": sizes}
+
+
+def schematic(line: Line) -> Line:
+    """The line as converters write it that put a schema beside the key and the value."""
+    return {name: {"schema": {}, "payload": part} for name, part in line.items()}
 
 
 WHOLE = [change("c", 1, 10, unit="a"), change("c", 2, 11, unit="a", order=2), ended("a", 2)]
@@ -232,7 +238,7 @@ WHOLE = [change("c", 1, 10, unit="a"), change("c", 2, 11, unit="a", order=2), en
         ([WHOLE[2], WHOLE[0]], []),  # Ends that come another way mark nothing.
         ([WHOLE[0], change("c", 3, 20, unit="b"), ended("a", 2), ended("b", 1)], []),
         ([change("c", 1, 10), {"ts_ms": 5}], []),
-        ([{"schema": {}, "payload": change("u", 1, 11)}, {"schema": {}, "payload": change("u", 1, 9)}], ["S02"]),
+        ([schematic(change("u", 1, 11)), schematic(change("u", 1, 9))], ["S02"]),
     ],
 )
 def test_change_events_of_debezium_are_judged(seamark: Seamark, lines: list[Line], broken: list[str]) -> None:
@@ -243,5 +249,3 @@ def test_change_events_of_debezium_are_judged(seamark: Seamark, lines: list[Line
 def test_a_line_that_is_no_change_event_is_named(seamark: Seamark) -> None:
     outcome = judged(seamark, [{"op": "c"}], "debezium")
     assert (outcome.code, "line 1: it is no change event" in outcome.line) == (4, True)
-    bare = change("c", 1, 10) | {"after": {"v": 1}}
-    assert "line 1: it has no key" in judged(seamark, [bare], "debezium").line

@@ -22,6 +22,7 @@ from checkers.streams.rule import OfUnits, Rule
 from checkers.streams.supersession import Versions, superseded
 from checkers.streams.view import Lanes, Pairs, Ruling, StreamView, announced_view, lanes_of
 from harness.core.columns import BACKFILL, COMMIT, NEVER, ROW, Int64s
+from harness.core.wording import counted
 
 
 def torn_units(view: StreamView) -> Ruling:
@@ -35,6 +36,29 @@ def torn_units(view: StreamView) -> Ruling:
     """
     if view.contract.atomic_unit == "none":
         return Ruling.nothing()  # Each write is a unit by itself.
+    ends, whole = _ends(view), _torn_inside(view)
+    order = ascending(np.append(whole.watermark, ends.watermark))
+    return Ruling(
+        watermark=np.append(whole.watermark, ends.watermark)[order],
+        row=np.append(whole.row, ends.row)[order],
+        write=np.append(whole.write, ends.write)[order],
+        witnesses=whole.witnesses + ends.witnesses,
+    )
+
+
+def _ends(view: StreamView) -> Ruling:
+    """Ends of units that name the unit and its size, of which no row at all came; and all such ends.
+
+    An end of 0 rows stands for one that is missing: a later unit ended, and this one never did.
+    """
+    d = view.deliveries
+    ends = np.flatnonzero((d.kind == COMMIT) & (d.unit != NEVER) & (d.unit_rows != NEVER))
+    came = np.isin(d.unit[ends], d.unit[is_kind(d.kind, (ROW, BACKFILL))])
+    return Ruling.of_events(ends[~came | (d.unit_rows[ends] == 0)], witnesses=len(ends))
+
+
+def _torn_inside(view: StreamView) -> Ruling:
+    """Units of which some events had arrived at a boundary, and others had not."""
     units, boundaries = _Units.of(view), list(_boundaries(view))
     marks = distinct(np.concatenate([boundary.lanes.rows for boundary in boundaries]))
     look = partial(_torn_by, view, units, boundaries, marks)
@@ -245,9 +269,15 @@ def units_view(view: StreamView) -> StreamView:
 
 
 def _sentence(example: Example, name: Names) -> str:
+    if example.event is None:
+        unit = name.unit(example.watermark.unit)
+        if example.watermark.unit_rows == 0:
+            return f"Transaction {unit} never ended at {example.subscriber}, although a later one did."
+        rows = counted(example.watermark.unit_rows, "row")
+        return f"The end of transaction {unit} names {rows}, and none of them reached {example.subscriber}."
     (mark, event), missed = both(example), lost(example)
     if missed.key == NO_KEY:
-        rest = f"but not every row that unit {missed.op} has"
+        rest = f"but not every row that unit {name.unit(missed.op)} has"
     else:
         end = "never came" if missed.came is None else f"came {later(mark, missed.came)}"
         rest = f"but {shown(missed, name)} of the same unit had not: it {end} (operation {missed.op})"

@@ -5,18 +5,20 @@ that does not report its start is assumed to start just before its lowest positi
 higher watermark is late, wherever the session really started.
 """
 
+from array import array
 from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, Final
 
+import msgspec
 import pyarrow as pa
 
 from checkers.streams.catalogue import RULES, names_that_need
 from checkers.streams.findings import CHECKER
 from checkers.streams.rule import Need
 from harness.core.errors import HistoryError
-from harness.core.promises import Promise
+from harness.core.promises import Naming, Promise, StreamContract
 from harness.core.record import Footer, Json, Record, StreamEvent
 from harness.record.formats.jsonl import json_values
 from harness.record.formats.load import Loaded, require_file
@@ -25,7 +27,10 @@ from harness.record.formats.parquet.parquet import write_history
 from harness.record.formats.parquet.tables import reading
 from harness.record.formats.promise_file import Promised
 from harness.record.formats.streams.line import Content, StreamFormat
-from harness.record.formats.streams.positions import Positions
+from harness.record.formats.streams.origins import write_origins
+from harness.record.formats.streams.positions import Key, Positions
+from harness.record.formats.streams.sources import NOUNS
+from harness.record.formats.streams.units import Units
 from harness.record.store import HISTORY
 
 NEED_OPENS: Final = names_that_need(Need.OPENS)
@@ -43,12 +48,19 @@ def load_stream(path: Path, into: Path, form: StreamFormat) -> tuple[Loaded, Pro
     """
     require_file(path)
     survey = Survey(path, form)
+    if survey.lacks_keys:
+        raise HistoryError(
+            f"{path}: its rows have no key, and nothing else that could be judged: write each line with the message's "
+            "key and value, or name the key's columns with --key"
+        )
     try:
         write_history(survey.records(), into / HISTORY)
     except OSError as error:
         raise HistoryError(f"{into}: cannot be written ({error.strerror}); make room, or use another folder") from None
+    write_origins(into / HISTORY, survey.lines, survey.positions.texts(), survey.units.numbers)
     loaded = Loaded(history=into / HISTORY, format=form.name, is_foreign=True, notes=tuple(_notes(form, survey)))
-    return loaded, Promised(promises=tuple(_promises(form)), stream=form.contract)
+    naming = Naming(position=NOUNS.get(survey.positions.kind or "")) if form.is_by_source else Naming()
+    return loaded, Promised(promises=tuple(_promises(form)), stream=survey.contract, naming=naming)
 
 
 def _promises(form: StreamFormat) -> Iterator[Promise]:
@@ -68,8 +80,12 @@ def _notes(form: StreamFormat, survey: "Survey") -> Iterator[str]:
     yield f"not exercised without the operations of the source: {', '.join(NEED_SOURCE)}"
     if not form.has_opens:
         yield f"not exercised, as sessions do not say where they begin: {', '.join(NEED_OPENS)}"
-    if survey.positions.are_ranks:
-        yield "positions are ranks among those of the file: as they are, they do not fit into 64 bits"
+    if survey.has_tables_for_partitions:
+        yield (
+            f"{survey.keyless} of {survey.rows} rows came without a key, and no line names its partition: each table "
+            "is taken as one partition, in the order of its lines; else name the key's columns with --key, or write "
+            "each line with the message's key and partition"
+        )
 
 
 class Survey:
@@ -78,13 +94,11 @@ class Survey:
     def __init__(self, path: Path, form: StreamFormat) -> None:
         self._path, self._form = path, form
         self.positions = Positions()
-        self._lowest: dict[tuple[str, Json], tuple[int, int]] = {}
+        self.units = Units()
+        self.lines = array("q")  # The number of the line, or row, of each event.
+        self.rows = self.keyless = self.spanless = 0
+        self._opens: dict[tuple[str, Json], list[Key]] = {}
         self._open: set[tuple[str, Json]] = set()
-        self._units: dict[Json, int] = {}
-        self._collections: set[str] = set()
-        self._sizes: dict[Json, tuple[tuple[str, int], ...]] = {}
-        self._unended: dict[Json, None] = {}
-        self._is_ended_early = False  # Ends do not follow their rows, and show nothing about these.
         for place, content in self._every():
             try:
                 _require_sense(content)
@@ -97,25 +111,39 @@ class Survey:
         numbers: dict[tuple[str, Json], int] = {}
         counts: dict[str, int] = {}
         sent: dict[tuple[str, Json], int] = {}
-        for place, (_, content) in enumerate(self._every()):
-            who = (content.subscriber, content.session)
-            is_end = content.kind == "unit"
-            if is_end and (self._is_ended_early or content.unit not in self._units or not sent):
+        for number, (place, content) in enumerate(self._events()):
+            is_end = content.kind == "commit" and content.collection is None and content.unit is not None
+            if is_end and not sent:
                 continue
-            if is_end:
-                who = next(reversed(sent))
-            time_ns = place if content.time_ns is None else content.time_ns
+            who = next(reversed(sent)) if is_end else (content.subscriber, content.session)
+            time_ns = number if content.time_ns is None else content.time_ns
+            line = int(place.rsplit(" ", 1)[1])
             if who not in numbers:
                 numbers[who] = self._session(who, counts)
                 sent[who] = 0
-                if who in self._lowest and who not in self._open:
+                if who in self._opens and who not in self._open:
+                    self.lines.append(line)
                     yield self._opening(who, numbers[who], time_ns)
                     sent[who] = 1
-            yield self._event(
-                content._replace(kind="commit", unit=None) if is_end else content, who, numbers, sent, time_ns
-            )
+            self.lines.append(line)
+            yield self._event(content, who, numbers, sent, time_ns)
             sent[who] += 1
         yield Footer(0, "imported")
+
+    def _events(self) -> Iterator[tuple[str, Content]]:
+        """The contents that are events: ends of units where they stand among rows, also those that never came."""
+        last: Json = None
+        for place, content in self._every():
+            if content.unit is not None and content.unit != last:
+                if self.units.is_endless(last):
+                    yield place, Content("commit", unit=last, unit_rows=0)  # The end that never came.
+                last = content.unit
+            if content.kind == "unit":
+                if self.units.counts_end(content.unit):
+                    size = self.units.size(content.unit)
+                    yield place, Content("commit", unit=content.unit if size else None, unit_rows=size)
+            elif content.kind != "begun":
+                yield place, content
 
     def _every(self) -> Iterator[tuple[str, Content]]:
         for place, line in _lines(self._path):
@@ -126,16 +154,13 @@ class Survey:
                 raise HistoryError(f"{self._path}, {place}: {error}") from None
 
     def _take(self, place: str, content: Content) -> None:
-        if content.kind == "unit":
-            self._end(content.unit, content.sizes)
+        self.units.take(content)
+        if content.kind in ("unit", "begun"):
             return
-        if content.collection is not None:
-            self._collections.add(content.collection)
-        if content.unit is not None:
-            unit = content.unit
-            self._is_ended_early |= unit in self._sizes
-            self._units.setdefault(unit, len(self._units) + 1)
-            self._unended[unit] = None
+        if content.kind in ("row", "backfill"):
+            self.rows += 1
+            self.keyless += not content.has_key
+            self.spanless += content.span is None
         who = (content.subscriber, content.session)
         if content.kind == "open":
             self._open.add(who)
@@ -148,16 +173,9 @@ class Survey:
             raise HistoryError(
                 f"{self._path}, {place}: {str(error).replace('its position', f'its {what}', 1)}"
             ) from None
-        self._lowest[who] = min(self._lowest.get(who, key), key)
-
-    def _end(self, unit: Json, sizes: tuple[tuple[str, int], ...]) -> None:
-        """Note that a unit has ended, with its number of rows in each table.
-
-        If another unit is still open then, the file has the ends of units apart from their rows.
-        """
-        self._unended.pop(unit, None)
-        self._is_ended_early |= bool(self._unended)
-        self._sizes[unit] = sizes
+        self._opens.setdefault(who, []).append(key)
+        lowest = [min(self._opens[who]), min(self._opens[who], key=lambda each: each[-1])]
+        self._opens[who] = lowest  # By all parts, and by the last one alone.
 
     def _session(self, who: tuple[str, Json], counts: dict[str, int]) -> int:
         """The number of a session: its own if that is a number, else the subscriber's next."""
@@ -167,7 +185,8 @@ class Survey:
         return int(str(session)) if is_own else counts[subscriber] - 1
 
     def _opening(self, who: tuple[str, Json], number: int, time_ns: int) -> StreamEvent:
-        return StreamEvent(time_ns, who[0], number, 0, "open", position=self.positions.number(self._lowest[who]) - 1)
+        lowest = min(map(self.positions.number, self._opens[who]))
+        return StreamEvent(time_ns, who[0], number, 0, "open", position=lowest - 1)
 
     def _event(
         self,
@@ -186,22 +205,34 @@ class Survey:
             numbers[who],
             sent[who],
             content.kind,
-            span=content.span,
+            span=content.collection if self.has_tables_for_partitions and content.span is None else content.span,
             key=content.key,
             value=content.value,
             position=position,
             ordinal=content.ordinal,
             epoch=content.epoch,
-            unit=None if content.unit is None else self._units[content.unit],
-            unit_rows=content.unit_rows if content.unit_rows is not None else self._size(content.unit),
+            unit=None if content.unit is None else self.units.number(content.unit),
+            unit_rows=self.units.size(content.unit) if content.unit_rows is None else content.unit_rows,
         )
 
-    def _size(self, unit: Json) -> int | None:
-        """The number of a unit's rows in this file's tables, if its end reports it."""
-        sizes = self._sizes.get(unit) if unit is not None else None
-        if not sizes or self._is_ended_early:
-            return None
-        return sum(count for name, count in sizes if name in self._collections) or None
+    @property
+    def lacks_keys(self) -> bool:
+        """True if neither the order of the source nor the ends of units can be judged in a stream without keys."""
+        is_without = self._form.is_by_source and 0 < self.rows == self.keyless
+        return is_without and not self.positions.orders_units and not self.units.have_ends
+
+    @property
+    def has_tables_for_partitions(self) -> bool:
+        """True if the lines name neither keys nor partitions: then each table is taken as one partition."""
+        return self._form.is_by_source and self.keyless > 0 and self.spanless == self.rows
+
+    @property
+    def contract(self) -> StreamContract:
+        """The contract of this file: of a stream with the source's positions, its order is as wide as lines show."""
+        is_wide = self.has_tables_for_partitions or (self.rows and not self.spanless)
+        if not (self._form.is_by_source and is_wide and self.positions.orders_units):
+            return self._form.contract
+        return msgspec.structs.replace(self._form.contract, order_key="partition", is_position_global=True)
 
 
 def _require_sense(content: Content) -> None:

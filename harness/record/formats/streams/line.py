@@ -6,22 +6,37 @@ Positions, sessions and units are numbered once the whole file has been read.
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+import msgspec
+
 from harness.core.promises import StreamContract
 from harness.core.record import Json
 
 DELETED = "(deleted)"  # The value of a row that reports its key as deleted.
 
 
-class Content(NamedTuple):
-    """One event, or the end of a unit. `session`, `unit` and `position` are as in the file.
+class Place(NamedTuple):
+    """A position of several parts, compared from left to right, and how reports show it.
 
-    Kind "unit" ends a transaction, with its number of rows in each collection. It is not an event.
+    Only positions of one `kind` can be compared, but those of a snapshot with any. A first part of None: the source
+    did not report it, and then that part counts for no position of the file.
+    """
+
+    kind: str
+    parts: tuple[int | None, ...]
+    shown: Callable[[tuple[int, ...]], str]
+    is_snapshot: bool = False
+
+
+class Content(NamedTuple):
+    """One event, or the begin or end of a unit. `session`, `unit` and `position` are as in the file.
+
+    Kind "unit" ends a transaction, with its number of rows in each collection; "begun" begins one. They are no events.
     """
 
     kind: str
     key: Json = None
     value: Json = None
-    position: Json = None
+    position: Json | Place = None
     subscriber: str = "stream"
     session: Json = 0
     span: str | None = None
@@ -32,18 +47,21 @@ class Content(NamedTuple):
     time_ns: int | None = None
     collection: str | None = None
     sizes: tuple[tuple[str, int], ...] = ()
+    has_key: bool = True  # False: `key` is the whole row.
 
 
 class StreamFormat(NamedTuple):
     """The format of a foreign stream: its name, its contract, and the reader of its lines.
 
-    `read` raises ValueError with the problem of a line. `has_opens`: sessions report their start.
+    `read` raises ValueError with the problem of a line. `has_opens`: sessions report their start. `is_by_source`:
+    positions are those of the source, so the order is that of each partition, as far as lines name it.
     """
 
     name: str
     contract: StreamContract
     read: Callable[[Json], Iterator[Content]]
     has_opens: bool = False
+    is_by_source: bool = False
 
 
 def inside(value: Json, path: str) -> Json:
@@ -51,3 +69,40 @@ def inside(value: Json, path: str) -> Json:
     for name in path.split("."):
         value = value.get(name) if isinstance(value, dict) else None
     return value
+
+
+def enveloped(line: Json) -> tuple[dict[str, Json], dict[str, Json]]:
+    """The envelope around a message, and the message. Raises ValueError if the line is no object.
+
+    A message may come alone, or with its key, topic and partition, as tools that read Kafka print it: {"topic": ...,
+    "partition": ..., "key": ..., "value": ...}, where key and value may be JSON in a text.
+    """
+    around = line if isinstance(line, dict) else {}
+    value = decoded(around["value"]) if "value" in around and not {"op", "after", "resolved"} & set(around) else line
+    if value is None and "value" in around:
+        return around, {"ts_ms": None}  # A tombstone, which repeats that a key was deleted.
+    if isinstance(value, dict) and isinstance(value.get("payload"), dict):
+        value = value["payload"]
+    if not isinstance(value, dict):
+        raise ValueError("it is no object")
+    return around, value
+
+
+def decoded(value: Json) -> Json:
+    """The value, decoded if it is JSON in a text."""
+    if not isinstance(value, str):
+        return value
+    try:
+        found: Json = msgspec.json.decode(value)
+    except (msgspec.DecodeError, RecursionError):
+        return value
+    return found
+
+
+def span_of(around: dict[str, Json]) -> str | None:
+    """The partition that the envelope names."""
+    partition = around.get("partition")
+    if partition is None:
+        return None
+    topic = around.get("topic")
+    return f"{partition}" if topic is None else f"{topic}/{partition}"

@@ -17,6 +17,8 @@ from harness.core.promises import StreamContract
 from harness.core.record import Json
 from harness.record.documents import read_toml
 from harness.record.formats.promise_file import struct_of
+from harness.record.formats.streams.debezium import NAME as DEBEZIUM
+from harness.record.formats.streams.debezium import debezium
 from harness.record.formats.streams.envelopes import ENVELOPES
 from harness.record.formats.streams.line import DELETED, Content, StreamFormat, inside
 
@@ -53,8 +55,15 @@ class Mapping(msgspec.Struct, frozen=True, kw_only=True):
     time_unit: Literal["s", "ms", "us", "ns"] = "ns"
 
 
-def stream_format(name: str) -> StreamFormat:
-    """The format of that name, or of that mapping file. Raises ScenarioError."""
+def stream_format(name: str, key: str | None = None) -> StreamFormat:
+    """The format of that name, or of that mapping file; `key` names the key's columns. Raises ScenarioError."""
+    if key is not None:
+        columns = [column.strip() for column in key.split(",")]
+        if name != DEBEZIUM or not all(columns):
+            raise ScenarioError(
+                f"--key {key}: it names columns, such as tenant,id, of a stream in the format {DEBEZIUM}"
+            )
+        return debezium(columns)
     if name in ENVELOPES:
         return ENVELOPES[name]
     path = Path(name)

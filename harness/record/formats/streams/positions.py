@@ -3,18 +3,22 @@
 Rounded positions, or those of another kind, are refused: they have lost their order.
 
 Kinds: *integers* (also as text), *decimals* such as a hybrid clock's `1700000000000000000.0000000002`, which are a
-wall time and a counter, and *log positions* such as PostgreSQL's `16/B374D848`. One stream has positions of one kind.
-If decimals have a counter, which does not fit into 64 bits together with the time, each becomes its rank in the file.
+wall time and a counter, *log positions* such as PostgreSQL's `16/B374D848`, and positions of several parts (`Place`).
+One stream has positions of one kind. What does not fit into 64 bits becomes its rank in the file: decimals with a
+counter, and positions of several parts.
 """
 
 import re
 from bisect import bisect_left
-from typing import Final, Literal, NamedTuple
+from collections.abc import Callable, Iterator
+from typing import Final, NamedTuple
 
 from harness.core.record import Json
+from harness.record.formats.streams.line import Place
 
-Kind = Literal["integers", "decimals", "log positions"]
+Key = tuple[int, ...]
 FIRST_RANK: Final = 1
+_UNREPORTED: Final = -1
 _MOST: Final = (1 << 62) - 1  # The greatest position, far below the number for a missing one.
 _INTEGER: Final = re.compile(r"-?\d{1,100}")
 _DECIMAL: Final = re.compile(r"(\d{1,100})\.(\d{1,10})")
@@ -23,28 +27,29 @@ _COUNTER_DIGITS: Final = 10
 
 
 class Position(NamedTuple):
-    """A position that can be compared with others of its kind."""
+    """A position that can be compared with others of its kind, part by part."""
 
-    kind: Kind
-    wall: int
-    counter: int
+    kind: str
+    parts: Key
 
 
-def position_of(value: Json) -> Position:
+def position_of(value: Json | Place) -> Position:
     """The position that a value denotes. Raises ValueError if there is none."""
     match value:
+        case Place():
+            return Position(value.kind, tuple(_UNREPORTED if part is None else part for part in value.parts))
         case bool() | None:
             pass
         case int():
-            return Position("integers", value, 0)
+            return Position("integers", (value, 0))
         case float():
             raise ValueError(f"its position {value!r} is a number with a fraction, which is rounded: write it as text")
         case str() if _INTEGER.fullmatch(value):
-            return Position("integers", int(value), 0)
+            return Position("integers", (int(value), 0))
         case str() if found := _DECIMAL.fullmatch(value):
-            return Position("decimals", int(found[1]), int(found[2].ljust(_COUNTER_DIGITS, "0")))
+            return Position("decimals", (int(found[1]), int(found[2].ljust(_COUNTER_DIGITS, "0"))))
         case str() if found := _LOG_POSITION.fullmatch(value):
-            return Position("log positions", (int(found[1], 16) << 32) | int(found[2], 16), 0)
+            return Position("log positions", ((int(found[1], 16) << 32) | int(found[2], 16), 0))
         case _:
             pass
     raise ValueError("its position is neither an integer nor a text such as 17, 17.0000000002 or 16/B374D848")
@@ -54,40 +59,60 @@ class Positions:
     """All positions of a file. First all are collected, then each gets a number, in the same order."""
 
     def __init__(self) -> None:
-        self._kind: Kind | None = None
+        self.kind: str | None = None
         self._first = ""
-        self._plain = True
-        self._known: set[tuple[int, int]] = set()
-        self._ranks: list[tuple[int, int]] = []
+        self._shown: Callable[[Key], str] | None = None
+        self._is_plain = True
+        self._is_partial = False  # Some first parts were not reported, so the last part alone is the position.
+        self._known: set[Key] = set()
+        self._ranks: list[Key] = []
 
-    def take(self, value: Json, place: str) -> tuple[int, int]:
+    def take(self, value: Json | Place, place: str) -> Key:
         """Add a position; returns it in comparable form.
 
         Raises ValueError if it cannot be compared with earlier ones.
         """
         found = position_of(value)
-        if self._kind is None:
-            self._kind, self._first = found.kind, place
-        if found.kind != self._kind:
-            problem = f"its position is one of {found.kind}, and that of {self._first} one of {self._kind}"
+        if isinstance(value, Place):
+            self._shown = self._shown or value.shown
+            self._is_plain = False
+            self._is_partial |= None in value.parts
+        is_free = isinstance(value, Place) and value.is_snapshot
+        if self.kind is None and not is_free:
+            self.kind, self._first = found.kind, place
+        if found.kind != self.kind and not is_free:
+            problem = f"its position is one of {found.kind}, and that of {self._first} one of {self.kind}"
             raise ValueError(f"{problem}: they cannot be compared")
-        if abs(found.wall) > _MOST:
+        if not isinstance(value, Place) and abs(found.parts[0]) > _MOST:
             raise ValueError("its position is beyond 62 bits")
-        key = (found.wall, found.counter)
         if found.kind == "decimals":
-            self._known.add(key)
-            self._plain = self._plain and found.counter == 0
-        return key
+            self._is_plain = self._is_plain and found.parts[1] == 0
+        if found.kind == "decimals" or isinstance(value, Place):
+            self._known.add(found.parts)
+        return found.parts
 
     @property
     def are_ranks(self) -> bool:
         """True if the numbers are ranks, not the positions themselves."""
-        return not self._plain
+        return not self._is_plain and not self._is_partial
 
-    def number(self, key: tuple[int, int]) -> int:
+    @property
+    def orders_units(self) -> bool:
+        """True if positions are those of whole transactions, in the order in which the source committed them."""
+        return self._shown is not None and not self._is_partial
+
+    def number(self, key: Key) -> int:
         """The number of a position that was added before."""
-        if self._plain:
+        if self._is_partial:
+            return key[-1]
+        if self._is_plain:
             return key[0]
         if len(self._ranks) != len(self._known):
             self._ranks = sorted(self._known)
         return FIRST_RANK + bisect_left(self._ranks, key)
+
+    def texts(self) -> Iterator[tuple[int, str]]:
+        """The number and the text of each position that is shown otherwise than its number."""
+        if self.are_ranks and self._ranks:
+            shown = self._shown or (lambda key: f"{key[0]}.{key[1]:0{_COUNTER_DIGITS}}")
+            yield from ((FIRST_RANK + place, shown(key)) for place, key in enumerate(self._ranks))

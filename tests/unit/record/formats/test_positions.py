@@ -21,7 +21,7 @@ from harness.record.formats.streams.positions import Positions, position_of
     ],
 )
 def test_a_position_is_taken_exactly(value: Json, wall: int, counter: int) -> None:
-    assert position_of(value)[1:] == (wall, counter)
+    assert position_of(value).parts == (wall, counter)
 
 
 @pytest.mark.parametrize("value", [None, True, 1.0, "", "x", "1e3", "1.2.3", "1/2/3", "1.", "0x10", [1], {"#int": "9"}])

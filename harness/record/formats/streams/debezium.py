@@ -1,0 +1,110 @@
+"""Debezium's change events, rows of snapshots, and the begins and ends of transactions.
+
+Sources: Debezium, the connectors' sections on data change events, and on transaction metadata.
+"""
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Final
+
+from harness.core.promises import StreamContract
+from harness.core.record import Json
+from harness.record.formats.streams.line import DELETED, Content, StreamFormat, decoded, enveloped, inside, span_of
+from harness.record.formats.streams.sources import place_in
+
+_SNAPSHOT: Final = "r"
+_CHANGES: Final = ("c", "u", "d", _SNAPSHOT)
+_SILENT: Final = ("t", "m")  # A truncated table and a user's own message concern no row.
+NAME: Final = "debezium"
+
+# A task that restarts sends again what it had sent. The order is that of a partition; without partitions, of a key.
+CONTRACT: Final = StreamContract(
+    closed="<=",
+    cut="delivery",
+    position="lsn",
+    order_key="key",
+    delivery="at-least-once",
+    replay="session",
+    atomic_unit="batch",
+    identity="position+key+value",
+)
+
+
+def debezium(key: Sequence[str] = ()) -> StreamFormat:
+    """The format; `key` names the columns of the key where lines come without the message's key."""
+    return StreamFormat(NAME, CONTRACT, partial(_read, tuple(key)), is_by_source=True)
+
+
+def _read(key: tuple[str, ...], line: Json) -> Iterator[Content]:
+    """A change, a row of a snapshot, or the begin or end of a transaction; nothing for a heartbeat or a tombstone.
+
+    Raises ValueError for any other line.
+    """
+    around, message = enveloped(line)
+    if "status" in message and "id" in message:
+        kind = {"BEGIN": "begun", "END": "unit"}.get(str(message["status"]))
+        if kind is not None:
+            yield Content(kind, unit=message["id"], sizes=tuple(_sizes(message)))
+        return
+    operation, source = message.get("op"), message.get("source")
+    if operation in _SILENT or (operation is None and set(message) <= {"ts_ms", "ts_us", "ts_ns"}):
+        return
+    if operation not in _CHANGES or not isinstance(source, dict):
+        raise ValueError('it is no change event: it has no op such as "c", "u", "d", "r" with a source')
+    collection = _collection(source)
+    found, image = _key(around, message, key), message.get("after") or message.get("before")
+    if found is None and image is None:
+        raise ValueError("it has no key and no row: write each line with the message's key and value")
+    value = DELETED if message.get("after") is None else message["after"]
+    yield Content(
+        "backfill" if operation == _SNAPSHOT else "row",
+        [collection, image if found is None else found],
+        value,
+        place_in(source),
+        span=span_of(around),
+        unit=inside(message, "transaction.id"),
+        ordinal=_number(inside(message, "transaction.total_order")),
+        collection=collection,
+        has_key=found is not None,
+    )
+
+
+def _collection(source: dict[str, Json]) -> str:
+    """The table's name as in the metadata of transactions."""
+    schema = source.get("schema") or source.get("db")
+    return f"{schema}.{source.get('table') or source.get('collection')}"
+
+
+def _key(around: dict[str, Json], message: dict[str, Json], columns: tuple[str, ...]) -> Json:
+    """The message's key, or the named columns of its row; None if neither is known. A column is never guessed."""
+    key = decoded(around.get("key"))
+    if isinstance(key, dict) and "payload" in key:
+        key = key["payload"]
+    if key is not None or not columns:
+        return key
+    for image in (message.get("after"), message.get("before")):
+        if isinstance(image, dict):
+            lacking = [column for column in columns if image.get(column) is None]
+            if lacking:
+                raise ValueError(f"its row has no {lacking[0]}, which --key names: its columns are {_few(image)}")
+            return {column: image[column] for column in columns}
+    return None
+
+
+def _few(image: dict[str, Json]) -> str:
+    return ", ".join([*image][:8]) + (", ..." if len(image) > 8 else "")
+
+
+def _sizes(message: dict[str, Json]) -> Iterator[tuple[str, int]]:
+    """The number of a transaction's events in each table."""
+    collections = message.get("data_collections")
+    for each in collections if isinstance(collections, list) else ():
+        name, count = inside(each, "data_collection"), _number(inside(each, "event_count"))
+        if isinstance(name, str) and count is not None:
+            yield name, count
+
+
+def _number(value: Json) -> int | None:
+    if isinstance(value, str) and value.isdecimal():
+        return int(value)
+    return value if type(value) is int else None

@@ -1,0 +1,65 @@
+"""Small streams after public reports of users, each with its right answer: what was found, or why it was refused."""
+
+import pytest
+
+from harness.core.errors import HistoryError, ScenarioError
+from seamark import check
+from tests.corpus.cases import HISTORIES
+
+FIELD = HISTORIES.parent / "field"
+pytestmark = pytest.mark.skipif(not FIELD.is_dir(), reason=f"{FIELD} is absent")
+
+
+def found(name: str, form: str | None = None, promises: str | None = None, key: str | None = None) -> set[str]:
+    """The anomalies of that file; the empty set of a pass means that something was judged."""
+    form = str(FIELD / form) if form is not None and form.endswith(".toml") else form
+    report = check(FIELD / name, stream=form, promises=None if promises is None else FIELD / promises, key=key)
+    assert report.verdict in ("valid", "invalid"), report.reason
+    return {finding.anomaly for finding in report.findings}
+
+
+@pytest.mark.parametrize(
+    ("name", "form", "anomalies"),
+    [
+        ("min-dbz-lost.jsonl", "debezium", {"torn-unit"}),
+        ("min-mysql.jsonl", "debezium", set()),
+        ("min-sqlserver.jsonl", "debezium", {"order-inversion"}),
+        ("dbz-comp-keyed.jsonl", "debezium", set()),
+        ("docs2.jsonl", "docs-mapping.toml", set()),
+        ("docs2-torn.jsonl", "docs-mapping.toml", {"torn-unit"}),
+        ("docs2-torn.jsonl", "docs-nopart.toml", {"torn-unit"}),
+        ("min-unit.jsonl", "docs-mapping.toml", {"torn-unit"}),
+    ],
+)
+def test_a_stream_alone_gets_its_right_answer(name: str, form: str, anomalies: set[str]) -> None:
+    assert found(name, form) == anomalies
+
+
+@pytest.mark.parametrize(
+    ("name", "promises", "anomalies"),
+    [
+        ("min-open.jsonl", "handover.toml", {"hand-over-hole"}),
+        ("min-open-nopos.jsonl", "handover.toml", {"hand-over-hole"}),
+        ("etcd-mid.jsonl", "etcd-watch.toml", {"missing-event"}),
+    ],
+)
+def test_a_stream_beside_its_source_gets_its_right_answer(name: str, promises: str, anomalies: set[str]) -> None:
+    assert found(name, promises=promises) == anomalies
+
+
+def test_a_key_is_named_or_the_stream_is_refused() -> None:
+    with pytest.raises(HistoryError, match=r"its rows have no key.*--key"):
+        check(FIELD / "dbz-comp-bare.jsonl", stream="debezium")
+    assert found("dbz-comp-bare.jsonl", "debezium", key="tenant,id") == set()
+    assert found("dbz-comp-bare.jsonl", "debezium", key="id") == {"order-inversion"}
+    with pytest.raises(HistoryError, match="line 1: its row has no name, which --key names"):
+        check(FIELD / "dbz-comp-bare.jsonl", stream="debezium", key="name")
+    with pytest.raises(ScenarioError, match="write --stream debezium as well"):
+        check(FIELD / "dbz-comp-bare.jsonl", key="id")
+
+
+def test_positions_are_shown_as_the_source_writes_them() -> None:
+    report = check(FIELD / "min-sqlserver.jsonl", stream="debezium")
+    [finding] = report.findings
+    assert "LSN 00000027:00000800:0005 change 00000027:00000800:0003 is below" in finding.sentence
+    assert finding.sentence.endswith("(lines 2 and 3).")
