@@ -23,7 +23,7 @@ from zipfile import ZIP_STORED, ZipFile, ZipInfo
 
 import numpy as np
 import pyarrow as pa
-from pyspark import SparkConf, SparkContext, StorageLevel, java_gateway
+from pyspark import SparkConf, SparkContext, SparkFiles, StorageLevel, java_gateway
 from pyspark.sql import DataFrame, SparkSession
 
 import checkers
@@ -42,6 +42,7 @@ _SCHEMA: Final = "number int, blob binary"
 _ARROW: Final = pa.schema([("number", pa.int32()), ("blob", pa.binary())])
 _SPREAD: Final = "spark.sql.shuffle.partitions"
 _LOADED: Final = "SEAMARK_LOADED"  # Environment variable of the process that forks workers: the modules to import.
+_PUBLIC: Final = "seamark/__init__.py"
 # A package whose other modules stay where they are installed.
 _PARENT: Final = b"__path__ = __import__('pkgutil').extend_path(__path__, __name__)\n"
 _POPEN: Final[Any] = java_gateway.Popen
@@ -190,18 +191,23 @@ def warm_up(session: SparkSession) -> None:
 
 
 def packed(folder: Path) -> Path:
-    """A zip file of harness/core and checkers, named by its content: the same name means the same code."""
+    """A zip file of harness/core, checkers, and seamark's names, called by its content: one name means one code."""
     files = [file for module in (harness.core, checkers) for file in _files(module)]
-    return _zipped([*files, ("harness/__init__.py", b"")], folder)
+    public = Path(checkers.__file__ or "").parents[1] / _PUBLIC  # Modules of checks may import from it.
+    return _zipped([*files, ("harness/__init__.py", b""), (_PUBLIC, public.read_bytes())], folder)
 
 
 def _zipped(files: Sequence[tuple[str, bytes]], folder: Path) -> Path:
-    digest = sha256(b"".join(name.encode() + b"\0" + content for name, content in files)).hexdigest()[:16]
-    target = folder / f"seamark-{digest}.zip"
+    target = folder / _package_name(files)
     with ZipFile(target, "w", ZIP_STORED) as archive:
         for name, content in files:
             archive.writestr(ZipInfo(name), content)
     return target
+
+
+def _package_name(files: Sequence[tuple[str, bytes]]) -> str:
+    digest = sha256(b"".join(name.encode() + b"\0" + content for name, content in files))
+    return f"seamark-{digest.hexdigest()[:16]}.zip"
 
 
 def _with_parents(files: Mapping[str, bytes]) -> list[tuple[str, bytes]]:
@@ -240,18 +246,21 @@ class SparkEngine:
 
     def carry(self, files: Mapping[str, bytes]) -> None:
         """Send these modules to the executors, once, in a zip file that is named by its content."""
-        with tempfile.TemporaryDirectory(prefix="seamark-carried-") as folder:
-            package = _zipped(_with_parents(files), Path(folder))
-            if package.name not in self._carried:
-                _send(self._session, package)
-                self._carried.add(package.name)
+        found = _with_parents(files)
+        name = _package_name(found)
+        if name not in self._carried:
+            _send(self._session, found)
+            self._carried.add(name)
 
 
-def _send(session: SparkSession, package: Path) -> None:
+def _send(session: SparkSession, files: Sequence[tuple[str, bytes]]) -> None:
     if "connect" in type(session).__module__:
-        session.addArtifacts(str(package), pyfile=True)
-    else:
-        session.sparkContext.addPyFile(str(package))
+        with tempfile.TemporaryDirectory(prefix="seamark-carried-") as folder:
+            session.addArtifacts(str(_zipped(files, Path(folder))), pyfile=True)
+        return
+    carried = Path(SparkFiles.getRootDirectory(), "carried")  # Executors fetch it later.
+    carried.mkdir(exist_ok=True)
+    session.sparkContext.addPyFile(str(_zipped(files, carried)))
 
 
 class _SparkDataset(Dataset[T]):

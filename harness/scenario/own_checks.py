@@ -22,6 +22,7 @@ from typing import Final, NamedTuple
 
 import clusters
 from checkers.engine.protocol import Check
+from checkers.own import check as own
 from harness.core.errors import ScenarioError, SeamarkError, known
 from harness.core.seams import Cluster
 from harness.record.store import Brought
@@ -61,9 +62,12 @@ class Source(NamedTuple):
         """Its checks. Imports the module. Raises ScenarioError if it cannot be loaded, or has none."""
         module = self._loaded()
         found = getattr(module, CHECKS, None)
-        if not isinstance(found, tuple | list) or not found or not all(isinstance(each, Check) for each in found):
+        rows = (
+            [each.row() if isinstance(each, own.Check) else each for each in found] if isinstance(found, tuple) else []
+        )
+        if not rows or not all(isinstance(each, Check) for each in rows):
             raise ScenarioError(f"{self.name}: brings no checks: {CHECKS} must be a tuple of seamark.Check")
-        return tuple(found)
+        return tuple(rows)
 
     def _loaded(self) -> ModuleType:
         if self.path is not None:
@@ -150,9 +154,9 @@ def admitted(recorded: Brought, named: Callable[[], Sequence[Source]]) -> tuple[
             return source, ""
         why = f"the installed {recorded.module} is not the one of the run"
         return None, f"{why}: to judge by it all the same, add --checks {recorded.module}"
-    own = next((source for source in named() if _is(source, recorded)), None)
-    if own is not None:
-        return own, ""
+    brought_along = next((source for source in named() if _is(source, recorded)), None)
+    if brought_along is not None:
+        return brought_along, ""
     if recorded.module.endswith(".py"):
         return None, f"{recorded.module} was not loaded: if that may be run, add --checks {recorded.module}"
     return None, f"{recorded.module} is not installed as an entry point of {GROUP}"

@@ -212,7 +212,7 @@ def _fit(cluster: Any, where: str) -> Cluster:
     else:
         missing.append("service (for servers as others wrote them) or machine")
     if missing:
-        advice = "harness.core.system.System has a default for most: see docs/your-own-system.md"
+        advice = "seamark.System has a default for most: see docs/your-own-system.md"
         raise ScenarioError(f"{where} is no cluster, it lacks: {', '.join(missing)}; {advice}")
     for problem in _problems(cluster):
         raise ScenarioError(f"{where}: {problem}")

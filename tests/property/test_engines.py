@@ -3,6 +3,7 @@
 import os
 import sys
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -12,10 +13,12 @@ from checkers.engine.datasets import Engine, LocalEngine
 from checkers.engine.spark import SparkEngine
 from checkers.graph.edges import Edges, Inference, all_edges
 from checkers.history.registers import ORDER
-from checkers.history.transactions import Source, chunks, select, to_transactions
+from checkers.history.transactions import Source as Operations
+from checkers.history.transactions import chunks, select, to_transactions
 from checkers.transactions.check import check_sources
 from checkers.transactions.options import Options
 from checkers.transactions.partition import infer, shares
+from harness.scenario.own_checks import Source
 from tests.bench import generated
 from tests.worlds import histories
 from tests.worlds.drawn_transactions import randomness
@@ -31,7 +34,7 @@ def inferred_edges(inference: Inference) -> Edges:
     return inference.edges
 
 
-def edges(sources: list[Source], engine: Engine) -> list[tuple[int, ...]]:
+def edges(sources: list[Operations], engine: Engine) -> list[tuple[int, ...]]:
     """All edges that an engine infers, in order."""
     follow = partial(infer, order=ORDER)
     inferred = engine.over(sources).shuffle(partial(shares, partitions=3), follow, partitions=3)
@@ -51,13 +54,32 @@ def test_a_worker_has_the_kernels_that_the_session_was_handed(spark: SparkEngine
     assert has >= {"checkers.watermarks.task", *told}
 
 
+def test_kernels_may_be_in_modules_that_the_engine_carries(
+    spark: SparkEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Workers have the module, and not the rest of its package, which does not load."""
+    place = tmp_path / "brought" / "deep"
+    place.mkdir(parents=True)
+    (place.parent / "__init__.py").touch()
+    (place / "__init__.py").touch()
+    (place / "work.py").write_text("from seamark import Check\n\ndef doubled(n):\n    return 2 * n, Check.__name__\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    module = import_module("brought.deep.work")
+    files = Source("brought.deep").files()
+    assert sorted(files) == ["brought/deep/__init__.py", "brought/deep/work.py"]
+    (place.parent / "__init__.py").write_text("raise RuntimeError\n")
+    for engine in (LOCAL, spark, spark):
+        engine.carry(files)
+        assert sorted(engine.over([1, 2]).map(module.doubled).collect()) == [(2, "Check"), (4, "Check")]
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_spark_and_threads_find_the_same_in_spoiled_histories(spark: SparkEngine, seed: int) -> None:
     draw = randomness(seed)
     kind = (histories, register_transactions)[seed % 2]
     operations = kind.spoiled(draw, kind.stale(draw, count=60, processes=6))
     whole = to_transactions(operations)
-    sources: list[Source] = [select(whole, np.arange(25)), select(whole, np.arange(25, 60))]
+    sources: list[Operations] = [select(whole, np.arange(25)), select(whole, np.arange(25, 60))]
     options = Options(prohibited=(FORBIDDEN,), slice_ids=16, partitions=3)
     assert edges(sources, spark) == edges(sources, LOCAL)
     ours, theirs = check_sources(sources, spark, options), check_sources(sources, LOCAL, options)

@@ -40,7 +40,7 @@ ALL = Plan(
 @pytest.fixture
 def page(engine: docker.DockerClient, tmp_path: Path) -> Path:
     """The file that the page tells to write, in a folder of its own."""
-    [code] = re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+    code, *_ = re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
     assert len(code.splitlines()) <= 120
     path = tmp_path / "redis_lists.py"
     path.write_text(code, encoding="utf-8")

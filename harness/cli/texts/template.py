@@ -11,11 +11,7 @@ import asyncio
 import json
 from typing import Any
 
-from harness.core.machine import NodeId, Settings
-from harness.core.promises import Promise
-from harness.core.record import MicroOp
-from harness.core.seams import Completion, Doors, Invocation, Service
-from harness.core.system import System
+from seamark import Completion, Doors, Invocation, MicroOp, NodeId, Promise, Service, Settings, System
 
 NODE = NodeId("n1")  # The one node of a System that names none.
 SYNCED = ("--appendonly", "yes", "--appendfsync", "always")

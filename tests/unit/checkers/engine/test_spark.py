@@ -24,4 +24,4 @@ def test_the_package_holds_the_kernels_and_the_core_and_is_named_by_them(tmp_pat
     below = {path.relative_to(top).as_posix() for path in (top / "checkers").rglob("*.py")}
     assert {name for name in names if name.startswith("checkers/")} == below
     elsewhere_in = {name.rsplit("/", 1)[0] for name in names - below}
-    assert elsewhere_in == {"harness", "harness/core", "harness/core/generators"}
+    assert elsewhere_in == {"harness", "harness/core", "harness/core/generators", "seamark"}

@@ -1,0 +1,1 @@
+"""What a user's own check is written with: a history as rows with their values, and findings."""
