@@ -165,5 +165,11 @@ def temporary_fate(name: str) -> Fate:
     return Fate.ALIVE if is_alive else Fate.GONE
 
 
+def temporary_pid(name: str) -> int | None:
+    """The number of the process that owns a temporary file; None if the name is not of our form."""
+    match = _TEMPORARY.match(name)
+    return None if match is None else int(match[3])
+
+
 def _short(host: str) -> str:
     return blake2b(host.encode(), digest_size=4).hexdigest()

@@ -18,7 +18,7 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from harness.record.ownership import Fate, temporary_fate, temporary_prefix
+from harness.record.ownership import Fate, temporary_fate, temporary_pid, temporary_prefix
 
 MARK: Final = "SEAMARK_PROCESS"
 PATIENCE_S: Final = 10.0  # A process that removes containers may need that long after SIGTERM.
@@ -44,9 +44,16 @@ def die_with_parent(number: signal.Signals = signal.SIGKILL) -> None:
     """Make the kernel send this process signal `number` when its parent dies: no run outlives its harness."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, number)
-        started_by = multiprocessing.parent_process()
-        if os.getppid() == 1 if started_by is None else os.getppid() != started_by.pid:
+        if _is_orphan():
             sys.exit("the harness died before its run began")
+
+
+def _is_orphan() -> bool:
+    """True if the parent died already, and process 1 took its place. In a container process 1 may be the harness."""
+    started_by = multiprocessing.parent_process()
+    if started_by is not None:
+        return os.getppid() != started_by.pid
+    return os.getppid() == 1 and temporary_pid(os.environ.get(MARK, "")) != 1
 
 
 def processes_left_behind() -> tuple[Left, ...]:

@@ -6,13 +6,14 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from harness.record.ownership import temporary_prefix, this_process
-from harness.record.processes import MARK, Left, end_left_behind, mark_processes, processes_left_behind
+from harness.record.processes import MARK, Left, die_with_parent, end_left_behind, mark_processes, processes_left_behind
 
 ALIVE = temporary_prefix("process")
 DEAD = ALIVE.replace(f"-{this_process().start}-", f"-{this_process().start - 1}-")
@@ -69,6 +70,17 @@ def test_what_a_harness_starts_has_its_mark(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv(MARK, "before")
     mark_processes()
     assert os.environ[MARK] == ALIVE
+
+
+@pytest.mark.parametrize(("harness", "is_orphan"), [(1, False), (7, True), (None, True)])
+def test_a_harness_that_is_process_1_of_a_container_is_not_taken_for_dead(
+    monkeypatch: pytest.MonkeyPatch, harness: int | None, is_orphan: bool
+) -> None:
+    monkeypatch.setattr(os, "getppid", lambda: 1)
+    monkeypatch.setattr("ctypes.CDLL", lambda _: SimpleNamespace(prctl=lambda *_: 0))
+    monkeypatch.setenv(MARK, "" if harness is None else ALIVE.replace(f"-{os.getpid()}-", f"-{harness}-"))
+    with pytest.raises(SystemExit) if is_orphan else nullcontext():
+        die_with_parent()
 
 
 SPREADING = """
