@@ -1,15 +1,14 @@
 """A cache of imported histories in the user's cache folder, so that a large file is imported once.
 
-An entry is a folder with the Parquet files of a history and a manifest. Its name is a digest of the content of the
-imported file and of our code that imports. It appears whole, by a rename. It is used if its files are those that the
-manifest names, by their hashes; a damaged one is removed. The files are linked or copied first, so that no other
-process can remove them meanwhile. A cache that cannot be read or written counts as empty.
+An entry is a folder with the Parquet files of a history and a manifest. Its name, which the manifest repeats, is a
+digest of the content of the imported file and of our code that imports. It appears whole, by a rename. It is used if
+its files are those that the manifest names, by their hashes; a damaged one is removed. The files are linked or copied
+first, so that no other process can remove them meanwhile. A cache that cannot be read or written counts as empty.
 """
 
 import hashlib
 import os
 import shutil
-from collections.abc import Iterator
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -20,16 +19,20 @@ import pyarrow as pa
 
 import harness.core
 import harness.record
+from harness.core.errors import HistoryError
+from harness.record.documents import decoded, opened, read_plain
 from harness.record.formats.parquet.parquet import is_history
 from harness.record.ownership import temporary_folder
 
-ENTRIES_MAX: Final = 8  # The most entries; the least recently used ones are removed.
+ENTRIES_MAX: Final = 8  # The most entries,
+BYTES_MAX: Final = 4 << 30  # and the most bytes of all: the least recently used entries are removed.
 _MANIFEST: Final = "import.json"
 
 
 class _Manifest(msgspec.Struct, frozen=True, kw_only=True):
-    """The manifest of an entry: the notes of the import, and the hash of each file by name."""
+    """The manifest of an entry: its name, the notes of the import, and the hash of each file by name."""
 
+    key: str
     notes: tuple[str, ...]
     files: dict[str, str]
 
@@ -37,7 +40,9 @@ class _Manifest(msgspec.Struct, frozen=True, kw_only=True):
 def key_of(path: Path) -> str | None:
     """The name of that file's entry; None if the file cannot be read."""
     try:
-        return hashlib.sha256(f"{_hash_of(path)} {_code()}".encode()).hexdigest()
+        with path.open("rb") as file:
+            content = hashlib.file_digest(file, "sha256").hexdigest()
+        return hashlib.sha256(f"{content} {_code()}".encode()).hexdigest()
     except OSError:
         return None
 
@@ -48,16 +53,15 @@ def found(key: str, history: Path) -> tuple[str, ...] | None:
     None if there is no whole entry.
     """
     folder = place() / key
-    try:
-        manifest = msgspec.json.decode((folder / _MANIFEST).read_bytes(), type=_Manifest)
-        history.mkdir(parents=True)
-        for path in folder.glob("*.parquet"):
-            _link(path, history / path.name)
-        if is_history(history) and _hashes(history) == manifest.files:
-            os.utime(folder)
-            return manifest.notes
-    except (OSError, msgspec.DecodeError):
-        pass
+    with suppress(OSError, HistoryError, ValueError):
+        manifest = decoded(read_plain(folder / _MANIFEST), _Manifest)
+        if manifest.key == key and _size(folder) <= BYTES_MAX:
+            history.mkdir(parents=True)
+            for path in folder.glob("*.parquet"):
+                _link(path, history / path.name)
+            if is_history(history) and _hashes(history) == manifest.files:
+                os.utime(folder)
+                return manifest.notes
     for damaged in (folder, history):
         shutil.rmtree(damaged, ignore_errors=True)
     return None
@@ -66,18 +70,17 @@ def found(key: str, history: Path) -> tuple[str, ...] | None:
 def keep(key: str, history: Path, notes: tuple[str, ...]) -> None:
     """Store that imported history, and remove the least recently used ones. Has no effect if that is impossible."""
     entries = place()
-    with suppress(OSError):
+    with suppress(OSError, HistoryError):
         entries.mkdir(mode=0o700, parents=True, exist_ok=True)
         with temporary_folder("import", beside=entries) as folder:
             entry = folder / key
             entry.mkdir()
             for path in history.iterdir():
                 _link(path, entry / path.name)
-            manifest = _Manifest(notes=notes, files=_hashes(entry))
+            manifest = _Manifest(key=key, notes=notes, files=_hashes(entry))
             (entry / _MANIFEST).write_bytes(msgspec.json.encode(manifest))
             entry.rename(entries / key)
-        for old in sorted(_entries(entries), key=lambda each: each.stat().st_mtime)[:-ENTRIES_MAX]:
-            shutil.rmtree(old, ignore_errors=True)
+        _make_room(entries)
 
 
 def place() -> Path:
@@ -86,8 +89,23 @@ def place() -> Path:
     return Path(above, "seamark", "imports")
 
 
-def _entries(place: Path) -> Iterator[Path]:
-    return (path for path in place.iterdir() if (path / _MANIFEST).is_file())
+def _make_room(entries: Path) -> None:
+    """Remove the entries beyond the limits; one without a manifest counts as the oldest."""
+    folders = [path for path in entries.iterdir() if not path.name.startswith(".")]  # Others are being written.
+    total = 0
+    for number, entry in enumerate(sorted(folders, key=_used_ns, reverse=True), 1):
+        total += _size(entry)
+        if number > ENTRIES_MAX or total > BYTES_MAX:
+            shutil.rmtree(entry, ignore_errors=True)
+
+
+def _used_ns(entry: Path) -> int:
+    return entry.stat().st_mtime_ns if (entry / _MANIFEST).is_file() else 0
+
+
+def _size(entry: Path) -> int:
+    """The number of bytes in an entry."""
+    return sum(path.lstat().st_size for path in entry.iterdir())
 
 
 def _hashes(folder: Path) -> dict[str, str]:
@@ -95,7 +113,7 @@ def _hashes(folder: Path) -> dict[str, str]:
 
 
 def _hash_of(path: Path) -> str:
-    with path.open("rb") as file:
+    with opened(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
@@ -110,8 +128,9 @@ def _code() -> str:
 
 
 def _link(source: Path, target: Path) -> None:
-    """Link the file, or copy it if it is on another disk."""
-    try:
-        target.hardlink_to(source)
-    except OSError:
-        shutil.copyfile(source, target)
+    """Link the file, or copy it if it is on another disk. Raises HistoryError unless it is a plain file."""
+    with opened(source):
+        try:
+            target.hardlink_to(source)
+        except OSError:
+            shutil.copyfile(source, target)

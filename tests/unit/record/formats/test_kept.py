@@ -1,5 +1,6 @@
 """Imported histories are kept, and an entry that is not whole is none."""
 
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -32,6 +33,16 @@ def written(path: Path, count: int = 1) -> Path:
 
 def contents(loaded: Loaded) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in loaded.history.iterdir()}
+
+
+def piped(path: Path) -> None:
+    path.unlink()
+    os.mkfifo(path)
+
+
+def linked(path: Path, target: str) -> None:
+    path.unlink()
+    path.symlink_to(target)
 
 
 def refuse(*_: object) -> None:
@@ -87,6 +98,11 @@ def test_other_content_or_other_code_is_imported_anew(
         lambda entry: (entry / "import.json").write_bytes(b'{"notes": [], "files": {}}'),
         lambda entry: (entry / "import.json").write_bytes(b'{"notes": [], "files": {"../x": ""}}'),
         lambda entry: (entry / "import.json").unlink(),
+        lambda entry: piped(entry / "import.json"),
+        lambda entry: piped(entry / "events.parquet"),
+        lambda entry: linked(entry / "import.json", "/dev/zero"),
+        lambda entry: linked(entry / "events.parquet", "/dev/zero"),
+        lambda entry: os.truncate(entry / "events.parquet", kept.BYTES_MAX),
     ],
 )
 def test_a_damaged_entry_is_none(damage: Break, place: Path, tmp_path: Path) -> None:
@@ -96,6 +112,17 @@ def test_a_damaged_entry_is_none(damage: Break, place: Path, tmp_path: Path) -> 
     damage(entry)
     assert contents(load(path, tmp_path / "second")) == first
     assert contents(load(path, tmp_path / "third")) == first
+
+
+def test_two_entries_that_are_swapped_are_none(place: Path, tmp_path: Path) -> None:
+    paths = [written(tmp_path / f"{count}.edn", count) for count in (1, 2)]
+    first = [contents(load(path, tmp_path / f"first {path.name}")) for path in paths]
+    one, other = place.iterdir()
+    one.rename(place / "aside")
+    other.rename(one)
+    (place / "aside").rename(other)
+    assert [contents(load(path, tmp_path / f"second {path.name}")) for path in paths] == first
+    assert first[0] != first[1]
 
 
 def test_a_cache_that_cannot_be_written_is_none(place: Path, tmp_path: Path) -> None:
@@ -110,6 +137,20 @@ def test_the_least_recently_used_entries_go(place: Path, tmp_path: Path, monkeyp
         load(written(tmp_path / "one.edn", count), tmp_path / str(count))
     assert len(list(place.iterdir())) == 2
     assert kept.found(kept.key_of(tmp_path / "one.edn") or "", tmp_path / "last") is not None
+
+
+def test_entries_have_a_limit_of_bytes(place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    load(written(tmp_path / "one.edn", 1), tmp_path / "1")
+    (entry,) = place.iterdir()
+    size = sum(path.stat().st_size for path in entry.iterdir())
+    monkeypatch.setattr(kept, "BYTES_MAX", 2 * size + size // 2)
+    for count in (2, 3):
+        load(written(tmp_path / "one.edn", count), tmp_path / str(count))
+    assert len(list(place.iterdir())) == 2
+    assert not entry.exists()
+    monkeypatch.setattr(kept, "BYTES_MAX", size // 2)
+    load(written(tmp_path / "one.edn", 4), tmp_path / "4")
+    assert list(place.iterdir()) == []
 
 
 def test_a_file_that_changed_meanwhile_is_not_kept(
