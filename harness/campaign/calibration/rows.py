@@ -28,12 +28,15 @@ from checkers.catalogue import MODULES, checks_of
 from harness.campaign.ledger.rows import Row
 from harness.core.errors import HistoryError
 from harness.core.verdict import Verdict
+from harness.record.documents import opened
+from harness.record.formats.parquet.limits import stream_batches
 from harness.record.store import write_atomically
 from harness.report.model import FindingRow, Report
 from harness.scenario.scenario import Scenario
 from nemesis.plan import Plan
 
 COMPLETE: Final = "rows.parquet"
+DECODED_MAX: Final = 8 << 20  # The most bytes of the rows of a file in memory; a row of text takes some hundred.
 PART: Final = re.compile(r"part-(-?\d+)\.parquet")
 SCRIPTED: Final = -1  # Stands for a seed: the run with the bug's schedule.
 KINDS: Final[Mapping[str, str]] = MappingProxyType(
@@ -168,7 +171,16 @@ def _written(rows: list[CalibrationRow]) -> bytes:
 
 
 def _read(path: Path) -> list[CalibrationRow]:
+    """The rows in a file. Few bytes of Parquet can be many in memory, so they are decoded in batches, and counted."""
+    rows, size = list[CalibrationRow](), 0
     try:
-        return msgspec.convert(pq.read_table(path).to_pylist(), list[CalibrationRow])
-    except (OSError, pa.ArrowException, msgspec.ValidationError) as error:
-        raise HistoryError(f"{path}: not rows of a calibration ({error}); remove it to repeat its runs") from None
+        opened(path).close()
+        for batch in stream_batches(path):
+            size += batch.nbytes
+            if size > DECODED_MAX:
+                raise HistoryError(f"in memory they take more than {DECODED_MAX >> 20} MiB, the limit")
+            rows += msgspec.convert(batch.to_pylist(), list[CalibrationRow])
+    except (HistoryError, msgspec.ValidationError) as error:
+        why = str(error).removeprefix(f"{path}: ")
+        raise HistoryError(f"{path}: not rows of a calibration ({why}); remove it to repeat its runs") from None
+    return rows

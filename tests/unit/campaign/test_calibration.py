@@ -1,8 +1,12 @@
 """How often a bug is found is estimated without bias, in an exact interval, and compared with what was."""
 
+import os
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from scipy.stats import binom
 
@@ -22,7 +26,7 @@ from harness.campaign.calibration.pages import PAGE, README, SOURCE, rewritten
 from harness.campaign.calibration.rows import SCRIPTED, CalibrationRow, CellRows, calibration_row, syntax
 from harness.campaign.calibration.shown import calibration_markdown, calibration_page, lines
 from harness.campaign.ledger.rows import row_of
-from harness.core.errors import ScenarioError
+from harness.core.errors import HistoryError, ScenarioError
 from harness.core.verdict import Verdict
 from tests.unit.campaign.reports import finding, report
 
@@ -96,6 +100,30 @@ def test_rows_are_read_again_before_and_after_they_are_one_file(cell: Cell, tmp_
     (file,) = (tmp_path / "ndb" / "no-arbitration" / cell.key).iterdir()
     assert file.name == "rows.parquet"
     assert CellRows(file.parent).rows == cell.kept.rows
+
+
+def many_rows(path: Path, count: int) -> None:
+    """A small file with many rows that are all the same."""
+    cells: dict[str, object] = {"seed": 1, "verdict": "valid", "reason": "r"}
+    pq.write_table(pa.table({name: pa.repeat(cell, count) for name, cell in cells.items()}), path)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda path: many_rows(path, 500_000), "take more than 8 MiB"),
+        (os.mkfifo, "is a link or no file"),
+        (lambda path: path.symlink_to("/dev/zero"), "is a link or no file"),
+        (lambda path: path.write_bytes(b"PAR1"), "cannot be read as Parquet"),
+    ],
+    ids=["rows", "pipe", "device", "damage"],
+)
+def test_rows_that_would_take_all_memory_or_time_are_refused(
+    tmp_path: Path, make: Callable[[Path], object], message: str
+) -> None:
+    make(tmp_path / "rows.parquet")
+    with pytest.raises(HistoryError, match=f"rows.parquet: not rows of a calibration .*{message}"):
+        CellRows(tmp_path)
 
 
 def test_a_run_in_which_the_harness_failed_is_made_again_by_the_next_call(cell: Cell, tmp_path: Path) -> None:
