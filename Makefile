@@ -6,6 +6,7 @@ SEED ?= 7
 DEMO_SEED ?= 8
 RELEASE ?= 15
 ATTEMPTS ?= 3
+SECONDS ?= 300
 DEMO_BUG ?= lib-any-node-completes
 
 help: ## what can be made
@@ -55,10 +56,13 @@ picture: $(READY) ## the picture of README, taken again in Chromium from the rep
 	@scripts/browser
 	@$(BIN)/python -m tests.command.picture
 
+hostile-serve: $(READY) ## seamark serve against 2,000 hostile connections and a store of hostile runs (SECONDS=300)
+	@$(BIN)/python -m tests.bench.hostile_serve $(SECONDS)
+
 mutants: $(READY) ## broken rules of the checks, and which of them no test notices (PART=1/5: a fifth of them)
 	@$(BIN)/python -m tests.mutation.mutants $(PART)
 
 clean: ## remove what was made: environment, caches, store
 	@rm -rf .venv store .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build *.egg-info
 
-.PHONY: help setup run run-docker demo finding check test calibrate bench picture mutants fuzz clean
+.PHONY: help setup run run-docker demo finding check test calibrate bench picture mutants fuzz hostile-serve clean

@@ -12,6 +12,7 @@ import os
 import struct
 import zlib
 from collections.abc import Iterable, Iterator
+from io import BufferedReader
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
@@ -20,9 +21,11 @@ import msgspec
 
 from harness.core.errors import HistoryError
 from harness.core.record import Evidence, Footer, Header, Record
+from harness.record.documents import opened
 
 MAGIC: Final = b"seamark journal 1\n"
 RECORD_MAX: Final = 16 << 20  # The most bytes of one record's payload.
+STEP: Final = 1 << 20  # About as many bytes of a growing journal are read at a time.
 OBJECTS_MAX: Final = 4_000_000  # The most objects in a record: an empty list is one byte there, 70 in memory.
 _HEAD: Final = struct.Struct(">II")
 _ENCODER: Final = msgspec.msgpack.Encoder()
@@ -105,10 +108,11 @@ def history_sha256(records: Iterable[Record]) -> str:
     return history_hash.hexdigest()
 
 
-def read_journal(path: Path) -> Iterator[Record]:
+def read_journal(path: Path, record_max: int = RECORD_MAX) -> Iterator[Record]:
     """The records of a journal in order, header and footer included; a torn tail is left out.
 
-    Raises HistoryError, naming the file, the record (from 0) and its byte offset, if the journal is damaged.
+    Raises HistoryError, naming the file, the record (from 0) and its byte offset, if the journal is damaged, or if a
+    record has more than `record_max` bytes.
     """
     try:
         with path.open("rb") as file:
@@ -134,6 +138,9 @@ def read_journal(path: Path) -> Iterator[Record]:
                     if end == size and length <= RECORD_MAX:
                         return
                     raise _damaged(path, number, offset, "its checksum does not match")
+                if length > record_max:
+                    why = f"has {length:,} bytes, and {record_max:,} are read here"
+                    raise HistoryError(f"{path}: record {number} at byte {offset} {why}; use seamark export")
                 yield _decoded(path, number, offset, payload)
                 number, offset = number + 1, end
     except OSError as error:
@@ -143,30 +150,39 @@ def read_journal(path: Path) -> Iterator[Record]:
 class JournalTail:
     """A reader of the records appended to a journal since the last read.
 
-    For display, not for judging: damage is not reported.
+    For display, not for judging: damage is not reported. Records of more than `record_max` bytes are left out.
     """
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self, path: Path, record_max: int = RECORD_MAX) -> None:
+        self._path, self._record_max = path, record_max
         self._offset = len(MAGIC)
 
     def read(self) -> Iterator[Record]:
-        """The new whole records; none while there is no journal."""
-        try:
-            with self._path.open("rb") as file:
-                file.seek(self._offset)
-                new = file.read()
-        except FileNotFoundError:
-            return
-        start = 0
-        while len(new) - start >= _HEAD.size:
-            length, checksum = _HEAD.unpack_from(new, start)
-            payload = new[start + _HEAD.size : start + _HEAD.size + length]
-            if zlib.crc32(payload) != checksum:
-                break
-            start += _HEAD.size + length
-            yield _decoded(self._path, 0, self._offset, payload)
-        self._offset += start
+        """The new whole records; none while there is no journal. Raises HistoryError if it is no plain file."""
+        while (records := self.step()) is not None:
+            yield from records
+
+    def step(self) -> list[Record] | None:
+        """The next new records, of about STEP bytes together; None if there are no more."""
+        if not os.path.lexists(self._path):
+            return None
+        records, begin = list[Record](), self._offset
+        with opened(self._path) as file:
+            file.seek(self._offset)
+            while self._offset < begin + STEP and (payload := self._payload(file)) is not None:
+                if len(payload) <= self._record_max:
+                    records.append(_decoded(self._path, 0, self._offset, payload))
+                self._offset += _HEAD.size + len(payload)
+        return None if self._offset == begin else records
+
+    def _payload(self, file: BufferedReader) -> bytes | None:
+        """The next payload; None if it is not whole."""
+        head = file.read(_HEAD.size)
+        length, checksum = _HEAD.unpack(head) if len(head) == _HEAD.size else (RECORD_MAX + 1, 0)
+        if length > RECORD_MAX:
+            return None
+        payload = file.read(length)
+        return payload if len(payload) == length and zlib.crc32(payload) == checksum else None
 
 
 def end_after(path: Path, count: int, footer: Footer) -> None:

@@ -9,10 +9,14 @@ from types import MappingProxyType
 from typing import Final, Protocol
 
 from harness.core.record import Complete, Fault, Mark, Record, StreamEvent
-from harness.record.journal import JournalTail
+from harness.record.journal import RECORD_MAX, JournalTail
 from harness.runtimes.child import NOTE
 
 SECOND: Final = 1_000_000_000
+SOON_NS: Final = 10_000_000  # The lag is shown in tenths of a second.
+COMMITS_MAX: Final = 10_000
+NAMES_MAX: Final = 100
+NAME_MAX: Final = 100  # The most characters of a name.
 WIDTH: Final = 78  # Characters: a terminal has 80, of which a sign of life takes two.
 PHASES: Mapping[str, str] = MappingProxyType(
     {"set-up": "starting", "load": "load", "healing": "healing", "final": "final reads", "end": "stopping"}
@@ -64,15 +68,19 @@ class Progress:
 
 
 class LiveLine:
-    """A follower of one journal. `text` reads the new records and summarizes the run's state."""
+    """A follower of one journal. `text` reads the new records and summarizes the run's state.
 
-    def __init__(self, journal: Path) -> None:
-        self._tail = JournalTail(journal)
+    Memory is bounded, whatever the journal holds: records of more than `record_max` bytes are left out, the lag counts
+    at most COMMITS_MAX commits, and at most NAMES_MAX faults and subscribers have a name.
+    """
+
+    def __init__(self, journal: Path, record_max: int = RECORD_MAX) -> None:
+        self._tail = JournalTail(journal, record_max)
         self._began_s = time.monotonic()
         self._counts = {"ok": 0, "fail": 0, "info": 0}
         self._active: dict[int, str] = {}
         self._watermarks: dict[str, int] = {}
-        self._commits: deque[tuple[int, int]] = deque()  # Position and time of each, in order of time.
+        self._commits: deque[tuple[int, int]] = deque(maxlen=COMMITS_MAX)  # Position and time, in order of time.
         self._now_ns = self._load_ns = 0
         self._phase = ""
 
@@ -81,6 +89,8 @@ class LiveLine:
 
         At most `width` characters: the rate is dropped first, then the names of faults, then the end of the line.
         """
+        while self.step():
+            pass
         now = self.progress()
         if not now.phase:
             return f"  {time.monotonic() - self._began_s:.1f} s  starting"
@@ -103,10 +113,15 @@ class LiveLine:
         ]
         return next((line for line in lines if len(line) <= width), lines[-1][: width - 1] + "…")
 
-    def progress(self) -> Progress:
-        """The run's state after all records so far."""
-        for record in self._tail.read():
+    def step(self) -> bool:
+        """Read the next new records, about a megabyte; False if there were none."""
+        records = self._tail.step()
+        for record in records or ():
             self._take(record)
+        return records is not None
+
+    def progress(self) -> Progress:
+        """The run's state after all records that were read."""
         seconds = (self._now_ns - self._load_ns) / SECOND
         return Progress(
             elapsed_s=self._now_ns / SECOND,
@@ -133,20 +148,28 @@ class LiveLine:
                 self._now_ns = time_ns
                 self._counts[outcome] += 1
                 if position is not None:
-                    self._commits.append((position, time_ns))
-            case Fault(step=step, phase="begin", kind=kind):
-                self._active[step] = kind
+                    self._commit(position, time_ns)
+            case Fault(step=step, phase="begin", kind=kind) if len(self._active) < NAMES_MAX:
+                self._active[step] = kind[:NAME_MAX]
             case Fault(step=step, phase="end"):
                 self._active.pop(step, None)
             case StreamEvent(kind="watermark", subscriber=subscriber, position=int(position)):
-                self._watermarks[subscriber] = position
+                if subscriber in self._watermarks or len(self._watermarks) < NAMES_MAX:
+                    self._watermarks[subscriber] = position
             case Mark(phase="tick", time_ns=time_ns):
                 self._now_ns = time_ns
             case Mark(phase=phase, time_ns=time_ns):
-                self._phase, self._now_ns = phase, time_ns
+                self._phase, self._now_ns = phase[:NAME_MAX], time_ns
                 self._load_ns = time_ns if phase == "load" else self._load_ns
             case _:
                 pass
+
+    def _commit(self, position: int, time_ns: int) -> None:
+        """Add a commit; one soon after the last counts as that one."""
+        if self._commits and time_ns - self._commits[-1][1] < SOON_NS:
+            last, time_ns = self._commits.pop()
+            position = max(position, last)
+        self._commits.append((position, time_ns))
 
 
 class Notes:

@@ -4,12 +4,15 @@ Everything is read from the store at that moment; nothing is written.
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from functools import wraps
 from pathlib import Path
 from typing import Final
 from urllib.parse import quote
 
+import msgspec
+from anyio import CapacityLimiter
+from anyio.to_thread import run_sync
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
@@ -17,26 +20,27 @@ from starlette.routing import Route
 
 from harness.campaign.calibration.document import CALIBRATION, CALIBRATION_FILE, read_calibration
 from harness.campaign.calibration.shown import PAGE_FILE as PAGE_OF_CALIBRATION
-from harness.core.errors import SeamarkError
+from harness.core.errors import HistoryError, SeamarkError
 from harness.core.verdict import Finding
 from harness.report.findings.headlines import headline
-from harness.report.model import Report, read_report, repetition
+from harness.report.model import REPORT_FILE, Report, read_report, repetition
 from harness.report.page import STRIP, TITLES, script_source
 from harness.report.screen import commands
 from harness.report.trouble import in_one_line
 from harness.serve.compared import comparison
-from harness.serve.index import RUNNING, Index
+from harness.serve.index import RUNNING, UNREADABLE, Index, Row, short
 from harness.serve.listing import Choice, choice_of, first_sight, listed
-from harness.serve.live import STREAMS_MAX, Streams
+from harness.serve.live import STREAMS_MAX, events
 from harness.serve.pages import rendered, script, style
-from harness.serve.places import SERVED, NotThere, blocks_of, folder_in, open_file
+from harness.serve.places import SERVED, NotThere, blocks_of, folder_in, open_file, require_small
+from harness.serve.seats import SeatedResponse, Seats
 from harness.serve.slices import SECOND, Format, Span, written
 from harness.serve.sweeps import Campaigns
 from harness.serve.trends import sightings, trends
 
 Answer = Callable[[Request], Response]
 NUMBER_MAX: Final = 12  # The most digits of a page number.
-SHOWN_MAX: Final = 100  # The most findings of a run on its page; the report has all.
+FINDINGS_MAX: Final = 100  # The most findings of a run on its page; the report has all.
 FORMS: Final[dict[str, Format]] = {"jsonl": "jsonl", "edn": "edn"}
 
 
@@ -47,7 +51,9 @@ class Pages:
         self.store = store.resolve()
         self.index = Index(self.store)
         self._campaigns = Campaigns(self.store)
-        self._streams = Streams()
+        self._watched = Seats(STREAMS_MAX)
+        # One page is made at a time, and one history is written, as each may take a hundred megabytes.
+        self._pages, self._histories, self._steps = (CapacityLimiter(1) for _ in range(3))
 
     def application(self) -> Starlette:
         """The application, without any access control: see Guard."""
@@ -68,13 +74,14 @@ class Pages:
         }
         return Starlette(routes=[Route(path, self._safe(answer), methods=["GET"]) for path, answer in answers.items()])
 
-    def _safe(self, answer: Answer) -> Answer:
-        """The answer, with errors turned into a page with one sentence."""
+    def _safe(self, answer: Answer) -> Callable[[Request], Awaitable[Response]]:
+        """The answer, made in a thread, with errors turned into a page with one sentence."""
+        threads = self._histories if answer == self.history else self._pages
 
         @wraps(answer)
-        def answered(request: Request) -> Response:
+        async def answered(request: Request) -> Response:
             try:
-                return answer(request)
+                return await run_sync(answer, request, limiter=threads)
             except NotThere as error:
                 return self._trouble("There is no such page", str(error), 404)
             except SeamarkError as error:
@@ -110,9 +117,9 @@ class Pages:
         test, name = request.path_params["test"], request.path_params["name"]
         folder = folder_in(self.store, test, name)
         row = self.index.row(test, name)
-        report = read_report(folder) if row.state not in (RUNNING, "unreadable") else None
-        findings = report.findings[:SHOWN_MAX] if report is not None else ()
-        title = TITLES[report.verdict] if report is not None else _TITLES[row.state]
+        report, row = self._report(folder, row)
+        findings = report.findings[:FINDINGS_MAX] if report is not None else ()
+        title = _TITLES[row.state]
         if findings and findings[0].promise:
             title = headline(findings[0])
         return self._page(
@@ -128,14 +135,24 @@ class Pages:
             has_history=(folder / "journal.log").is_file() or (folder / "history").is_dir(),
         )
 
+    def _report(self, folder: Path, row: Row) -> tuple[Report | None, Row]:
+        """The report for the page of a run, and the row; if it cannot be shown, the row has the reason."""
+        if row.state in (RUNNING, UNREADABLE):
+            return None, row
+        try:
+            require_small(folder / REPORT_FILE)
+            return read_report(folder), row
+        except HistoryError as error:
+            return None, msgspec.structs.replace(row, reason=f"{row.reason}; {short(str(error))}")
+
     def live(self, request: Request) -> Response:
         """The state of a run, as server-sent events."""
         test, name = request.path_params["test"], request.path_params["name"]
         folder = folder_in(self.store, test, name)
-        if self._streams.count >= STREAMS_MAX:
+        if not self._watched.take():
             return Response("too many runs are watched at once", 503)
-        events = self._streams.of(folder, lambda: self.index.row(test, name).state != RUNNING)
-        return StreamingResponse(events, media_type="text/event-stream")
+        states = events(folder, lambda: self.index.row(test, name).state != RUNNING, self._steps)
+        return SeatedResponse(self._watched, states, media_type="text/event-stream")
 
     def history(self, request: Request) -> Response:
         """A slice of a run's history, as a file to download."""
@@ -152,6 +169,7 @@ class Pages:
         """The slice that the query names, and the name of the file to download."""
         fingerprint = request.query_params.get("finding")
         if fingerprint:
+            require_small(folder / REPORT_FILE)
             report = read_report(folder)
             for each in report.findings if report is not None else ():
                 if each.fingerprint == fingerprint:
@@ -185,7 +203,9 @@ class Pages:
         names = place.split("/")
         if len(names) != 2:
             raise NotThere(f"{place!r} is no run of this store")
-        report = read_report(folder_in(self.store, *names))
+        folder = folder_in(self.store, *names)
+        require_small(folder / REPORT_FILE)
+        report = read_report(folder)
         if report is None:
             raise NotThere(f"{place} has not been judged yet, and only judged runs can be compared")
         return report
@@ -207,6 +227,7 @@ class Pages:
         """The page of the calibration in the store: how soon the checks find each planted bug."""
         folder = self.store / CALIBRATION
         is_there = (folder / CALIBRATION_FILE).is_file()
+        require_small(folder / CALIBRATION_FILE)
         found = read_calibration(folder_in(self.store, CALIBRATION) / CALIBRATION_FILE) if is_there else None
         page = f"/store/{CALIBRATION}/{PAGE_OF_CALIBRATION}" if (folder / PAGE_OF_CALIBRATION).is_file() else None
         return self._page("serve_calibration.html", "/calibration", found=found, page=page)
@@ -218,8 +239,8 @@ class Pages:
             raise NotThere("files of a store are in the folders of its runs")
         file = open_file(folder_in(self.store, *names), name)
         policy = (
-            f"default-src 'none'; style-src 'unsafe-inline'; script-src {script_source()}; form-action 'none'; "
-            "base-uri 'none'; frame-ancestors 'none'"
+            f"sandbox allow-scripts; default-src 'none'; style-src 'unsafe-inline'; script-src {script_source()}; "
+            "form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
         )
         headers = {"content-security-policy": policy}
         if not name.endswith((".html", ".json")):
@@ -232,7 +253,7 @@ def _download(name: str) -> dict[str, str]:
     return {"content-disposition": f"attachment; filename*=utf-8''{quote(name, safe='', errors='surrogateescape')}"}
 
 
-_TITLES: Final = {
+_TITLES: Final = TITLES | {
     "running": "This run is under way.",
     "not-judged": "This run has not been judged.",
     "unreadable": "This run cannot be read.",

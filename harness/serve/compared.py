@@ -1,6 +1,7 @@
 """Two runs side by side: their differences, and what they share."""
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -140,19 +141,24 @@ def _findings(first: Report, second: Report) -> Iterator[Shared]:
     found: dict[tuple[str, str | None], FindingRow] = {}
     for each in (*first.findings, *second.findings):
         found.setdefault((each.anomaly, each.promise), each)
+    one, other = (_counts(report) for report in (first, second))
     for (anomaly, promise), example in sorted(found.items(), key=lambda item: item[0][1] is None):
         yield Shared(
             name=title(anomaly),
             anomaly=anomaly,
             promise=promise,
             sentence=example.sentence,
-            first=_count(first, anomaly, promise),
-            second=_count(second, anomaly, promise),
+            first=one[anomaly, promise],
+            second=other[anomaly, promise],
         )
 
 
-def _count(report: Report, anomaly: str, promise: str | None) -> int:
-    return sum(each.count for each in report.findings if (each.anomaly, each.promise) == (anomaly, promise))
+def _counts(report: Report) -> Counter[tuple[str, str | None]]:
+    """How often each anomaly broke each promise."""
+    counts = Counter[tuple[str, str | None]]()
+    for each in report.findings:
+        counts[each.anomaly, each.promise] += each.count
+    return counts
 
 
 def _promises(first: Sequence[PromiseRow], second: Sequence[PromiseRow]) -> Iterator[PromisePair]:

@@ -3,7 +3,8 @@
 1. Host: only requests for one of our own names pass, so a page of another site cannot make its name lead here (DNS
    rebinding).
 2. No request changes anything, so only GET and HEAD pass; and no script or frame of another site may send them.
-3. The token: once in the printed address, from then on in a cookie that no script can read and no other site sends.
+3. The token: once in the printed address, from then on in a cookie that no script can read, and that another site or a
+   stored page, which has an origin of its own, sends only when a link in it is followed.
 4. Every response says that it must not be stored or framed, that its type must not be guessed, and what may run in it.
 """
 
@@ -11,7 +12,6 @@ import hashlib
 import hmac
 from collections.abc import Iterable, Mapping
 from http.cookies import CookieError, SimpleCookie
-from ipaddress import ip_address
 from types import MappingProxyType
 from typing import Final
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
@@ -91,27 +91,20 @@ class Guard:
             left = urlencode([(name, value) for name, value in query if name != TOKEN])
             place = "/" + quote(scope["path"].lstrip("/\\"))  # Exactly one slash: two would name another host.
             answer = RedirectResponse(f"{place}?{left}" if left else place, status_code=303)
-            answer.set_cookie(_cookie_name(headers), self._pass, path="/", httponly=True, samesite="strict")
+            answer.set_cookie(_cookie_name(headers), self._pass, path="/", httponly=True, samesite="lax")
             return answer
         if not _is_same(_cookies(headers).get(_cookie_name(headers), ""), self._pass):
             return _refused(401, f"this store needs a token: {_OPEN}")
         return None
 
 
-def own_names(host: str) -> tuple[str, ...]:
-    """The host names of requests to a server that listens at `host`: that name, and the loopback names."""
-    return tuple(dict.fromkeys((_host_name(f"//[{host}]" if ":" in host else f"//{host}"), *_LOOPBACK)))
+def own_names(*hosts: str) -> tuple[str, ...]:
+    """The host names of requests to a server that listens at `hosts`: those names, and the loopback names."""
+    named = (_host_name(f"//[{host}]" if ":" in host else f"//{host}") for host in hosts)
+    return tuple(dict.fromkeys((*named, *_LOOPBACK)))
 
 
 _LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
-
-
-def is_loopback(host: str) -> bool:
-    """True if only this machine can reach a server that listens at `host`."""
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def _host_name(address: str) -> str:

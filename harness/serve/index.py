@@ -8,9 +8,10 @@ import os
 import time
 from collections.abc import Iterator
 from functools import lru_cache
+from itertools import islice
 from pathlib import Path
 from threading import Lock
-from typing import Final, Generic, TypeVar
+from typing import Final, Generic, TypeVar, cast
 
 import msgspec
 
@@ -19,7 +20,7 @@ from harness.campaign.document import SWEEPS
 from harness.core.errors import HistoryError
 from harness.core.verdict import Verdict
 from harness.hunt.search import HUNTS
-from harness.record.documents import read_plain
+from harness.record.documents import decoded, read_plain
 from harness.record.store import JOURNAL, RUN_FILE, began_utc
 from harness.report.model import REPORT_FILE
 from harness.run.batch import BATCHES
@@ -33,9 +34,11 @@ STATES: Final = {each.value: each.word for each in Verdict} | {
 }
 NO_RUNS: Final = (BATCHES, SWEEPS, CALIBRATION, HUNTS)  # Folders of a store that hold no runs.
 STALE_S: Final = 15.0  # A journal that has not grown for this long belongs to a run that died.
-REASON_MAX: Final = 400  # The most characters kept of a reason: the list shows it on one line.
-FINDINGS_MAX: Final = 200  # The most findings kept of one run.
+TEXT_MAX: Final = 400  # The most characters kept of a text: the list shows a reason on one line.
+COUNT_MAX: Final = 50  # The most values kept of a list or an object, such as the findings of one run.
+DOCUMENT_MAX: Final = 8 << 20  # The most bytes of a document.
 T = TypeVar("T", bound=msgspec.Struct)
+V = TypeVar("V")
 _Stamp = tuple[int, int, int] | None  # The version of a file: inode, size, time of change.
 
 
@@ -189,31 +192,51 @@ def _judged(unknown: Row, path: str) -> Row:
     return msgspec.structs.replace(
         unknown,
         state=report.verdict,
-        reason=short(report.reason),
+        reason=report.reason,
         cluster=report.cluster or unknown.test,
         workload=report.workload or "",
         runtime=report.runtime or "",
         seed=report.seed,
         bugs=report.bugs,
-        findings=report.findings[:FINDINGS_MAX],
+        findings=report.findings,
         ok=report.operations.get("ok", 0),
     )
 
 
-def short(reason: str) -> str:
-    """A reason, cut to the length that lists keep."""
-    return reason if len(reason) <= REASON_MAX else f"{reason[:REASON_MAX]} … ({len(reason):,} characters)"
+def short(text: str) -> str:
+    """A text, cut to the length that lists keep."""
+    return text if len(text) <= TEXT_MAX else f"{text[:TEXT_MAX]} … ({len(text):,} characters)"
 
 
 def _document(path: str, kind: type[T]) -> T:
-    """The JSON document in that file. Raises HistoryError, in one line, if it cannot be read or decoded."""
+    """The JSON document in that file, without all that lists do not keep.
+
+    Raises HistoryError, in one line, if it cannot be read or decoded.
+    """
     name = path.rpartition("/")[2]
     try:
-        return msgspec.json.decode(read_plain(Path(path)), type=kind)
+        return _kept(decoded(read_plain(Path(path), most=DOCUMENT_MAX), kind))
     except HistoryError as error:  # A page names no path of this machine.
         raise HistoryError(f"{name}{str(error).removeprefix(path)}") from None
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+    except ValueError as error:
         raise HistoryError(f"{name} is damaged or written in part ({error})") from None
+
+
+def _kept(value: V) -> V:
+    """The value, with its texts and collections cut to the lengths that lists keep."""
+    kept: object = value
+    match value:
+        case str():
+            kept = short(value)
+        case tuple():
+            kept = tuple(_kept(each) for each in value[:COUNT_MAX])
+        case dict():
+            kept = {short(name): _kept(each) for name, each in islice(value.items(), COUNT_MAX)}
+        case msgspec.Struct():
+            kept = msgspec.structs.replace(
+                value, **{name: _kept(getattr(value, name)) for name in value.__struct_fields__}
+            )
+    return cast("V", kept)
 
 
 def _changed_s(path: str) -> float:

@@ -1,4 +1,4 @@
-"""A run in progress: its state every second, as server-sent events, until its report exists."""
+"""A run in progress: its state twice a second, as server-sent events, until its report exists."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Final
 
 import msgspec
-from starlette.concurrency import run_in_threadpool
+from anyio import CapacityLimiter
+from anyio.to_thread import run_sync
 
 from harness.core.errors import HistoryError
 from harness.record.store import JOURNAL
@@ -15,6 +16,7 @@ from harness.run.live import LiveLine, Progress
 
 EVERY_S: Final = 0.5
 STREAMS_MAX: Final = 32  # The most open streams: each reads one journal.
+RECORD_MAX: Final = 256 << 10  # The most bytes of a record that is counted: larger ones take too much memory.
 
 
 class Shown(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,33 +34,31 @@ class Shown(msgspec.Struct, frozen=True, kw_only=True):
     total: int  # the operations completed by then.
 
 
-class Streams:
-    """The open event streams, counted."""
+async def events(
+    run: Path, is_over: Callable[[], bool], steps: CapacityLimiter, every_s: float = EVERY_S
+) -> AsyncIterator[str]:
+    """The events of one run: `state` on every change, and at the end `end`, or `broken`.
 
-    def __init__(self) -> None:
-        self.count = 0
-
-    async def of(self, run: Path, is_over: Callable[[], bool], every_s: float = EVERY_S) -> AsyncIterator[str]:
-        """The events of one run: `state` on every change, and at the end `end`, or `broken`."""
-        self.count += 1
+    A journal is read in steps, each in a thread that `steps` grants: so a long one holds no thread, and several take
+    turns.
+    """
+    line, last = LiveLine(run / JOURNAL, RECORD_MAX), ""
+    while True:
+        is_last = await run_sync(is_over, limiter=steps)
         try:
-            line, last = LiveLine(run / JOURNAL), ""
-            while True:
-                is_last = await run_in_threadpool(is_over)
-                try:
-                    text = msgspec.json.encode(shown(await run_in_threadpool(line.progress))).decode()
-                except (HistoryError, OSError):
-                    yield "event: broken\ndata: {}\n\n"
-                    return
-                if text != last:
-                    last = text
-                    yield f"event: state\ndata: {text}\n\n"
-                if is_last:
-                    yield "event: end\ndata: {}\n\n"
-                    return
-                await asyncio.sleep(every_s)
-        finally:
-            self.count -= 1
+            while await run_sync(line.step, limiter=steps):
+                pass
+        except (HistoryError, OSError):
+            yield "event: broken\ndata: {}\n\n"
+            return
+        text = msgspec.json.encode(shown(line.progress())).decode()
+        if text != last:
+            last = text
+            yield f"event: state\ndata: {text}\n\n"
+        if is_last:
+            yield "event: end\ndata: {}\n\n"
+            return
+        await asyncio.sleep(every_s)
 
 
 def shown(now: Progress) -> Shown:

@@ -12,6 +12,7 @@ from harness.core.verdict import Verdict
 from harness.report.page import environment
 from harness.serve.index import RUNNING, STATES, UNJUDGED, UNREADABLE
 
+LISTED_MAX: Final = 200  # The most rows of one table of a run.
 # Classes of colours.
 COLOURS: Final[Mapping[str, str]] = {each.value: each.value for each in Verdict} | {
     RUNNING: "running",
@@ -43,7 +44,7 @@ def _environment() -> Environment:
     found = environment("harness.serve", "harness.report")
     found.filters["place"] = _place
     found.filters["when"] = _when
-    found.globals |= {"states": STATES, "colours_of": COLOURS, "query": _query}
+    found.globals |= {"listed_max": LISTED_MAX, "states": STATES, "colours_of": COLOURS, "query": _query}
     return found
 
 

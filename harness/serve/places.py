@@ -4,7 +4,6 @@ No component of such a path is a link: runs in the store may come from anywhere,
 """
 
 import os
-import stat
 from collections.abc import Iterator
 from io import BufferedReader
 from pathlib import Path
@@ -14,6 +13,8 @@ from harness.campaign.calibration.document import CALIBRATION_FILE
 from harness.campaign.calibration.shown import PAGE_FILE as PAGE_OF_CALIBRATION
 from harness.campaign.document import SWEEP_FILE
 from harness.campaign.page import PAGE_FILE as PAGE_OF_SWEEP
+from harness.core.errors import HistoryError
+from harness.record.documents import opened, read_plain, values_in
 from harness.record.store import JOURNAL, RUN_FILE
 from harness.report.model import REPORT_FILE
 
@@ -31,6 +32,8 @@ SERVED: Final = {
     "trace.jsonl": "application/jsonl",
     JOURNAL: "application/octet-stream",
 }
+SHOWN_MAX: Final = 8 << 20  # The most bytes of a document that a page is made from, and
+VALUES_MAX: Final = 300_000  # the most values in it: more would take hundreds of megabytes.
 _BLOCK: Final = 1 << 18
 
 
@@ -57,13 +60,17 @@ def open_file(folder: Path, name: str) -> BufferedReader:
     if name not in SERVED:
         raise NotThere(f"{folder.name} has no {name} that may be shown")
     try:
-        file = os.fdopen(os.open(folder / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb")
-    except OSError:
-        raise NotThere(f"{folder.name} has no {name}, or it cannot be read") from None
-    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-        file.close()
-        raise NotThere(f"{folder.name}/{name} is no plain file")
-    return file
+        return opened(folder / name)
+    except HistoryError:
+        raise NotThere(f"{folder.name} has no {name}, or it is no plain file, or cannot be read") from None
+
+
+def require_small(path: Path) -> None:
+    """Raise HistoryError unless a page can be made from that document in little memory. It may be missing."""
+    if os.path.lexists(path):
+        count = values_in(read_plain(path, most=SHOWN_MAX))
+        if count > VALUES_MAX:
+            raise HistoryError(f"{path.name} has some {count:,} values, and a page is made from up to {VALUES_MAX:,}")
 
 
 def blocks_of(file: BufferedReader) -> Iterator[bytes]:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from io import BufferedReader
 from pathlib import Path
-from typing import Literal
+from typing import Final, Literal
 
 import msgspec
 
@@ -12,13 +12,19 @@ from harness.core.record import Complete, Evidence, Footer, Header, Invoke, Reco
 from harness.core.verdict import Finding
 from harness.record.formats.edn.exchange import write_edn_history
 from harness.record.formats.jsonl import write_jsonl
+from harness.record.formats.parquet.limits import stream_batches
 from harness.record.formats.parquet.parquet import is_history, records_of
+from harness.record.formats.parquet.schema import SCHEMAS
+from harness.record.formats.parquet.validation import validate
 from harness.record.journal import read_journal
 from harness.record.ownership import temporary_folder
 from harness.record.store import HISTORY, JOURNAL, require_plain
 
 Format = Literal["jsonl", "edn"]
 SECOND = 1_000_000_000
+RECORD_MAX: Final = 1 << 20  # The most bytes of a record, and
+OPEN_MAX: Final = 500_000  # the most operations open at once, and
+COLUMNS_MAX: Final = 8 << 20  # the most bytes of columns without a journal: more would take too much memory here.
 
 
 class Span(msgspec.Struct, frozen=True):
@@ -63,6 +69,8 @@ def _reaching_into(evidence: Iterator[Evidence], span: Span) -> set[int]:
     for each in evidence:
         if isinstance(each, Invoke) and each.time_ns <= span.to_ns:
             found.add(each.index)
+            if len(found) > OPEN_MAX:
+                raise HistoryError(f"more than {OPEN_MAX:,} operations are open at once; use seamark export")
         elif isinstance(each, Complete) and each.time_ns < span.from_ns:
             found.discard(each.index)
     return found
@@ -80,7 +88,20 @@ def _index(each: Evidence) -> int | None:
 
 def _records(run: Path) -> Iterator[Record]:
     if (run / JOURNAL).is_file():
-        return read_journal(run / JOURNAL)
+        return read_journal(run / JOURNAL, RECORD_MAX)
     if is_history(run / HISTORY):
-        return records_of(run / HISTORY)
+        return _records_of(run / HISTORY)
     raise HistoryError(f"{run.name} has no history yet")
+
+
+def _records_of(history: Path) -> Iterator[Record]:
+    """The records in Parquet files, which are in memory as a whole: so there must be few."""
+    size = 0
+    for name in SCHEMAS:
+        for batch in stream_batches(history / f"{name}.parquet"):
+            size += batch.nbytes
+            if size > COLUMNS_MAX:
+                why = f"its columns take more than {COLUMNS_MAX >> 20} MiB in memory, and it has no journal"
+                raise HistoryError(f"{history}: {why}; use seamark export")
+    validate(history)
+    return records_of(history)

@@ -17,7 +17,7 @@ from harness.record.store import began_utc
 from harness.report.model import REPORT_FILE
 from harness.run.batch import BATCHES
 from harness.run.single import PAGE_FILE
-from harness.serve.index import STATES, UNJUDGED, UNREADABLE, Known, short
+from harness.serve.index import STATES, UNJUDGED, UNREADABLE, Known
 from harness.serve.places import plain_folders
 
 
@@ -111,7 +111,7 @@ class Campaigns:
             yield msgspec.structs.replace(
                 row,
                 state=found.verdict if found.verdict in STATES else UNREADABLE,
-                reason=short(found.reason),
+                reason=found.reason,
                 planned=found.planned,
                 counts=tuple((each, found.counts[each]) for each in STATES if found.counts.get(each)),
                 seconds=found.seconds,
