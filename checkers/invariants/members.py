@@ -32,6 +32,7 @@ class Read(NamedTuple):
     number: int
     after: int
     elements: tuple[Token, ...]
+    ended: int = NEVER  # The place of its completion in the journal.
 
 
 class Members(NamedTuple):
@@ -55,7 +56,7 @@ def collections(operations: Sequence[Op]) -> dict[Token, Members]:
         for name, element in puts:
             found[name].puts.append(Put(op.number, until, op.outcome, element))
         for name, elements in reads:
-            found[name].reads.append(Read(op.number, op.after, elements))
+            found[name].reads.append(Read(op.number, op.after, elements, op.ended))
     return found
 
 

@@ -14,11 +14,11 @@ from checkers.columns.files import reading
 from checkers.engine.protocol import Check, Context, When
 from checkers.history.names import Dictionary
 from checkers.history.tables import rows
-from harness.core.columns import APPEND, OK, READ
+from harness.core.columns import APPEND, NEVER, OK, READ
 from harness.core.record import Json
 from harness.core.verdict import Judgement
 
-_OPS: Final = ["index", "process", "outcome", "f", "invoke_value", "value", "after", "is_txn"]
+_OPS: Final = ["index", "process", "outcome", "f", "invoke_value", "value", "after", "is_txn", "complete_seq"]
 _MOPS: Final = ["op", "position", "f", "key", "value", "read"]
 _ENCODER: Final = msgspec.json.Encoder(order="sorted")
 _LENGTH: Final = 60  # The greatest number of characters of a value in a sentence.
@@ -45,6 +45,7 @@ class Op(NamedTuple):
     argument: Json = None
     value: Json = None
     mops: tuple[Mop, ...] | None = None
+    ended: int = NEVER  # The place of its completion in the journal.
 
     @property
     def is_ok(self) -> bool:
@@ -88,6 +89,7 @@ def _operation(row: Mapping[str, Any], mops: Mapping[int, list[Mop]]) -> Op:
         argument=_json(row["invoke_value"]),
         value=_json(row["value"]),
         mops=tuple(mops.get(row["index"], ())) if row["is_txn"] else None,
+        ended=NEVER if row["complete_seq"] is None else row["complete_seq"],
     )
 
 

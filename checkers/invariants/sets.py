@@ -6,8 +6,8 @@ begin that did not. The element is
 - lost, if the last read without it began after the last one with it, and after it was known;
 - stale, if that last read without it began after it was known, but a later one shows it again;
 - unexpected, if it is read though no operation tried to add it; failed, if it is read though every add of it failed.
-Plain *set* checks all this for the last read alone; then nothing can be stale. Both report an element that one read
-shows twice as a duplicate. Reads that overlap the add of an element may show it or not.
+Plain *set* checks all this for the read that ended last alone; then nothing can be stale. Both report an element that
+one read shows twice as a duplicate. Reads that overlap the add of an element may show it or not.
 
 Witnesses: lost-element and stale-element, elements that a read had to show because it began after they were known;
 duplicate-elements, unexpected-element and failed-element, elements that were read (for the last, those of failed adds).
@@ -71,13 +71,14 @@ class Lives:
 
 
 def judged(operations: Sequence[Op], *, is_last_only: bool = False) -> Judgement:
-    """The judgement of the reads of sets; with `is_last_only` of the last read of each set alone."""
+    """The judgement of the reads of sets; with `is_last_only` of the read of each set that ended last."""
     checker = SET if is_last_only else SET_FULL
     witnesses = Counter(dict.fromkeys(ANOMALIES, 0))
     facts = Counter(dict.fromkeys(("elements", "stable", "never read"), 0))
     troubles: list[Trouble] = []
     for name, members in collections(operations).items():
-        chosen = Members(members.puts, members.reads[-1:]) if is_last_only else members
+        last = sorted(members.reads, key=lambda read: (read.after, read.ended))[-1:]
+        chosen = Members(members.puts, last) if is_last_only else members
         found = lives(chosen)
         required = _required(found, chosen.reads)
         witnesses.update({LOST: required, STALE: required if len(chosen.reads) > 1 else 0})

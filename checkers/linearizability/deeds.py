@@ -93,7 +93,7 @@ def form_of(history: Path, register: Register) -> Form | None:
 
 
 def _form(model: ModelName, sample: Sequence[Mapping[str, Any]]) -> Form | None:
-    is_keyed = all(_names_key(row["f"], row["invoke_value"]) for row in sample)
+    is_keyed = all(_names_key(row["f"], row["invoke_value"], row["value"]) for row in sample)
     wrote = [row["invoke_value"] for row in sample if row["f"] in {"write", "put"}]
     seen = [row["value"] for row in sample if row["f"] in _READS and row["outcome"] == OK]
     if is_keyed:
@@ -186,13 +186,16 @@ def _transaction_step(deed: RegisterOp, register: Register, places: Mapping[str,
     return Step(more=tuple(accesses)) if accesses else None
 
 
-def _names_key(f: str, argument: str | None) -> bool:
-    """True if an operation with that argument names its key."""
+def _names_key(f: str, argument: str | None, result: str | None) -> bool:
+    """True if an operation with that argument names its key.
+
+    A read is invoked as [key, null]; or, where the history has completions only, as it was answered.
+    """
     parts = _PARTS.decode(argument) if argument and _is_list(argument) else []
     if len(parts) != 2:
         return False
     second = bytes(parts[1]).decode()
-    return _is_list(second) if f == "cas" else f not in _READS or second == NOTHING
+    return _is_list(second) if f == "cas" else f not in _READS or second == NOTHING or argument == result
 
 
 def _without_key(value: str | None) -> str | None:

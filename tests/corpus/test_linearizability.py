@@ -28,6 +28,8 @@ MULTI = HISTORIES / "knossos/multi-register/good/multi-register.edn"
 # In the first of these there is only a nemesis, in the second nothing succeeded. Knossos calls them linearizable. To
 # us they are vacuous: nothing was tested.
 EMPTY = {"mongodb-v0-ack-rollback-.edn", "mongodb-v0-ack-rollback-10.edn"}
+# It reads what only a failed write tried to write. Unless the initial value is declared, that may have been there first.
+UNDECLARED = {"immediate-failure.edn"}
 pytestmark = pytest.mark.skipif(not MULTI.is_file(), reason=f"{MULTI} is absent")
 
 
@@ -60,7 +62,7 @@ def test_knossos_s_verdict_on_a_register(path: Path, tmp_path: Path) -> None:
     is_good = path.parent.name == "good"
     expected = "vacuous" if path.name in EMPTY else "valid" if is_good else "invalid"
     loaded = load(path, tmp_path)
-    assert verdict(loaded) == expected
+    assert verdict(loaded) == ("unknown" if path.name in UNDECLARED else expected)
     for start in (0, None):
         register = Register(initial=start, is_initial_known=True)
         assert (not judged(loaded, register).findings) == is_good, start

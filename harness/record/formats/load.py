@@ -73,7 +73,7 @@ class Format(NamedTuple):
 
 
 FORMATS: Final = (
-    Format("journal", False, re.compile(re.escape(MAGIC)), (".log",), read_journal),
+    Format("journal", False, re.compile(re.escape(MAGIC)), (), read_journal),
     Format("JSON Lines", False, _OUR_JSON, (), read_jsonl),
     Format("JSON", True, _JSON, (".json", ".jsonl", ".ndjson"), read_jsonl),
     Format("EDN", True, _EDN, (".edn",), read_edn_history),
@@ -139,7 +139,11 @@ def format_of(path: Path) -> Format:
         name, command = packed
         raise ScenarioError(f"{path}: is {name}-compressed: run {shlex.join((command, str(path)))} first")
     found = [each for each in FORMATS if each.begins.match(head)]
-    found += [each for each in FORMATS if path.suffix in each.suffixes]
+    found += [
+        each for each in FORMATS if path.suffix in each.suffixes or (each.name, path.name) == ("journal", JOURNAL)
+    ]
+    if not found and not head:
+        raise HistoryError(f"{path}: is empty: there is no history in it")
     if not found:
         known = ", ".join(("Parquet", *(each.name for each in FORMATS)))
         raise UnknownFormat(f"{path}: is in no format that I read ({known}). Convert it: docs/history-format.md")

@@ -26,6 +26,7 @@ from harness.core.record import Json
 
 SOURCE: Final = "the shape of the operations"
 READS: Final = ("read", "poll", "txn")  # In logs `txn` may poll, and is then no transaction over lists.
+_READS_SUFFICE: Final = (bank.CHECKER, forks.LONG_FORK)
 SAMPLE: Final = 1_000  # The number of reads that are examined.
 
 
@@ -36,8 +37,13 @@ class Shape(NamedTuple):
     reads: tuple[Json, ...]
 
     def is_of(self, kind: "Kind") -> bool:
-        """True if there are operations of the kind's names, and no others, and its test holds."""
-        return bool(self.names) and self.names <= frozenset(kind.names) and kind.is_like(self)
+        """True if there are operations of the kind's names, and no others, and its test holds.
+
+        Reads alone fit many kinds, and break none, but those that compare reads with each other.
+        """
+        is_known = bool(self.names) and self.names <= frozenset(kind.names)
+        has_others = kind.check in _READS_SUFFICE or bool(self.names - {"read"})
+        return is_known and has_others and kind.is_like(self)
 
     def all_reads(self, is_so: Callable[[Json], bool]) -> bool:
         """True if there are reads, and `is_so` is true for all of them."""

@@ -4,7 +4,7 @@ import pytest
 
 from checkers.invariants import causal, forks, monotonic, sets
 from checkers.invariants.operations import Op
-from harness.core.columns import FAIL, INFO, NEVER
+from harness.core.columns import FAIL, INFO, NEVER, OK
 from harness.core.record import Json
 from harness.core.verdict import Judgement
 from tests.worlds.plain_operations import a, flat, one, r, read, told, txn
@@ -225,3 +225,12 @@ def test_a_number_that_falls_went_back() -> None:
     assert found(monotonic.judged(falls)) == {"non-monotonic-read": 1}
     keyed = flat(one("read", [1, None], [1, 5]), one("read", [2, None], [2, 1]), one("read", [1, None], [1, 5]))
     assert found(monotonic.judged(keyed)) == {}
+
+
+def test_the_last_read_of_a_set_is_the_one_that_ended_last() -> None:
+    # T1 began before T2 and saw the set empty; T2 ended first, and T1 after it.
+    first, begun_first, begun_last = Op(0, 0, OK, 1, "add", 1, 1), Op(1, 1, OK, 3, "read"), Op(2, 2, OK, 3, "read")
+    with_all = begun_first._replace(value=[1], ended=5), begun_last._replace(value=[], ended=4)
+    with_none = begun_first._replace(value=[], ended=5), begun_last._replace(value=[1], ended=4)
+    assert found(sets.judged([first, *with_all], is_last_only=True)) == {}
+    assert found(sets.judged([first, *with_none], is_last_only=True)) == {sets.LOST: 1}

@@ -34,6 +34,8 @@ NOTHING: list[Told] = [
     (("add", 1, 1), ("read", None, 1), ("read", None, [1])),
     (("read", None, {"0": 5}), ("transfer", {"from": 0}, None), ("compensate", 1, 1)),
     (("send", 1, 1), ("poll", None, [1])),
+    (("read", None, 4),),  # Nothing was added: neither a counter out of bounds nor an element of nobody.
+    (("read", None, [4]),),
     (("txn", [["append", 1, 2]], [["append", 1, 2]]), ("read", None, [1])),
     (),
 ]
