@@ -28,7 +28,7 @@ MULTI = HISTORIES / "knossos/multi-register/good/multi-register.edn"
 # In the first of these there is only a nemesis, in the second nothing succeeded. Knossos calls them linearizable. To
 # us they are vacuous: nothing was tested.
 EMPTY = {"mongodb-v0-ack-rollback-.edn", "mongodb-v0-ack-rollback-10.edn"}
-# It reads what only a failed write tried to write. Unless the initial value is declared, that may have been there first.
+# It reads what only a failed write tried to write: undeclared, that may have been there first.
 UNDECLARED = {"immediate-failure.edn"}
 pytestmark = pytest.mark.skipif(not MULTI.is_file(), reason=f"{MULTI} is absent")
 
