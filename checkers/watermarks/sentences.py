@@ -4,15 +4,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from checkers.graph.classes import Cycle
-from checkers.graph.edges import CHAIN, IN, OUT, PROCESS, REALTIME
+from checkers.graph.edges import CHAIN, IN, OUT, REALTIME
+from checkers.graph.reasons import cycle_finding, shown, told
 from checkers.history.names import Names
 from checkers.transactions.sentences import Explainer
 from checkers.watermarks.components import ShownCycle
 from checkers.watermarks.cycles.steps import THROUGH, Step
 from checkers.watermarks.numbering import Watermarks
 from harness.core.columns import NEVER
-from harness.core.verdict import Finding, fingerprint
+from harness.core.verdict import Finding
 from harness.core.verdict import Step as Shown
 
 CHECKER: Final = "watermark-graph"
@@ -52,24 +52,23 @@ class CycleExplainer:
         steps = cycle.loop.steps
         following = [*cycle.nodes[1:], cycle.nodes[0]]
         before = [steps[-1], *steps[:-1]]
-        shown = []
+        explained = []
         for at, step in enumerate(steps):
             labels = self._label(step, steps[at - 1], cycle, at), self._label_after(step, cycle, at, following[at])
-            shown.append(self._shown(step, before[at], labels, (cycle.nodes[at], following[at])))
+            explained.append(self._shown(step, before[at], labels, (cycle.nodes[at], following[at])))
         ops = tuple(dict.fromkeys(op for op, is_mark in zip(cycle.nodes, cycle.is_mark, strict=True) if not is_mark))
         marks = list(dict.fromkeys(mark for step in steps for mark in step.marks))
         events = {int(self._marks.seq[mark]) for mark in marks} | {step.row for step in steps if step.row >= 0}
         passed = dict.fromkeys(mark for step in whole.loop.steps for mark in step.marks)
-        facts = (cycle.loop.anomaly, ops, list(map(self.mark, passed)), [step.kind for step in whole.loop.steps])
-        return Finding(
-            fingerprint=fingerprint(*facts),
-            anomaly=cycle.loop.anomaly,
-            checker=CHECKER,
-            sentence=f"{'; '.join(step.sentence for step in shown)}. {self._conclusion(cycle)}",
-            count=cycle.count,
+        return cycle_finding(
+            cycle.loop.anomaly,
+            CHECKER,
+            explained,
+            told(explained, self._conclusion(cycle)),
+            facts=(ops, list(map(self.mark, passed)), [step.kind for step in whole.loop.steps]),
             ops=ops,
             events=tuple(sorted(events)),
-            cycle=tuple(shown),
+            count=cycle.count,
         )
 
     def mark(self, mark: int) -> str:
@@ -95,15 +94,12 @@ class CycleExplainer:
     def _shown(self, step: Step, before: Step, labels: tuple[str, str], ends: tuple[int, int]) -> Shown:
         if step.kind & THROUGH:
             sentence = self._merged(step, before) + self._through(step, ends)
-            return Shown(source=labels[0], target=labels[1], relation="watermark", sentence=sentence)
+            return shown(*labels, step.kind, sentence)
         if not labels[0].startswith("T"):
             reached = self._shown_mark(before.marks[-1]) if before.marks else self._of_node(())
             sentence = f"{labels[1]} began after {reached} had been received"
-            return Shown(source=labels[0], target=labels[1], relation="realtime", sentence=sentence)
-        # The explainer takes whole cycles: this one has two steps, and only the first explanation is used.
-        other = REALTIME if step.kind != REALTIME else PROCESS
-        explained = self._explainer.cycle("", 1, Cycle(ends, (step.kind, other))).cycle[0]
-        return Shown(source=labels[0], target=labels[1], relation=explained.relation, sentence=explained.sentence)
+            return shown(*labels, REALTIME, sentence)
+        return self._explainer.step(*ends, step.kind)[0]
 
     def _through(self, step: Step, ends: tuple[int, int]) -> str:
         if not step.marks:

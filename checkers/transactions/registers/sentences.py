@@ -9,6 +9,9 @@ import numpy as np
 
 from checkers.columns.runs import first_of_each
 from checkers.columns.table import take
+from checkers.graph.classes import MISSES, WRITES
+from checkers.graph.edges import REALTIME, WR
+from checkers.graph.reasons import Reason
 from checkers.graph.sightings import Example
 from checkers.history.names import Names
 from checkers.history.registers import Initial, Order, Trust
@@ -78,13 +81,6 @@ def _needed(touches: Touches) -> Int64s:
         columns = (touches.process[order], touches.key[order], touches.read[order])
         kept.append(order[np.any([first_of_each(column) for column in columns], axis=0)])
     return np.unique(np.concatenate(kept))
-
-
-class Reason(NamedTuple):
-    """A sentence that gives a reason, and further operations that it mentions."""
-
-    sentence: str
-    ops: tuple[int, ...] = ()
 
 
 class Seen:
@@ -157,7 +153,19 @@ class RegisterSentences:
     def __init__(self, seen: Seen, name: Names) -> None:
         self._seen, self._name = seen, name
 
-    def ww(self, before: Operation, after: Operation) -> Iterator[Reason]:
+    def why(self, earlier: Operation, later: Operation, kind: int) -> Reason | None:
+        """The reason why one operation precedes the other, if registers show it."""
+        return next(self._reasons(earlier, later, kind), None)
+
+    def _reasons(self, before: Operation, after: Operation, kind: int) -> Iterator[Reason]:
+        if kind & WRITES[REALTIME]:
+            yield from self._ww(before, after)
+        if kind & WR:
+            yield from self._wr(before, after)
+        if kind & MISSES[REALTIME]:
+            yield from self._rw(before, after)
+
+    def _ww(self, before: Operation, after: Operation) -> Iterator[Reason]:
         """Reasons why a write of `before` precedes a write of `after`."""
         for store in _final(after):
             for earlier in _final(before):
@@ -169,7 +177,7 @@ class RegisterSentences:
                         why.ops,
                     )
 
-    def wr(self, before: Operation, after: Operation) -> Iterator[Reason]:
+    def _wr(self, before: Operation, after: Operation) -> Iterator[Reason]:
         """Reads by `after` of what `before` wrote."""
         for load_ in _foreign(after):
             if Store(load_.key, load_.value) in list(_final(before)):
@@ -178,7 +186,7 @@ class RegisterSentences:
                     f"which T{before.index} wrote"
                 )
 
-    def rw(self, before: Operation, after: Operation) -> Iterator[Reason]:
+    def _rw(self, before: Operation, after: Operation) -> Iterator[Reason]:
         """Reads by `before` that miss a write of `after`."""
         for store in _final(after):
             for load_ in _foreign(before):
