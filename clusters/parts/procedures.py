@@ -81,12 +81,16 @@ class Router(Protocol[R, A]):
 
 
 class Procedures(Generic[R, A]):
-    """The procedures that run on one node."""
+    """The procedures that run on one node. Requests have numbers above `first`.
 
-    def __init__(self, site: Host, router: Router[R, A]) -> None:
+    An answer to an earlier life of the node may still come. Where that would do harm, no life may use a number again:
+    the time of the run in nanoseconds is such a `first`.
+    """
+
+    def __init__(self, site: Host, router: Router[R, A], first: int = 0) -> None:
         self._site, self._router = site, router
         self._open: dict[int, Open[R, A]] = {}
-        self._last_number = 0
+        self._last_number = first
         self._asleep: deque[tuple[int, Running[R, A]]] = deque()
         self._is_ticking = False
 
