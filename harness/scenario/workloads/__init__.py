@@ -6,6 +6,7 @@ from types import MappingProxyType
 
 from harness.core.seams import Workload
 from harness.scenario.workloads.bank import BANK
+from harness.scenario.workloads.blocks import BLOCKS, SEQUENCES, blocks
 from harness.scenario.workloads.cas_register import cas_register
 from harness.scenario.workloads.counter import counter
 from harness.scenario.workloads.grouped import Design, Locking, grouped
@@ -47,6 +48,10 @@ WORKLOADS: Mapping[str, Callable[[WorkloadOptions], Workload]] = MappingProxyTyp
     {"counter": counter, "cas-register": cas_register, "rw-register": rw_register, "restores": restores}
     | {name: partial(stale_reads, name, changes) for name, changes in (("stale-reads", ()), ("region-churn", CHANGES))}
     | {name: partial(wide_writes, name, design) for name, design in _WIDE.items()}
+    | {
+        "txn-blocks": partial(blocks, "txn-blocks", BLOCKS),
+        "keyed-sequence": partial(blocks, "keyed-sequence", SEQUENCES),
+    }
     | {"churn": partial(list_append, "churn", CHURN, is_single=True)}
     | {name: partial(list_append, name, mix) for name, mix in _MIXES.items()}
     | {name: partial(grouped, name, design, locking) for name, (design, locking) in _DESIGNS.items()}

@@ -1,0 +1,100 @@
+"""Loads for logs of events: single appends, transactions that append blocks of events, and reads of keys.
+
+Operation number n uses the keys of group n // life, which are new: so lists stay short. A transaction appends several
+events to some of its keys, so that its events stand one after the other there. A read shows one key: a system need not
+have a snapshot of several. At the end each key is read, and then the system is asked if its subscribers have read all
+(`drain`), each until it succeeds.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import msgspec
+
+from harness.core.generators.combinators import Answer, Event, Stagger, TimeLimit, planned
+from harness.core.generators.dice import Dice
+from harness.core.generators.generator import PENDING, Context, Generator, Planned
+from harness.core.generators.until_ok import FINAL_PAUSE_NS, EachUntilOk
+from harness.core.record import MicroOp
+from harness.core.seams import Invocation, Workload
+from harness.scenario.workloads.options import WorkloadOptions
+
+MOST = 6  # Events of one transaction.
+FEWEST = 2
+
+
+class Shares(NamedTuple):
+    """The shares of transactions and of reads, in percent; all others are single appends."""
+
+    txns: int
+    reads: int
+    keys: int  # Of a group.
+    life: int  # Operations of a group.
+
+
+BLOCKS = Shares(txns=35, reads=20, keys=6, life=72)
+SEQUENCES = Shares(txns=5, reads=15, keys=4, life=80)
+
+
+class Blocks(msgspec.Struct, frozen=True):
+    """An endless source of operations, one group of keys after the other."""
+
+    shares: Shares
+    dice: Dice
+    number: int = 0
+
+    def op(self, context: Context) -> Answer:
+        if not context.free:
+            return PENDING, self
+        shares = self.shares
+        drawn, dice = self.dice.each_below((100, MOST - FEWEST + 1, *[shares.keys] * MOST))
+        first = self.number // shares.life * shares.keys
+        keys = [first + each for each in drawn[2:]]
+        if drawn[0] < shares.reads:
+            mops = [MicroOp("r", keys[0])]
+        elif drawn[0] < shares.reads + shares.txns:
+            mops = [self._append(keys[place], place) for place in range(FEWEST + drawn[1])]
+        else:
+            mops = [self._append(keys[0], 0)]
+        return planned(context, Invocation(f="txn", mops=tuple(mops))), Blocks(shares, dice, self.number + 1)
+
+    def _append(self, key: int, place: int) -> MicroOp:
+        return MicroOp("append", key, self.number * MOST + place)
+
+    def update(self, context: Context, event: Event) -> Generator:
+        return self
+
+
+class Final(msgspec.Struct, frozen=True):
+    """Reads of all keys that `load` uses if it is never late, and the question whether subscribers have read all."""
+
+    load: Generator
+    shares: Shares
+
+    def op(self, context: Context) -> Answer:
+        return EachUntilOk((*self._reads(), Invocation(f="drain")), FINAL_PAUSE_NS).op(context)
+
+    def _reads(self) -> Iterator[Invocation]:
+        idle = Context(time_ns=0, free=(0,), processes=(0,))
+        count, answer = 0, self.load.op(idle)
+        while answer is not None and isinstance(answer[0], Planned):
+            count, answer = count + 1, answer[1].op(idle)
+        for key in range(-(-count // self.shares.life) * self.shares.keys):
+            yield Invocation(f="txn", mops=(MicroOp("r", key),))
+
+    def update(self, context: Context, event: Event) -> Generator:
+        return self
+
+
+def blocks(name: str, shares: Shares, options: WorkloadOptions) -> Workload:
+    """The workload as an open loop of `rate_per_s`."""
+    source = Blocks(shares, Dice.named(options.seed, f"workload-{name}"))
+    paced = Stagger(source, options.mean_gap_ns, Dice.named(options.seed, "workload-times"))
+    load = TimeLimit(paced, options.duration_ns)
+    return Workload(
+        name=name,
+        load=load,
+        final=Final(load, shares),
+        types=("txn",),
+        checks=("list-append",),
+    )
