@@ -29,6 +29,7 @@ class Need(Enum):
     SOURCE = "the operations of the source"
     POSITIONS = "the positions of nearly all writes"
     OPENS = "sessions that report where they begin"
+    ALL = "subscribers that are each sent everything"
 
 
 class PerKey:

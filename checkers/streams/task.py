@@ -35,6 +35,15 @@ class Outcome:
     summaries: dict[str, object] = field(default_factory=dict)  # By rule, for those that compare logs.
     conclusions: dict[str, Conclusion] = field(default_factory=dict)  # By rule about the source; in the first log only.
 
+    def without(self, rules: Sequence[str]) -> "Outcome":
+        """The outcome as if these rules had not been judged. None of them is about the source."""
+        return replace(
+            self,
+            examples=tuple(example for example in self.examples if example.anomaly not in rules),
+            witnesses={name: count for name, count in self.witnesses.items() if name not in rules},
+            summaries={name: summary for name, summary in self.summaries.items() if name not in rules},
+        )
+
 
 def judge(
     log: StreamLog,

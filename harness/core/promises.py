@@ -114,3 +114,4 @@ class StreamContract(msgspec.Struct, frozen=True, kw_only=True):
     # After a checkpoint the source resumes behind it, unless a session requests a lower position.
     resumes_behind_checkpoint: bool = False
     tail: Literal["open", "settled"] = "open"  # Was everything at rest when the recording ended?
+    consumers: Literal["each", "group"] = "each"  # group: subscribers share the events out among themselves.

@@ -80,7 +80,7 @@ class Interpreter:
         self._wakeup = asyncio.Event()
         self._done: list[tuple[int, Complete]] = []
         self._start_ns = 0
-        self._last_position, self._last_position_ns = 0, 0
+        self._last_position, self._last_position_ns = -1, 0
         self._last_error: str | None = None  # The client's error for the latest operation that did not succeed.
         self._watermarks: dict[str, int] = {}
 

@@ -8,6 +8,7 @@ import numpy as np
 from checkers.transactions.sentences import CHECKER as TRANSACTIONS
 from checkers.words.compose import PlannedFault, RunFacts
 from harness.core.verdict import Judgement
+from harness.judging.promised import MISSING, closes_writes
 from harness.judging.unjudged import events_without_contract
 from harness.record.exposure import SECOND, Exposure
 from harness.record.formats.load import Loaded
@@ -71,17 +72,16 @@ def _of_run(
     behind = [name for name in run_file.subscribers if exposure.watermarks.get(name, -1) < end]
     by_checker = {judgement.checker: judgement for judgement in judgements}
     known = _known_order(by_checker[TRANSACTIONS])
-    stream = run_file.stream
     return RunFacts(
         error=failure,
         ok_by_type={name: exposure.operations.ok_of_type(name) for name in run_file.types},
         faults=tuple(_planned_faults(run_file, exposure)),
         has_final_reads=final_successes(exposure) > 0,
-        behind=tuple(behind) if stream is not None else (),
+        behind=tuple(behind) if run_file.stream is not None else (),
         incomplete=None if loaded.is_complete else CUT_SHORT,
         known_versions=known or 0,
         all_versions=0 if known is None else 1000,
-        watermarks_with_writes=by_checker["streams"].witnesses.get("missing-event", 0) if stream is not None else None,
+        watermarks_with_writes=by_checker["streams"].witnesses.get(MISSING, 0) if closes_writes(run_file) else None,
     )
 
 

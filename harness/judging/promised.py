@@ -17,6 +17,7 @@ from harness.record.formats.sight import registers, sighted
 from harness.record.store import RUN_FILE, RunFile
 
 LINEARIZABLE: Final = "linearizable"
+MISSING: Final = "missing-event"
 
 
 def seen(history: Path, model: str | None) -> tuple[Promise, ...]:
@@ -76,3 +77,8 @@ def named_models(promises: Sequence[Promise]) -> list[str]:
     """The consistency models that the promises name, each once."""
     named = dict.fromkeys(name for promise in promises for name in promise.forbids)
     return [name for name in named if models.ALIASES.get(name, name) in models.MODELS]
+
+
+def closes_writes(run_file: RunFile) -> bool:
+    """True if watermarks of the run's stream promise that what they close has come. There are streams without any."""
+    return run_file.stream is not None and any(MISSING in promise.forbids for promise in run_file.promises)

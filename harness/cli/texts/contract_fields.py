@@ -210,6 +210,10 @@ CONTRACT: Final[Mapping[str, Words]] = MappingProxyType(
                 "settled": "Yes; what had not arrived by then is lost.",
             },
         ),
+        "consumers": Words(
+            "To how many subscribers does an event come?",
+            {"each": "To each that covers it.", "group": "To one of them: they share the stream out among themselves."},
+        ),
     }
 )
 

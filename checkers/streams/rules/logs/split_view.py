@@ -274,6 +274,6 @@ SPLIT_VIEW: Final = Rule(
     rank=120,
     meaning="Two views of the same position differ.",
     witness="a position that two sessions completed",
-    needs=frozenset({Need.OPENS}),
+    needs=frozenset({Need.OPENS, Need.ALL}),
     scope=OfAllLogs(views_of, _conclude, rows_at),
 )

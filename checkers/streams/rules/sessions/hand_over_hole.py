@@ -165,6 +165,6 @@ HAND_OVER_HOLE: Final = Rule(
     rank=180,
     meaning="Between a backfill and the stream behind it an event is missing.",
     witness="a key of a snapshot that was written after it",
-    needs=frozenset({Need.POSITIONS}),
+    needs=frozenset({Need.POSITIONS, Need.ALL}),
     scope=OfLog(hand_over_holes, _sentence, after=(snapshot_holes,)),
 )

@@ -149,6 +149,6 @@ LOST_TAIL: Final = Rule(
     rank=170,
     meaning="A committed write never reached a live subscriber, although all was healed and quiet.",
     witness="a live subscriber for which something was written after the last fault",
-    needs=frozenset({Need.SOURCE, Need.POSITIONS}),
+    needs=frozenset({Need.SOURCE, Need.POSITIONS, Need.ALL}),
     scope=OfLog(lost_tails, _sentence, after=(missing_events, resume_holes, snapshot_holes)),
 )

@@ -51,6 +51,6 @@ MISSING_EVENT: Final = Rule(
     rank=40,
     meaning="A committed write below a watermark, or before a later row in the stream's order, never arrived.",
     witness="a watermark that newly closes a committed write in live coverage, or a row that does, in a declared order",
-    needs=frozenset({Need.SOURCE, Need.POSITIONS}),
+    needs=frozenset({Need.SOURCE, Need.POSITIONS, Need.ALL}),
     scope=OfLog(lost_events, _sentence, after=(missing_events, resume_holes, snapshot_holes)),
 )

@@ -38,6 +38,6 @@ RESUME_HOLE: Final = Rule(
     rank=160,
     meaning="After a resume the first event of a key is not the next one.",
     witness="a start after which a key was written, if it can be known that the write was sent",
-    needs=frozenset({Need.SOURCE, Need.POSITIONS}),
+    needs=frozenset({Need.SOURCE, Need.POSITIONS, Need.ALL}),
     scope=OfLog(left_out, left_out_sentence, after=(missing_events, resume_holes, snapshot_holes, opening_holes)),
 )

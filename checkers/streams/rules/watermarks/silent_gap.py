@@ -83,6 +83,6 @@ SILENT_GAP: Final = Rule(
     rank=100,
     meaning="Events were lost, and no gap marker said so.",
     witness="a gap marker, or a loss that no marker named",
-    needs=frozenset({Need.SOURCE, Need.POSITIONS}),
+    needs=frozenset({Need.SOURCE, Need.POSITIONS, Need.ALL}),
     scope=OfLog(silent_gaps, _sentence, after=(missing_events,)),
 )

@@ -103,6 +103,6 @@ STATE_MISMATCH: Final = Rule(
     rank=110,
     meaning="The state built from the stream is not the source's at that position.",
     witness="a watermark that newly closes a version of a key after another",
-    needs=frozenset({Need.SOURCE}),
+    needs=frozenset({Need.SOURCE, Need.ALL}),
     scope=OfKeys(state_mismatches, _sentence),
 )

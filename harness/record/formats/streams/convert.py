@@ -71,6 +71,8 @@ def _promises(form: StreamFormat) -> Iterator[Promise]:
             text = f"{text} Cannot be judged without the operations of the source."
         elif Need.OPENS in rule.needs and not form.has_opens:
             text = f"{text} Cannot be judged where sessions do not say where they begin."
+        elif Need.ALL in rule.needs and form.contract.consumers == "group":
+            text = f"{text} Cannot be judged where subscribers share the events."
         else:
             check = CHECKER
         yield Promise(id=rule.id, text=text, source=form.name, forbids=(rule.name,), is_purpose=False, check=check)

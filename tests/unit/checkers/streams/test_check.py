@@ -207,3 +207,22 @@ def test_a_damaged_file_is_named(tmp_path: Path, name: str) -> None:
     (folder / name).write_bytes(content[: len(content) // 2])
     with pytest.raises(HistoryError, match="cannot be read"):
         judged(folder)
+
+
+def test_where_subscribers_share_the_events_none_lacks_what_another_one_got(tmp_path: Path) -> None:
+    s1, s2 = Subscriber("s1"), Subscriber("s2")
+    records: list[Record] = [
+        *operation(0, [("x", 1)], "ok", 1),
+        *operation(1, [("x", 2)], "ok", 2),
+        *operation(2, [("z", 5)], "fail", None),
+        s1(0, "open", position=0),
+        s2(0, "open", position=0),
+        s1.row(1, "x", 1, 1),
+        s2.row(2, "x", 2, 2),
+        s2.row(3, "z", 5, 3),
+    ]
+    write_history(records, tmp_path)
+    each, group = (judged(tmp_path, tail="settled", consumers=consumers) for consumers in ("each", "group"))
+    assert [finding.anomaly for finding in each.findings] == ["missing-event", "phantom-event", "lost-tail"]
+    assert [finding.anomaly for finding in group.findings] == ["phantom-event"]
+    assert (each.witnesses["lost-tail"], group.witnesses["lost-tail"]) == (2, 0)
