@@ -1,0 +1,1 @@
+"""The readers of a group, and the state that they share."""

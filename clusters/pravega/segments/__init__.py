@@ -1,0 +1,1 @@
+"""Segment stores, and the containers that they run."""

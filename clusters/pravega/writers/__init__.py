@@ -1,0 +1,1 @@
+"""Writers: plain events, transactions, and reads of whole keys."""
