@@ -47,8 +47,24 @@ def test_the_name_of_an_installed_cluster_is_refused(seamark: Seamark) -> None:
     assert "'ndb' is installed already" in seamark("new", "ndb").line
 
 
+def test_the_lesson_has_a_bug_that_its_own_words_mend(seamark: Seamark, tmp_path: Path) -> None:
+    assert "the lesson" in seamark("new", "toy", "--tutorial").out
+    file = tmp_path / "toy.py"
+    text = file.read_text(encoding="utf-8")
+    # The first line of the lesson's runs, with the seed that finds the bug.
+    run = ("run", "--cluster", "toy.py:toy", "--time", "10", "--seed", "2", "--engine", "local")
+    found = seamark(*run, "--json")
+    assert found.code == 1
+    assert "stale-acknowledged" in {each["anomaly"] for each in found.json["findings"]}  # type: ignore[index, call-overload, union-attr]
+    wrong, better = "context.send(client, answer)\n", "self.waiting[self.count] = (client, answer)\n"
+    assert (text.count(f"    {wrong}"), text.count(f"#     {better}")) == (1, 1)
+    file.write_text(text.replace(f"                {wrong}", f"                {better}"), encoding="utf-8")
+    assert seamark(*run).code == 0
+
+
 def test_what_is_written_passes_the_type_checker(seamark: Seamark, tmp_path: Path) -> None:
-    assert seamark("new", "shop").code == 0
-    command = [sys.executable, "-m", "mypy", "--strict", "--no-error-summary", str(tmp_path / "shop.py")]
+    assert (seamark("new", "shop").code, seamark("new", "toy", "--tutorial").code) == (0, 0)
+    files = [str(tmp_path / "shop.py"), str(tmp_path / "toy.py")]
+    command = [sys.executable, "-m", "mypy", "--strict", "--no-error-summary", *files]
     done = subprocess.run(command, cwd=Path(__file__).parents[2], capture_output=True, text=True, check=False)
     assert (done.stdout, done.returncode) == ("", 0)

@@ -10,7 +10,7 @@ import pytest
 from docker.errors import NotFound
 from docker.models.containers import Container
 
-from harness.cli.new import named
+from harness.cli.new import template
 from harness.core.errors import DeployError
 from harness.core.machine import NodeId
 from harness.core.record import Json
@@ -76,7 +76,7 @@ def step(fault: str, start_ms: int, end_ms: int, *targets: str, **args: int | st
 
 def write(folder: Path, *steps: Step) -> None:
     text = (
-        named("shop")
+        template("shop")
         .replace("\n\n# 4.", f"{EMPTY}\n\n# 4.")
         .replace("service=service", "service=service, prepare=prepare")
     )

@@ -5,7 +5,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from harness.cli.new import named
+from harness.cli.new import template
 from harness.core.record import Json
 from tests.system.harnesses import seamark
 
@@ -26,7 +26,7 @@ async def prepare(doors: Doors, settings: Settings) -> None:
 
 def test_a_follower_finds_its_leader_by_name_and_links_between_them_are_not_struck(tmp_path: Path) -> None:
     text = (
-        named("pair")
+        template("pair")
         .replace("\n\n# 4.", f"{FOLLOWS}\n\n# 4.")
         .replace('"--dir", "/data", *SYNCED)', '"--dir", "/data", *SYNCED, *LEADER.get(node, ()))')
         .replace("NODE = ", 'LEADER = {NodeId("n2"): ("--replicaof", "n1", "6379")}\nNODE = ')

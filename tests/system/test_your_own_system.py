@@ -9,7 +9,7 @@ import docker
 import msgspec
 import pytest
 
-from harness.cli.new import named
+from harness.cli.new import template
 from harness.core.record import Json
 from nemesis.plan import Plan, Step
 from tests.system.harnesses import MS, seamark
@@ -81,7 +81,7 @@ def test_lost_writes_are_found_and_called_so_where_nothing_is_written_before_it_
 
 
 def test_what_seamark_new_writes_runs_as_it_stands(engine: docker.DockerClient, tmp_path: Path) -> None:
-    (tmp_path / "shop.py").write_text(named("shop"), encoding="utf-8")
+    (tmp_path / "shop.py").write_text(template("shop"), encoding="utf-8")
     code, report = judged(tmp_path, KILL, 5, "--cluster", "shop.py:shop")
     assert (code, report["findings"]) == (0, [])
 
