@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from checkers.own.history import Delivered as Delivered
     from checkers.own.history import History as History
     from checkers.own.history import Operation as Operation
+    from checkers.own.model import Model as Model
+    from checkers.own.model import Op as Op
+    from checkers.own.model import linearizable as linearizable
     from harness.core.errors import DeployError as DeployError
     from harness.core.errors import HistoryError as HistoryError
     from harness.core.errors import ScenarioError as ScenarioError
@@ -76,6 +79,7 @@ if TYPE_CHECKING:
 _HOMES: Final = {
     "checkers.own.check": "Check Finding Judgement",
     "checkers.own.history": "Delivered History Operation",
+    "checkers.own.model": "Model Op linearizable",
     "harness.core.errors": "DeployError HistoryError ScenarioError SeamarkError",
     "harness.core.machine": (
         "Answer Call Closed Context Delivery Drained Dump Durable Event Links Machine Message "
@@ -130,9 +134,11 @@ __all__ = (
     "Machine",
     "Message",
     "MicroOp",
+    "Model",
     "Naming",
     "Node",
     "NodeId",
+    "Op",
     "Operation",
     "Option",
     "Parameter",
@@ -154,6 +160,7 @@ __all__ = (
     "System",
     "TimerFired",
     "check",
+    "linearizable",
     "read",
     "repeat",
     "run",

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import msgspec
 
+from checkers.own.check import Check
+from checkers.own.model import Model, linearizable
 from harness.cli.options import plan_file, run_options
 from harness.core.errors import HistoryError, ScenarioError
 from harness.judging.engines import EngineName, EngineStart
@@ -29,7 +31,8 @@ Operations = Iterable[Mapping[str, object]]
 def check(  # noqa: PLR0913  Each argument is an option of the command.
     history: AnyPath | Operations,
     *,
-    model: str | None = None,
+    model: str | Model | None = None,
+    checks: Sequence[AnyPath | Check] = (),
     promises: AnyPath | None = None,
     initial: str | None = None,
     stream: str | None = None,
@@ -40,26 +43,30 @@ def check(  # noqa: PLR0913  Each argument is an option of the command.
 ) -> Report:
     """The report on a history: a path, as `seamark check` takes it, or operations as mappings, in Jepsen's format.
 
-    `model` is a consistency model, `promises` a promise file, `initial` the value of all registers at first, as JSON,
-    or "first", `stream` the format of a change stream alone, `key` the key's columns where its lines have no key,
-    `html` the path for the page, `timeout_s` the limit of each check. The new report on a stored run goes into the
-    run's folder.
+    `model` is a consistency model, or a model of your own, which alone is judged then. `checks` are checks of your own,
+    or modules with such, as for `--checks`. `promises` is a promise file, `initial` the
+    value of all registers at first, as JSON, or "first", `stream` the format of a change stream alone, `key` the key's
+    columns where its lines have no key, `html` the path for the page, `timeout_s` the limit of each check. The new
+    report on a stored run goes into the run's folder.
     Raises ScenarioError if the history cannot be judged by these options, HistoryError if it is malformed.
     """
     if html is not None and not isinstance(history, str | os.PathLike):
         raise ScenarioError("html is for a history in a file, which the page names: write the operations to one")
     with _in_file(history) as path:
+        own = (linearizable(model),) if model is not None and not isinstance(model, str) else ()
         question = Question(
             path=path,
-            model=model,
+            model=model if isinstance(model, str) else None,
             promises=None if promises is None else Path(promises),
             initial=initial,
             stream=stream,
             key=key,
             html=None if html is None else Path(html),
             check_s=timeout_s,
+            checks=tuple(os.fspath(each) for each in checks if not isinstance(each, Check)),
         )
-        request = answerable(question)
+        made = (*own, *(each for each in checks if isinstance(each, Check)))
+        request = answerable(question, made, is_only=bool(own))
         with EngineStart(engine, first=request.question.path) as start:
             return Report.of(answer(request, start.engine_for, lambda note: warnings.warn(note, stacklevel=4)))
 

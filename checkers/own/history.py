@@ -20,8 +20,20 @@ from harness.core.record import Json, MicroOp, Outcome
 
 _OUTCOMES: Final[Mapping[int, Outcome]] = {OK: "ok", FAIL: "fail", INFO: "info"}
 _STEPS: Final[Mapping[int, str]] = {READ: "r", APPEND: "append", WRITE: "w"}
+_PLACES: Final = ("invoke_ns", "complete_ns", "invoke_seq", "complete_seq")
 _TIMES: Final = ("txn", "start_ts", "read_ts", "commit_ts", "epoch")
-_OPERATION: Final = ("index", "process", "node", "f", "invoke_ns", "complete_ns", "error", *_TIMES)
+_OPERATION: Final = (
+    "index",
+    "process",
+    "node",
+    "f",
+    "invoke_ns",
+    "complete_ns",
+    "invoke_seq",
+    "complete_seq",
+    "error",
+    *_TIMES,
+)
 _NUMBERS: Final = ("seq", "ns", "subscriber", "session", "kind", "span", "position", "ordinal", "epoch", "unit")
 
 
@@ -29,7 +41,8 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     """An operation, with its outcome: ok, fail (it certainly did not happen) or info (it may happen at any time).
 
     `asked` is the value of its invocation and `value` that of its answer; a transaction has `mops` instead. Times are
-    nanoseconds since the start of the run; `complete_ns` is None without an answer. The system reported the
+    nanoseconds since the start of the run; `complete_ns` is None without an answer. `invoke_seq` and
+    `complete_seq` are the places in the journal. The system reported the
     rest.
     """
 
@@ -43,6 +56,8 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     mops: tuple[MicroOp, ...]
     invoke_ns: int
     complete_ns: int | None
+    invoke_seq: int
+    complete_seq: int | None
     error: str | None
     txn: int | None
     start_ts: int | None

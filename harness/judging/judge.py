@@ -221,8 +221,8 @@ def _judgements(
             return _undecided(check, failure), failure
 
     checks = chosen(context, table.checks)
-    for source in dict.fromkeys(table.sources[check.name] for check in checks if check.name in table.sources):
-        context.engine.carry(source.files())
+    for files in table.files_for(checks):
+        context.engine.carry(files)
     begun = longest_first(checks, is_starting=is_starting(context.engine, is_awaited=budget.check_s is not None))
     with generations(history, context) as known:
         results = of_all(judged, begun, context.engine.checks_at_once)

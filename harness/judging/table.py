@@ -17,7 +17,7 @@ from harness.core.verdict import Judgement
 from harness.judging.checks import general
 from harness.record.store import RUN_FILE, Brought, RunFile
 from harness.scenario.consent import Code
-from harness.scenario.own_checks import Source, admitted, named_by, ours
+from harness.scenario.own_checks import Files, Loadable, Source, admitted, named_by, ours
 from harness.scenario.registry import load_cluster
 
 NOT_LOADED: Final = "check-not-loaded"
@@ -32,7 +32,8 @@ class Table:
 
     checks: tuple[Check, ...]
     given: tuple[Check, ...] = ()
-    sources: Mapping[str, Source] = field(default_factory=dict)
+    sources: Mapping[str, Loadable] = field(default_factory=dict)
+    is_only: bool = False
 
     def meanings(self, found: Iterable[str]) -> dict[str, str]:
         """Those of the anomalies found that brought checks declare, each with its meaning."""
@@ -40,18 +41,27 @@ class Table:
         declared = {name: meaning for each in brought for name, meaning in each.anomalies.items()}
         return {name: declared[name] for name in found if name in declared}
 
+    def files_for(self, chosen: Sequence[Check]) -> list[Files]:
+        """The files of the modules with those checks, for the engine to carry."""
+        named = (self.sources.get(check.name) for check in chosen)
+        return [source.files() for source in dict.fromkeys(each for each in named if isinstance(each, Source))]
+
     def with_given(self, promises: Sequence[Promise]) -> tuple[Promise, ...]:
         """The promises, and one for each check of the command line that none of them needs, so that it judges."""
-        return (*promises, *(_promise(check) for check in self.given if not _needs(promises, check)))
+        asked = () if self.is_only else promises
+        return (*asked, *(_promise(check) for check in self.given if not _needs(asked, check)))
 
 
-def table_of(run_file: RunFile | None, given: Sequence[Source] = (), code: Code | None = None) -> Table:
-    """The table for a run, or for a history from elsewhere. `given` are the modules that the command line names.
+def table_of(
+    run_file: RunFile | None, given: Sequence[Loadable] = (), code: Code | None = None, *, is_only: bool = False
+) -> Table:
+    """The table for a run, or for a history from elsewhere. `given` are the modules that the command line names; with
+    `is_only` nothing else is asked.
 
     `code` is that of the run's cluster, if it may be loaded. Raises ScenarioError if a given module cannot be loaded,
     or brings a check by a name that is taken.
     """
-    sources = dict[str, Source]()
+    sources = dict[str, Loadable]()
     rows = list[Check]()
     for source in given:
         rows += _rows(source, sources)
@@ -68,10 +78,10 @@ def table_of(run_file: RunFile | None, given: Sequence[Source] = (), code: Code 
                 why = str(error)
         rows += _missing(each, why)
     _require_distinct(rows)
-    return Table(checks=(*general(), *rows), given=given_rows, sources=sources)
+    return Table(checks=(*general(), *rows), given=given_rows, sources=sources, is_only=is_only)
 
 
-def _rows(source: Source, sources: dict[str, Source]) -> tuple[Check, ...]:
+def _rows(source: Loadable, sources: dict[str, Loadable]) -> tuple[Check, ...]:
     rows = source.checks()
     sources |= {row.name: source for row in rows}
     return rows

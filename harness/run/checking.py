@@ -7,6 +7,7 @@ from typing import Final
 import msgspec
 
 from checkers.history.registers import ORDER, declared_initial
+from checkers.own.check import Check
 from checkers.words import models
 from harness.core.command import seamark
 from harness.core.errors import ScenarioError
@@ -28,7 +29,7 @@ from harness.run.single import (
     store_report,
     write_page,
 )
-from harness.scenario.own_checks import Source, on_command_line
+from harness.scenario.own_checks import Loadable, Made, on_command_line
 
 CHECK_S_MAX: Final = 1_000_000_000  # Some 30 years: threads wait no longer than 292.
 
@@ -59,11 +60,12 @@ class Answerable(msgspec.Struct, frozen=True, kw_only=True):
     run: Path | None
     promised: Promised | None
     form: StreamFormat | None
-    given: tuple[Source, ...] = ()
+    given: tuple[Loadable, ...] = ()
+    is_only: bool = False
 
 
-def answerable(question: Question) -> Answerable:
-    """The question with its files read.
+def answerable(question: Question, made: Sequence[Check] = (), *, is_only: bool = False) -> Answerable:
+    """The question with its files read. `made` are checks from Python; with `is_only` nothing else is asked.
 
     Raises ScenarioError unless it can be answered, HistoryError if the run is malformed.
     """
@@ -78,13 +80,15 @@ def answerable(question: Question) -> Answerable:
         require_page(question.html)
     run = run_at(path)
     _require_foreign(question, run)
-    given = tuple(map(on_command_line, question.checks))
+    named = tuple(map(on_command_line, question.checks))
+    given: tuple[Loadable, ...] = (*named, Made(tuple(made))) if made else named
     return Answerable(
         question=question,
         run=run,
         promised=None if question.promises is None else promises_in(question.promises, given),
         form=None if question.stream is None else stream_format(question.stream, question.key),
         given=given,
+        is_only=is_only,
     )
 
 
@@ -123,10 +127,11 @@ def answer(
         ),
         tell=tell,
         given=ready.given,
+        is_only=ready.is_only,
     )
 
 
-def promises_in(path: Path, given: Sequence[Source] = ()) -> Promised:
+def promises_in(path: Path, given: Sequence[Loadable] = ()) -> Promised:
     """The content of a promise file, checked against the anomalies that checks look for, those in `given` as well.
 
     Raises ScenarioError.

@@ -31,7 +31,7 @@ from harness.run.replay import Repetition, repeat
 from harness.run.running import STDERR_LOG, execute, finish
 from harness.run.stopping import FirstViolation, is_stopped
 from harness.scenario.consent import Code, code_in_file
-from harness.scenario.own_checks import Source
+from harness.scenario.own_checks import Loadable
 
 PAGE_FILE = "report.html"
 PAGE_HEAD = b"<!doctype html>"
@@ -149,7 +149,7 @@ def judge_run(
     failure: str | None = None,
     tell: Callable[[str], None] | None = None,
     code: Code | None = None,
-    given: Sequence[Source] = (),
+    given: Sequence[Loadable] = (),
 ) -> Report:
     """The report on a run's records. `failure` is the reason why it did not complete; findings count all the same.
 
@@ -238,13 +238,14 @@ def judge_foreign(  # noqa: PLR0913  Each argument is an option of the command.
     initial: str | None = None,
     command: str,
     tell: Callable[[str], None] | None = None,
-    given: Sequence[Source] = (),
+    given: Sequence[Loadable] = (),
+    is_only: bool = False,
 ) -> Report:
     """The report on a foreign history. Nothing is written beside the history; the page goes to `html`, if given.
 
     With `stream` it is a stream alone, judged by the promises of that format. `command` repeats this judgement. `tell`
-    gets the name of the check at work, and `given` are the modules of checks that the command line names. Raises
-    ScenarioError if the page cannot be written.
+    gets the name of the check at work. `given` are the modules of checks that the command line names; with `is_only`
+    they alone are asked. Raises ScenarioError if the page cannot be written.
     """
     outlet = Outlet(tell=tell)
     with temporary_folder("check") as folder:
@@ -257,7 +258,7 @@ def judge_foreign(  # noqa: PLR0913  Each argument is an option of the command.
         loaded = msgspec.structs.replace(loaded, source=path.name or loaded.source)
         with _helped(f"{command} --engine local"):
             begun = engine(loaded.history)
-            table = table_of(None, given)
+            table = table_of(None, given, is_only=is_only)
             report = judge(
                 loaded,
                 begun,

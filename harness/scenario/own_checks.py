@@ -80,6 +80,23 @@ class Source(NamedTuple):
             raise ScenarioError(f"{self.module}: its checks cannot be loaded: {error!r}") from error
 
 
+class Made(NamedTuple):
+    """Checks that a program made. Executors cannot import them: they judge in this process."""
+
+    rows: tuple[own.Check, ...]
+
+    def files(self) -> Files:
+        """None."""
+        return {}
+
+    def checks(self) -> tuple[Check, ...]:
+        """The checks."""
+        return tuple(each.row() for each in self.rows)
+
+
+Loadable = Source | Made
+
+
 def digest(files: Files) -> str:
     """The hash of a module's files."""
     return sha256(b"".join(name.encode() + b"\0" + files[name] + b"\0" for name in sorted(files))).hexdigest()
