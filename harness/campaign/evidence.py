@@ -50,9 +50,9 @@ def evidence_at(path: Path) -> Evidence:
     sweep = sweep_of(order, kept, folder=folder)
     if stored is None or stored.rows_sha256 != sweep.rows_sha256:
         raise ScenarioError(f"{folder}: this sweep has not ended: {seamark('sweep', '--resume', folder)}")
-    differing = next(_differing(msgspec.to_builtins(stored), msgspec.to_builtins(sweep)), None)
-    if differing is not None:
-        raise HistoryError(f"{folder / SWEEP_FILE}: {differing}: one of the two was changed; restore both from a copy")
+    for place, one, other in differing(msgspec.to_builtins(stored), msgspec.to_builtins(sweep), WORDS):
+        what = f"{place} is {one}, and by its rows {other}"
+        raise HistoryError(f"{folder / SWEEP_FILE}: {what}: one of the two was changed; restore both from a copy")
     return Evidence(folder, order, kept, sweep)
 
 
@@ -90,16 +90,18 @@ def _named(path: Path) -> Path:
     return folder
 
 
-def _differing(stored: object, derived: object, place: str = "") -> Iterator[str]:
-    """Where a summary differs from what the rows make of it: a sentence for each field."""
+def differing(
+    stored: object, derived: object, words: frozenset[str], place: str = ""
+) -> Iterator[tuple[str, str, str]]:
+    """Where a document differs from what it should be: the field, and what it is in both. Fields in `words` may."""
     if isinstance(stored, Mapping) and isinstance(derived, Mapping):
-        for name in sorted((stored.keys() | derived.keys()) - WORDS):
-            yield from _differing(stored.get(name), derived.get(name), f"{place}.{name}".lstrip("."))
+        for name in sorted((stored.keys() | derived.keys()) - words):
+            yield from differing(stored.get(name), derived.get(name), words, f"{place}.{name}".lstrip("."))
     elif isinstance(stored, list | tuple) and isinstance(derived, list | tuple) and len(stored) == len(derived):
         for number, (one, other) in enumerate(zip(stored, derived, strict=True)):
-            yield from _differing(one, other, f"{place}[{number}]")
+            yield from differing(one, other, words, f"{place}[{number}]")
     elif stored != derived:
-        yield f"{place} is {_short(stored)}, and by its rows {_short(derived)}"
+        yield place, _short(stored), _short(derived)
 
 
 def _short(value: object) -> str:

@@ -4,15 +4,21 @@ The schema has a version, and names are never reused. Times are UTC; shares and 
 """
 
 from enum import Enum
-from typing import Final
+from typing import Annotated, Final
 
 import msgspec
+from msgspec import Meta
 
-from harness.record.bounded import Count
+from harness.record.bounded import Amount, Count, PromiseCode, Sha256, Share, VerdictCode
 from harness.signoff.statistics import Rate
 
 SIGNOFF_SCHEMA: Final = 1
 SIGNOFF_FILE: Final = "signoff.json"
+
+
+DecisionCode = Annotated[str, Meta(pattern="^(go|no-go|insufficient-evidence)$")]
+State = Annotated[str, Meta(pattern="^(new|worse|ongoing|resolved|rare|observed)$")]
+Day = Annotated[str, Meta(pattern=r"^\d{4}-\d\d-\d\d$")]
 
 
 class Decision(Enum):
@@ -43,7 +49,7 @@ class Side(msgspec.Struct, frozen=True, kw_only=True):
     path: str
     id: str
     name: str
-    verdict: str
+    verdict: VerdictCode
     reason: str
     began_utc: str
     ended_utc: str
@@ -60,8 +66,8 @@ class ExposureRow(msgspec.Struct, frozen=True, kw_only=True):
 
     cluster: str
     what: str
-    baseline: float
-    candidate: float
+    baseline: Amount
+    candidate: Amount
     why: str | None = None
 
 
@@ -78,7 +84,7 @@ class FindingRow(msgspec.Struct, frozen=True, kw_only=True):
     anomaly: str
     promise: str | None
     sentence: str
-    state: str
+    state: State
     baseline: Rate
     candidate: Rate
     is_blocking: bool
@@ -100,11 +106,11 @@ class PowerRow(msgspec.Struct, frozen=True, kw_only=True):
     description: str
     promise: str | None
     anomaly: str | None
-    hits: int
-    drawn: int
-    runs: int
-    chance: float | None
-    least: float | None
+    hits: Count
+    drawn: Count
+    runs: Count
+    chance: Share | None
+    least: Share | None
 
 
 class BehaviourRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -113,8 +119,8 @@ class BehaviourRow(msgspec.Struct, frozen=True, kw_only=True):
     cell: str
     what: str
     unit: str
-    baseline: float | None
-    candidate: float | None
+    baseline: Amount | None
+    candidate: Amount | None
     is_worse: bool
 
 
@@ -125,11 +131,11 @@ class PromiseRow(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     text: str
     source: str
-    baseline: str | None
-    candidate: str | None
-    baseline_witnesses: int
-    witnesses: int
-    runs: int  # The candidate's runs with a verdict on it.
+    baseline: PromiseCode | None
+    candidate: PromiseCode | None
+    baseline_witnesses: Count
+    witnesses: Count
+    runs: Count  # The candidate's runs with a verdict on it.
 
 
 class WaiverRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -147,18 +153,18 @@ class Digest(msgspec.Struct, frozen=True, kw_only=True):
 
     what: str
     path: str
-    sha256: str
+    sha256: Sha256
 
 
 class Signoff(msgspec.Struct, frozen=True, kw_only=True):
     """The decision on a release. `rule` is the one that applied, `reasons` its grounds, the weightiest first."""
 
     schema: int = SIGNOFF_SCHEMA
-    decision: str
+    decision: DecisionCode
     exit_code: int
     rule: str
     reasons: tuple[str, ...]
-    signed_utc: str  # The date.
+    signed_utc: Day
     seamark: str
     baseline: Side
     candidate: Side

@@ -5,6 +5,7 @@ from typing import Final
 import msgspec
 
 from harness.campaign.calibration.document import interval_of
+from harness.record.bounded import Count, Share
 
 PER: Final = 1_000  # Rates are given per this many runs.
 
@@ -15,10 +16,10 @@ class Rate(msgspec.Struct, frozen=True, kw_only=True):
     If none is seen, `high` is 3 / `runs`: the one-sided bound at 95 %, slightly rounded up.
     """
 
-    seen: int
-    runs: int
-    low: float
-    high: float
+    seen: Count
+    runs: Count
+    low: Share
+    high: Share
 
     @property
     def value(self) -> float:

@@ -1,5 +1,6 @@
 """`seamark signoff` over two real sweeps, one of them of a cluster with a planted bug."""
 
+from datetime import date
 from hashlib import sha256
 from pathlib import Path
 
@@ -38,6 +39,22 @@ def test_a_planted_bug_is_a_no_go_that_names_it_as_new(seamark: Seamark, tmp_pat
     assert any(line.startswith("  NEW ") for line in rest)
     assert rest[-1] == "  open    out/signoff.html"
     page = tmp_path / "out" / "signoff.html"
+    verified = seamark("signoff", "--verify", "out", "--replay", "1")
+    assert verified.code == 0, verified.out + verified.err
+    assert verified.out.splitlines() == [
+        "FOLLOWS  NO-GO of " + date.today().isoformat() + " (exit 0)",
+        "  baseline  1 run; its chain of rows is whole; no kept run to judge again",
+        "  repeated  1 drawn run of the baseline: seeds 1",
+        "  candidate 1 run; its chain of rows is whole; 1 kept run judged again",
+        "  believed  0 of 2 runs: only their rows say what they showed",
+    ]
+    kept = next((tmp_path / "store" / "tutorial").iterdir()) / "run.json"
+    whole = kept.read_bytes()
+    kept.write_bytes(whole.replace(b'"torn-watermark"', b'"nothing"'))
+    spoiled = seamark("signoff", "--verify", "out/signoff.json", correct, broken)
+    assert spoiled.code == 1
+    assert "  differs   candidate, cell 0, seed 1, judged again: " in spoiled.out
+    kept.write_bytes(whole)
     digest = sha256((tmp_path / "out" / "signoff.json").read_bytes()).hexdigest()
     assert digest in page.read_text(encoding="utf-8")
     assert digest in (tmp_path / "out" / "signoff.md").read_text(encoding="utf-8")
@@ -71,7 +88,7 @@ def test_each_decision_has_its_exit_code_and_json_stays_alone(seamark: Seamark, 
         (("before", "after", "--waivers", "nowhere.toml"), 64, "cannot be read"),
         (("before", "after", "--waivers", "waivers.toml"), 64, "unknown fingerprint"),
         (("before", "after", "--out", "file"), 64, "choose another folder"),
-        (("before",), 64, "'candidate'"),
+        (("before",), 64, "Name two folders, BASELINE and CANDIDATE, or --verify"),
     ],
 )
 def test_bad_input_is_told_in_a_line(

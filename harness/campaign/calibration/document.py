@@ -11,6 +11,7 @@ from typing import Final, Literal
 import msgspec
 
 from harness.core.errors import ScenarioError
+from harness.record.bounded import Amount, Count, Share
 from harness.record.documents import read_document
 
 CALIBRATION_SCHEMA: Final = 1
@@ -22,8 +23,8 @@ CONFIDENCE: Final = 0.95
 class Interval(msgspec.Struct, frozen=True, kw_only=True):
     """Bounds of a rate, from 0 to 1, at 95 %."""
 
-    low: float
-    high: float
+    low: Share
+    high: Share
 
 
 class BugCell(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,19 +41,19 @@ class BugCell(msgspec.Struct, frozen=True, kw_only=True):
     bug: str
     description: str
     key: str
-    runs: int
-    hits: int
-    errors: int
-    rate: float
+    runs: Count
+    hits: Count
+    errors: Count
+    rate: Share
     interval: Interval
-    median_seeds: int | None
+    median_seeds: Count | None
     promise: str | None
     anomaly: str | None
     checker: str | None
-    graph: int
-    rules: int
-    client: int
-    state: int
+    graph: Count
+    rules: Count
+    client: Count
+    state: Count
     is_client_more: bool
     scripted: Literal["found", "not found", "no schedule"] | None = None
 
@@ -68,10 +69,10 @@ class CorrectCell(msgspec.Struct, frozen=True, kw_only=True):
 
     cluster: str
     key: str
-    runs: int
-    false_alarms: int
-    errors: int
-    client: int
+    runs: Count
+    false_alarms: Count
+    errors: Count
+    client: Count
     interval: Interval
     seeds: tuple[int, ...] = ()  # The seeds of the false alarms.
 
@@ -81,9 +82,9 @@ class Calibration(msgspec.Struct, frozen=True, kw_only=True):
 
     schema: int = CALIBRATION_SCHEMA
     versions: dict[str, str]
-    time_s: float
-    runs_max: int
-    hits_max: int
+    time_s: Amount
+    runs_max: Count
+    hits_max: Count
     bugs: tuple[BugCell, ...]
     correct: tuple[CorrectCell, ...]
 

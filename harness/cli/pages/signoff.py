@@ -18,15 +18,16 @@ from harness.signoff.document import SIGNOFF_FILE, Decision, FindingRow, Signoff
 from harness.signoff.markdown import signoff_markdown
 from harness.signoff.page import signoff_page
 from harness.signoff.texts import STATES
+from harness.signoff.verification import Request, lines, verified
 
 STYLES = {Decision.GO: "bold green", Decision.NO_GO: "bold red", Decision.INSUFFICIENT: "bold yellow"}
 PAGE_FILE, MARKDOWN_FILE = "signoff.html", "signoff.md"
 SHOWN = 8  # The most further reasons, and findings, on the screen.
 
 
-def signoff(
-    baseline: Annotated[Path, typer.Argument(help="The sweep of the release before: its folder, with sweep.json.")],
-    candidate: Annotated[Path, typer.Argument(help="The sweep of the release to decide on.")],
+def signoff(  # noqa: PLR0913, PLR0917  Each argument is an option of the command.
+    baseline: Annotated[Path | None, typer.Argument(help="The sweep of the release before: its folder.")] = None,
+    candidate: Annotated[Path | None, typer.Argument(help="The sweep of the release to decide on.")] = None,
     waivers: Annotated[
         Path | None, typer.Option(help="A TOML file: fingerprint, owner, reason and expires of each [[waiver]].")
     ] = None,
@@ -34,12 +35,32 @@ def signoff(
     out: Annotated[Path, typer.Option(help="The folder for signoff.html, signoff.md and signoff.json.")] = Path(
         "signoff"
     ),
+    verify: Annotated[
+        Path | None, typer.Option(metavar="DOCUMENT", help="Does this signoff.json follow from what it rests on?")
+    ] = None,
+    replay: Annotated[int, typer.Option(min=0, help="With --verify: carry out so many drawn runs again.")] = 0,
+    cluster: Annotated[
+        list[str] | None,
+        typer.Option(metavar="FILE.py:NAME", help="With --replay: code in a file that runs may need."),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print signoff.json and nothing else.")] = False,
 ) -> int:
     """Decide on a release by two sweeps, and write the document that says why.
 
-    Exits with 0 for GO, 1 for NO-GO and 3 for INSUFFICIENT EVIDENCE.
+    Exits with 0 for GO, 1 for NO-GO and 3 for INSUFFICIENT EVIDENCE; with --verify 0 if nothing differs, 1 if something
+    does, and 3 if no run could be carried out again.
     """
+    if (baseline is None) != (candidate is None) or (verify is None and baseline is None):
+        raise ScenarioError("which sweeps? Name two folders, BASELINE and CANDIDATE, or --verify DOCUMENT")
+    if verify is not None:
+        request = Request(
+            document=verify, baseline=baseline, candidate=candidate, replay=replay, allowed=tuple(cluster or ())
+        )
+        return _verify(request, as_json=as_json)
+    if replay or cluster:
+        raise ScenarioError("--replay and --cluster are for --verify DOCUMENT")
+    assert baseline is not None
+    assert candidate is not None
     inputs = Inputs(baseline=baseline, candidate=candidate, waivers=waivers, calibration=calibration)
     decided = sign_off(inputs, datetime.now(UTC).date())
     document = to_json(decided)
@@ -57,6 +78,22 @@ def signoff(
     else:
         _show(decided, out)
     return decided.exit_code
+
+
+def _verify(request: Request, *, as_json: bool) -> int:
+    """Show whether a sign-off holds; returns the exit code."""
+    found = verified(request)
+    if as_json:
+        print_json(found)
+        return found.exit_code
+    console = Console(highlight=False)
+    decision = Decision(found.decision)
+    word, style = ("DIFFERS", "bold red") if found.differences else ("FOLLOWS", "bold green")
+    what = f"  {decision.word} of {found.signed_utc}"
+    console.print(plain(word, style) + plain(f"{what} (exit {found.exit_code})"), soft_wrap=True)
+    for line in lines(found):
+        console.print(plain(line), soft_wrap=True)
+    return found.exit_code
 
 
 def _write(out: Path, files: dict[str, bytes]) -> None:
