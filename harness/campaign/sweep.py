@@ -17,6 +17,7 @@ import msgspec
 from harness.campaign.config import Config, config_of
 from harness.campaign.document import SWEEPS, Sweep, earlier_sweeps
 from harness.campaign.evidence import KIND, require_counted
+from harness.campaign.ledger.attempts import delivered
 from harness.campaign.ledger.design import Order
 from harness.campaign.ledger.orders import (
     digest_of,
@@ -27,17 +28,21 @@ from harness.campaign.ledger.orders import (
     store_of,
     write_order,
 )
-from harness.campaign.ledger.rows import Row, RowsFile, final_rows, read_rows
-from harness.campaign.ledger.soundness import require_planned
+from harness.campaign.ledger.rows import Row, RowsFile, final_rows, read_rows, row_of
+from harness.campaign.ledger.soundness import is_next, require_planned
 from harness.campaign.outcome import sweep_of, utc_now
 from harness.campaign.task import Task, done, failed
 from harness.core.command import seamark
 from harness.core.errors import ScenarioError, SeamarkError
+from harness.core.verdict import Verdict
+from harness.judging.engines import in_threads
 from harness.record.ownership import temporary_folder
 from harness.record.store import create_run
+from harness.report.model import read_report
 from harness.run.code import code_digest
 from harness.run.pool import LocalPool, Pool, results
 from harness.run.running import versions
+from harness.run.single import judge_run
 
 SPARE_BYTES: Final = 8 << 20  # With less free space the disk counts as full: no run fits.
 
@@ -120,6 +125,7 @@ def carry_out(
     config = begun.config
     with RowsFile(begun.folder, Row, digest_of(begun.order)) as file:
         work = _Work(begun, file, audience)
+        work.adopt()
         with temporary_folder("sweep", beside=begun.store) as folder:
             _carry_out(work, folder, pool or (lambda: LocalPool(done, jobs or config.jobs)))
         kept = read_rows(begun.folder, Row, digest_of(begun.order))
@@ -189,6 +195,7 @@ class _Work:
             folder=folder,
             store=self._begun.store,
             keep=self._begun.config.keep,
+            campaign=self._begun.order.id,
         )
 
     def following(self, tasks: deque[Task]) -> Task | None:
@@ -207,16 +214,38 @@ class _Work:
             result = failed(task, result, cluster=cell.cluster, workload=cell.workload)
         if result.is_trouble:
             self._require_space()
+        row = self._appended(result)
+        if not row.is_final:
+            tasks.appendleft(msgspec.structs.replace(task, attempt=task.attempt + 1))
+
+    def adopt(self) -> None:
+        """Append the rows that a kill prevented: those of runs of this sweep that had reached the store.
+
+        They are judged again, unless the harness had failed in them.
+        """
+        design, store = self._begun.order.design, self._begun.store
+        tests = [cell.cluster for cell in design.cells]
+        for numbers, run in delivered(store, tests, self._begun.order.id):
+            report = read_report(run)
+            if report is None or len(numbers) != 3:
+                continue
+            cell, seed, attempt = numbers
+            if report.verdict != Verdict.ERROR.value:
+                report = msgspec.structs.replace(judge_run(run, in_threads), run=report.run)
+            if is_next(design, self.rows, row := row_of(report, cell=cell, seed=seed, attempt=attempt)):
+                self._appended(row)
+
+    def _appended(self, result: Row) -> Row:
+        """The row, with its times, once it is durable. Raises StoreFull if the disk is full."""
         row = msgspec.structs.replace(result, finished_utc=utc_now(), elapsed_s=round(self.elapsed_s, 3))
         try:
             self._file.append(row)
         except OSError as error:
             raise self._full(error.strerror or "it failed") from None
         self.rows.append(row)
-        if not row.is_final:
-            tasks.appendleft(msgspec.structs.replace(task, attempt=task.attempt + 1))
         self._audience.row(self._begun.config, row)
         self._audience.progress(self._begun.config, self.rows)
+        return row
 
     def _require_space(self) -> None:
         """Raise StoreFull if a full disk is why a run failed: this is not the run's fault, so no row is written."""

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import msgspec
 
+from harness.campaign.ledger.attempts import Attempt, mark
 from harness.campaign.ledger.rows import RED, Row, row_of
 from harness.judging.engines import in_threads
 from harness.record.store import create_run, write_atomically
@@ -21,7 +22,8 @@ from nemesis.plan import Plan
 class Task(msgspec.Struct, frozen=True, kw_only=True):
     """An attempt at one run, in a new folder inside `folder`. A run that is kept moves to `store`; others are removed.
 
-    `keep` says which runs are kept: the red ones, all or none. `cell` is copied to the run's row.
+    `keep` says which runs are kept: the red ones, all or none. `cell` is copied to the run's row. `campaign` is the id
+    of the sweep; None outside of one.
     """
 
     cell: int
@@ -32,6 +34,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     store: Path
     keep: str = "red"
     plan: Plan | None = None
+    campaign: str | None = None
 
 
 def done(task: Task) -> Row:
@@ -65,6 +68,8 @@ def landed(task: Task, run: Path) -> Row:
 
 def _judged(task: Task) -> tuple[Path, Report]:
     run, run_file = prepare(task.scenario, task.code, task.folder, task.plan)
+    if task.campaign is not None:
+        mark(run, Attempt(campaign=task.campaign, numbers=(task.cell, task.scenario.seed, task.attempt)))
     try:
         begin = nursery().execute if task.scenario.runtime == "sim" else None
         report = carried_out(run, task.code, in_threads, begin=begin)
@@ -90,10 +95,8 @@ def failed(task: Task, error: Exception, *, cluster: str, workload: str) -> Row:
 
 
 def delivered(run: Path, report: Report, store: Path) -> Report:
-    """Move a run to `store` from elsewhere on its file system.
-
-    Returns its report, which is stored again with its page.
-    """
+    """Move a run to `store` from elsewhere on its file system. Returns its report, which is in it with its page."""
     target = create_run(store, run.parent.name, report.seed or 0)
-    run.rename(target)  # The rename replaces the empty folder atomically.
-    return store_report(target, msgspec.structs.replace(report, run=str(target)))
+    report = store_report(run, msgspec.structs.replace(report, run=str(target)))
+    run.rename(target)  # The rename replaces the empty folder atomically: what a kill leaves is a whole run, or none.
+    return report

@@ -219,7 +219,7 @@ class _Hunt:
         ahead: deque[tuple[_Candidate, Future[Tried] | Row]] = deque()
         number = 0
         while True:
-            while len(ahead) < self._begun.order.lag and number < self._limits.runs and not self._is_late():
+            while len(ahead) < self._begun.order.lag and self._goes_on(number):
                 candidate = self._candidate(number)
                 kept = self._kept.popleft() if self._kept else None
                 ahead.append((candidate, kept or self._pool.submitted(candidate.case)))
@@ -238,6 +238,10 @@ class _Hunt:
     @property
     def _elapsed_s(self) -> float:
         return self._offset_s + time.monotonic() - self._started
+
+    def _goes_on(self, number: int) -> bool:
+        """True if there is a run of that number: all that have a row count, whatever the limits are now."""
+        return bool(self._kept) or (number < self._limits.runs and not self._is_late())
 
     def _is_late(self) -> bool:
         """True if the time is up. Stored rows take no time."""

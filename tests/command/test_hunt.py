@@ -27,6 +27,7 @@ def test_a_hunt_finds_what_is_new_keeps_it_and_goes_on_from_its_rows(seamark: Se
     assert again.code == 1
     assert again.json["corpus"] == outcome.json["corpus"]
     assert (folder / ROWS_FILE).read_bytes() == rows
+    assert [found["run"]] == [str(each.relative_to(tmp_path)) for each in (tmp_path / "store" / "tutorial").iterdir()]
 
     screen = seamark("hunt", "--resume", "latest", "--no-shrink", "--count", "40")
     assert f"NEW     {found['symptom']}" in screen.out

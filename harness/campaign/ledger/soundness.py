@@ -30,6 +30,12 @@ def require_planned(folder: Path, design: Design, rows: Sequence[Row]) -> None:
         ids.add(row.id)
 
 
+def is_next(design: Design, rows: Sequence[Row], row: Row) -> bool:
+    """True if the row may follow those rows."""
+    before = next((each for each in reversed(rows) if each.key == row.key), None)
+    return _misplaced(design, row, before) is None and contradiction(row.report) is None
+
+
 def _misplaced(design: Design, row: Row, before: Row | None) -> str | None:
     """Why that row cannot be the next attempt at its run, after `before`; None if it can."""
     where = f"cell {row.cell}, seed {row.seed}"

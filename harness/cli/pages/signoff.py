@@ -62,6 +62,11 @@ def signoff(  # noqa: PLR0913, PLR0917  Each argument is an option of the comman
     assert baseline is not None
     assert candidate is not None
     inputs = Inputs(baseline=baseline, candidate=candidate, waivers=waivers, calibration=calibration)
+    return _decide(inputs, out, as_json=as_json)
+
+
+def _decide(inputs: Inputs, out: Path, *, as_json: bool) -> int:
+    """Decide, write the document, and show it; returns the exit code."""
     decided = sign_off(inputs, datetime.now(UTC).date())
     document = to_json(decided)
     digest = sha256(document).hexdigest()

@@ -4,6 +4,7 @@ import shutil
 from collections import namedtuple
 from pathlib import Path
 
+import msgspec
 import pytest
 
 import checkers
@@ -11,7 +12,7 @@ from harness.campaign import sweep as sweeping
 from harness.campaign.evidence import kept_in
 from harness.campaign.ledger.rows import Row, row_of
 from harness.campaign.sweep import Begun, StoreFull, begin, resumed
-from harness.campaign.task import Task
+from harness.campaign.task import Task, done
 from harness.core.errors import ScenarioError
 from harness.core.verdict import Verdict
 from harness.run import code
@@ -102,6 +103,28 @@ def test_a_second_attempt_is_all_that_a_resumed_sweep_owes_a_run_that_failed(tmp
 
     assert carried_out(resumed(order.folder, tmp_path / "store"), again).verdict == "valid"
     assert attempts == [2]
+
+
+def test_a_red_run_whose_row_a_kill_prevented_is_in_the_store_once(tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    order = begin(config(count=2, time=8.0, bug=["late-row"]), store)
+    cell, place = order.config.cells[0], tmp_path / "in progress"
+    place.mkdir()
+    task = Task(cell=0, attempt=1, scenario=cell.scenario, code=order.config.code_of(cell), folder=place, store=store)
+    row = done(msgspec.structs.replace(task, campaign=order.order.id))  # Its row is not appended: a kill.
+    assert row.report.verdict == "invalid"
+    left = list[int]()
+
+    def work(task: Task) -> Row:
+        left.append(task.scenario.seed)
+        return passed(task)
+
+    sweep = carried_out(resumed(order.folder, store), work)
+    assert (left, sweep.verdict, sweep.counts["invalid"]) == ([1], "invalid", 1)
+    assert sweep.findings[0].first_run == row.report.run
+    assert [str(each) for each in (store / "tutorial").iterdir()] == [row.report.run]
+    assert kept_in(order.folder)[1].rows[0].report.history_sha256 == row.report.history_sha256
+    assert carried_out(resumed(order.folder, store), work).counts == sweep.counts
 
 
 def test_an_error_in_a_scenario_is_one_of_the_whole_sweep(tmp_path: Path) -> None:
