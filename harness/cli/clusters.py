@@ -11,7 +11,7 @@ from harness.cli.output import print_json
 from harness.cli.texts.promises_page import promises_pages
 from harness.core.errors import ScenarioError
 from harness.core.seams import Cluster
-from harness.report.screen import hanging, plain
+from harness.report.screen import plain, say
 from harness.scenario.consent import cluster_names, on_command_line
 from harness.scenario.own_checks import checks_of
 from harness.scenario.registry import load_cluster
@@ -25,7 +25,7 @@ def clusters(
         typer.Option(metavar="FOLDER", help="Write pages of all promises, with the anomalies that break each, there."),
     ] = None,
 ) -> int:
-    """List the clusters: their promises, bugs, workloads and faults."""
+    """List the clusters, each in a line; of those named also promises, bugs, workloads and faults."""
     if as_json and markdown is not None:
         raise ScenarioError("--json and --markdown exclude each other: choose one")
     codes = [on_command_line(name) for name in dict.fromkeys(names or cluster_names())]
@@ -38,6 +38,12 @@ def clusters(
         print_json({cluster.name: _described(cluster) for cluster in found})
         return 0
     console = Console(highlight=False)
+    if not names:
+        width = max(len(cluster.name) for cluster in found)
+        for cluster in found:
+            say(console, cluster.summary, f"{cluster.name:<{width}}  ")
+        say(console, "Nodes, promises, bugs, workloads and faults of one: seamark clusters NAME")
+        return 0
     for cluster in found:
         console.print(plain(f"{cluster.name}  {cluster.summary}", "bold"))
         roles = ", ".join(f"{node.id} ({node.role})" for node in cluster.nodes)
@@ -49,7 +55,7 @@ def clusters(
             *(("promise", f"{promise.id}: {promise.text}") for promise in cluster.promises),
             *(("bug", f"{bug}: {text}") for bug, text in cluster.bugs.items()),
         ):
-            console.print(hanging(f"  {label:<11}", plain(text)))
+            say(console, text, f"  {label:<11}")
     return 0
 
 

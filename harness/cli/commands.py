@@ -19,7 +19,7 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
         "list": ("listing:list_runs", "List the runs in the store, the latest first."),
         "signoff": ("pages.signoff:signoff", "Decide on a release by two sweeps."),
         "serve": ("pages.serve:serve", "Show the store in a browser, until Ctrl-C."),
-        "clusters": ("clusters:clusters", "List the clusters: their promises, bugs, workloads and faults."),
+        "clusters": ("clusters:clusters", "List the clusters; of one that is named, all that it has."),
         "new": ("new:new", "Write a file that puts a server under test."),
         "doctor": ("doctor:doctor", "Check what is present on this machine."),
         "images": ("images:images", "Build the images for containers."),

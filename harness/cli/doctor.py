@@ -20,7 +20,7 @@ from rich.console import Console
 
 from checkers.engine.spark_classes import java_program
 from harness.core.errors import DeployError
-from harness.report.screen import plain
+from harness.report.screen import plain, say
 from harness.runtimes.containers.engine.engine import connect
 from harness.runtimes.containers.engine.sweeper import folders_left_behind, left_behind
 from harness.runtimes.containers.images.catalogue import IMAGES, Way, tag_of
@@ -41,14 +41,10 @@ def doctor(
     console = Console(highlight=False)
     is_fit = True
     for name, is_good, text in _findings(store):
-        console.print(
-            plain(f"{'ok' if is_good else 'MISSING':<8} {name:<10} {text}", "" if is_good else "red"), soft_wrap=True
-        )
+        say(console, plain(text, "" if is_good else "red"), f"{'ok' if is_good else 'MISSING':<8} {name:<10} ")
         is_fit &= is_good
     for name, is_good, text in _containers():
-        console.print(
-            plain(f"{'ok' if is_good else 'note':<8} {name:<10} {text}", "" if is_good else "yellow"), soft_wrap=True
-        )
+        say(console, plain(text, "" if is_good else "yellow"), f"{'ok' if is_good else 'note':<8} {name:<10} ")
     return 0 if is_fit else 4
 
 

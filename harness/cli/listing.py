@@ -16,7 +16,7 @@ from harness.core.verdict import Verdict
 from harness.record.store import RUN_FILE, STORE, began_utc, read_run_file
 from harness.record.store import list_runs as stored_runs
 from harness.report.model import read_report
-from harness.report.screen import STYLES, plain
+from harness.report.screen import STYLES, plain, say
 
 UNJUDGED = "not judged"
 UNREADABLE = "unreadable"
@@ -42,9 +42,9 @@ def list_runs(
     for run, line in zip(runs, lines, strict=True):
         bugs = f"  bug {', '.join(line.bugs)}" if line.bugs else ""
         seed = "" if line.seed is None else f"  seed {line.seed}"
-        began = (line.began_utc or "").replace("T", " ").removesuffix("Z")
-        console.print(line.verdict + plain(f"  {began}{seed}{bugs}"), soft_wrap=True)
-        console.print(plain(f"  {run}  {line.reason}", "dim"), soft_wrap=True)
+        began = (line.began_utc or "").replace("T", " ").replace("Z", " UTC")
+        say(console, line.verdict + plain(f"  {began}{seed}{bugs}"))
+        say(console, plain(f"  {run}  {line.reason}", "dim"), is_whole=True)
     return Verdict.ERROR.exit_code if any(line.verdict.plain == UNREADABLE for line in lines) else 0
 
 

@@ -14,13 +14,14 @@ from types import FrameType
 from typing import Annotated
 
 import typer
+from rich.console import Console
 from typer.exceptions import Abort, TyperException
 
 from harness.cli.commands import COMMANDS, command_named, function_of
 from harness.cli.texts.examples import epilog
 from harness.core.errors import ScenarioError, SeamarkError
 from harness.core.verdict import EXIT_INTERRUPTED, EXIT_TERMINATED, EXIT_USAGE, Verdict
-from harness.report.screen import visible
+from harness.report.screen import say
 from harness.report.trouble import in_one_line
 from harness.scenario.registry import shadowed_package, version
 
@@ -146,5 +147,5 @@ def _ended_by_sigterm() -> Iterator[None]:
 
 
 def _complain(text: str, code: int) -> int:
-    print(f"seamark: {visible(' '.join(text.split()))}", file=sys.stderr)  # noqa: T201  The last line of a failure.
+    say(Console(stderr=True, highlight=False), f"seamark: {' '.join(text.split())}", is_whole=True)
     return code

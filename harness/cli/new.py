@@ -13,7 +13,7 @@ import harness.cli.texts.lesson
 import harness.cli.texts.template
 from harness.core.command import seamark
 from harness.core.errors import ScenarioError
-from harness.report.screen import plain
+from harness.report.screen import say, suggest
 from harness.scenario.consent import cluster_names
 
 
@@ -46,9 +46,9 @@ def new(
         about = f"wrote {path}: a system under test, which is Redis until you change it"
         run = seamark("run", "--cluster", place, "--runtime", "docker", "--time", 30)
     console = Console(highlight=False)
-    console.print(plain(about), soft_wrap=True)
+    say(console, about)
     for label, command in (("run", run), ("look", seamark("clusters", place))):
-        console.print(plain(f"  {label:<8}{command}"), soft_wrap=True)
+        suggest(console, label, command)
     return 0
 
 

@@ -84,7 +84,7 @@ class _OnTerminal:
         self._status.update(_Working(what, since_s))
 
     def note(self, text: str) -> None:
-        self._console.print(plain(f"  {text}"), soft_wrap=True)
+        say(self._console, f"  {text}", is_whole=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,14 +124,14 @@ class _InLog:
         self._latest = partial(at_work, what, since_s)
 
     def note(self, text: str) -> None:
-        self._console.print(plain(f"  {text}"), soft_wrap=True)
+        say(self._console, f"  {text}", is_whole=True)
 
     def _print(self) -> None:
         printed = None
         while not self._is_over.wait(EVERY_S):
             text = None if self._latest is None else self._latest()
             if text is not None and text != printed:
-                self._console.print(plain(text), soft_wrap=True)
+                say(self._console, text, is_whole=True)
                 printed = text
 
 

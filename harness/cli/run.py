@@ -121,7 +121,7 @@ def _batch(options: RunOptions, code: Code, first: int, plan: Plan | None) -> in
     def tell(report: Report) -> None:
         if not options.quiet:
             line = f"  seed {report.seed}  {Verdict(report.verdict).word:<14}{report.reason}"
-            screen.print(plain(line, STYLES[report.verdict]), soft_wrap=True)
+            say(screen, plain(line, STYLES[report.verdict]), is_whole=True)
 
     with EngineStart(options.engine) as start:
         batch = run_batch(orders, None if options.engine == "local" else start.engine, tell)

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable
 from hashlib import blake2b
+from os.path import relpath
 from pathlib import Path
 from textwrap import wrap
 
@@ -28,7 +29,7 @@ Shrunk to {size}. It fails as long as the bug is there: `pytest {name}.py`.
 
 import seamark
 
-CLUSTER = {cluster!r}
+CLUSTER = {cluster!r}{cluster_comment}
 BUGS = {bugs!r}{bugs_comment}
 SYMPTOM = {symptom!r}
 CASE = """
@@ -57,7 +58,8 @@ def regression_test(case: Case, finding: FindingRow, code: Code) -> str:
         sentence="\n".join(wrap(_quoted(finding.sentence), 112)),
         size=f"{counted(size.steps, 'fault step')}, {counted(size.operations, 'operation')} and {size.seconds:g} s",
         name=test_name(finding),
-        cluster=code.name,
+        cluster=code.name if code.place is None else f"{relpath(code.place.path)}:{code.place.name}",
+        cluster_comment="" if code.place is None else "  # From the folder in which pytest starts.",
         bugs=bugs,
         bugs_comment="  # Planted; () is the cluster without them." if bugs else "",
         symptom=finding.symptom,

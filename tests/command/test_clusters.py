@@ -42,3 +42,9 @@ def test_a_cluster_that_does_not_exist_is_64_with_the_nearest(seamark: Seamark) 
     outcome = seamark("clusters", "tutoriel", "--markdown", "pages")
     assert (outcome.code, outcome.out) == (64, "")
     assert "did you mean tutorial?" in outcome.line
+
+
+def test_without_a_name_there_is_an_index(seamark: Seamark) -> None:
+    shown = seamark("clusters").out
+    assert [line.split()[0] for line in shown.splitlines()][:3] == ["ndb", "postgres", "postgres-failover"]
+    assert "NDB-G1" not in shown

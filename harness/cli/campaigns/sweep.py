@@ -23,7 +23,7 @@ from harness.core.verdict import Verdict
 from harness.core.wording import counted
 from harness.record.store import STORE
 from harness.report.model import Report
-from harness.report.screen import STYLES, plain
+from harness.report.screen import STYLES, plain, say, suggest
 from harness.run.live import Watcher
 
 QUIETLY = (Verdict.VALID.value, Verdict.VACUOUS.value)  # A run with one of these verdicts gets no line of its own.
@@ -71,10 +71,7 @@ def sweep(  # noqa: PLR0913, PLR0917  Each argument is an option of the command.
         left = f"  resumed {begun.folder}" if resume is not None else f"  {begun.folder}"
         last = begun.config.seed + max(cell.count for cell in begun.config.cells) - 1
         count = f"{counted(begun.config.planned, 'run')} in {counted(len(begun.config.cells), 'cell')}"
-        screen.print(
-            plain(f"seamark  sweep {begun.config.name}  {count}  seeds {begun.config.seed} to {last}{left}"),
-            soft_wrap=True,
-        )
+        say(screen, f"seamark  sweep {begun.config.name}  {count}  seeds {begun.config.seed} to {last}{left}")
     with resumable(begun.resumption), watched(is_shown=not quiet) as watcher:
         outcome, rows = carry_out(begun, _Audience(watcher), pool, jobs)
     store_sweep(begun, outcome, rows)
@@ -135,14 +132,14 @@ def _print(begun: Begun, sweep: Sweep, rows: Sequence[Row], *, as_json: bool) ->
     for each in shown:
         mark, seen = "NEW" if each.is_new else "ONGOING", f"in {each.runs:,} of {counted(each.judged, 'run')}"
         line = f"  {mark:<8}{title(each.anomaly):<{width}}  {seen}  {each.promise or ''}"
-        console.print(plain(line), soft_wrap=True)
+        say(console, line)
     word = plain(Verdict(sweep.verdict).word, STYLES[sweep.verdict])
-    console.print(word + plain(f"  {sweep.reason} (exit {sweep.exit_code})"), soft_wrap=True)
-    console.print(plain(f"  open    {begun.folder / PAGE_FILE}"), soft_wrap=True)
+    say(console, word + plain(f"  {sweep.reason} (exit {sweep.exit_code})"), is_whole=True)
+    suggest(console, "open", str(begun.folder / PAGE_FILE))
     for command in dict.fromkeys(each.command for each in sweep.findings[:SHOWN] if each.promise and each.command):
-        console.print(plain(f"  again   {command}"), soft_wrap=True)
+        suggest(console, "again", command)
     if sweep.runs < sweep.planned:
-        console.print(plain(f"  go on   {begun.resumption}"), soft_wrap=True)
+        suggest(console, "go on", begun.resumption)
     return sweep.exit_code
 
 

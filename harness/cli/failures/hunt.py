@@ -23,7 +23,7 @@ from harness.hunt.search import Begun, Limits, Result, begin, carry_out, resumed
 from harness.hunt.trophy import brought_home, made_small
 from harness.judging.engines import EngineStart
 from harness.record.store import STORE, write_atomically
-from harness.report.screen import STYLES, plain
+from harness.report.screen import STYLES, plain, say, suggest
 from harness.run.live import Watcher
 from harness.run.single import encoded
 from harness.shrink.case import Size
@@ -134,7 +134,7 @@ def _resumed(
 def _announce(begun: Begun, screen: Console) -> None:
     order = begun.order
     about = f"{order.scenario.time_s:g} s each  at most {order.limits.runs:,} runs  seed {order.seed}  {begun.folder}"
-    screen.print(plain(f"seamark  hunt {begun.code.name}  {about}"), soft_wrap=True)
+    say(screen, f"seamark  hunt {begun.code.name}  {about}")
 
 
 def _fingerprints(baseline: Path | None) -> tuple[str, ...]:
@@ -171,16 +171,16 @@ def _print(begun: Begun, outcome: Hunt, *, as_json: bool, is_quiet: bool) -> int
         return outcome.exit_code
     console = Console(highlight=False)
     for line in _lines(outcome, is_quiet=is_quiet):
-        console.print(plain(line), soft_wrap=True)
+        say(console, line)
     word = plain(Verdict(outcome.verdict).word, STYLES[outcome.verdict])
-    console.print(word + plain(f"  {outcome.reason} (exit {outcome.exit_code})"), soft_wrap=True)
-    console.print(plain(f"  open    {begun.folder / PAGE_FILE}"), soft_wrap=True)
+    say(console, word + plain(f"  {outcome.reason} (exit {outcome.exit_code})"), is_whole=True)
+    suggest(console, "open", str(begun.folder / PAGE_FILE))
     if outcome.found is not None:
         for line in _how_to_repeat(outcome.found):
-            console.print(plain(line), soft_wrap=True)
+            say(console, line, is_whole=True)
     elif outcome.runs < outcome.planned:
         longer = f" --time-budget {2 * outcome.seconds:.0f}" if outcome.stopped else ""
-        console.print(plain(f"  go on   {begun.resumption}{longer}"), soft_wrap=True)
+        suggest(console, "go on", f"{begun.resumption}{longer}")
     return outcome.exit_code
 
 

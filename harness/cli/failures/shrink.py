@@ -10,11 +10,11 @@ import typer
 from rich.console import Console
 
 from harness.cli.output import print_json, resumable, watched
-from harness.core.command import seamark
 from harness.core.wording import counted
 from harness.judging.engines import EngineStart
 from harness.record.store import RUN_FILE, find_run, read_run_file
-from harness.report.screen import plain
+from harness.report.model import repetition
+from harness.report.screen import say, suggest
 from harness.run.live import Watcher
 from harness.scenario.consent import consented
 from harness.scenario.scenario import scenario_of
@@ -86,6 +86,7 @@ def _show(console: Console, done: Shrunk, *, is_quiet: bool) -> None:
     if not is_quiet:
         rows += [f"  {finding.sentence}" for finding in done.report.findings if finding.symptom == done.symptom][:1]
         rows += [f"  read    {run / SCRIPT_FILE}", f"  plan    {run / PLAN_FILE}"]
-    rows += [f"  open    {run / 'report.html'}", f"  test    {done.test}", f"  again   {seamark('replay', run)}"]
     for row in rows:
-        console.print(plain(row), soft_wrap=True)
+        say(console, row)
+    for label, text in (("open", run / "report.html"), ("test", done.test), ("again", repetition(done.report))):
+        suggest(console, label, str(text))

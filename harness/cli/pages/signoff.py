@@ -11,7 +11,7 @@ from rich.console import Console
 from harness.cli.output import print_json
 from harness.core.errors import ScenarioError
 from harness.record.store import write_atomically
-from harness.report.screen import plain
+from harness.report.screen import plain, say, suggest
 from harness.run.single import encoded
 from harness.signoff.decision import Inputs, sign_off
 from harness.signoff.document import SIGNOFF_FILE, Decision, FindingRow, Signoff, to_json
@@ -115,14 +115,15 @@ def _show(decided: Signoff, out: Path) -> None:
     console = Console(highlight=False)
     decision = Decision(decided.decision)
     first, *others = decided.reasons
-    console.print(
-        plain(decision.word, STYLES[decision]) + plain(f"  {first} (exit {decision.exit_code})"), soft_wrap=True
+    say(
+        console, plain(decision.word, STYLES[decision]) + plain(f"  {first} (exit {decision.exit_code})"), is_whole=True
     )
     lines = _some([f"  {reason}" for reason in others], out)
     if decided.findings:
         lines += ["", "  runs that show it, of 1,000", *_some(list(map(_finding, decided.findings)), out), ""]
-    for line in (*lines, f"  open    {out / PAGE_FILE}"):
-        console.print(plain(line), soft_wrap=True)
+    for line in lines:
+        say(console, line)
+    suggest(console, "open", str(out / PAGE_FILE))
 
 
 def _finding(row: FindingRow) -> str:
