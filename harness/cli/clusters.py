@@ -25,7 +25,10 @@ def clusters(
         typer.Option(metavar="FOLDER", help="Write pages of all promises, with the anomalies that break each, there."),
     ] = None,
 ) -> int:
-    """List the clusters, each in a line; of those named also promises, bugs, workloads and faults."""
+    """List the clusters, each in a line.
+
+    Those that are named are shown with their promises, bugs, workloads and faults.
+    """
     if as_json and markdown is not None:
         raise ScenarioError("--json and --markdown exclude each other: choose one")
     codes = [on_command_line(name) for name in dict.fromkeys(names or cluster_names())]

@@ -15,6 +15,7 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
+from typer.completion import completion_init  # type: ignore[attr-defined]  # Typer has no other name for it.
 from typer.exceptions import Abort, TyperException
 
 from harness.cli.commands import COMMANDS, command_named, function_of
@@ -24,6 +25,8 @@ from harness.core.verdict import EXIT_INTERRUPTED, EXIT_TERMINATED, EXIT_USAGE, 
 from harness.report.screen import say
 from harness.report.trouble import in_one_line
 from harness.scenario.registry import shadowed_package, version
+
+COMPLETE = "_SEAMARK_COMPLETE"  # Typer's variable: a shell sets it to ask for completions.
 
 
 def main() -> None:
@@ -45,7 +48,7 @@ def guarded(command: Callable[[], int]) -> int:
         return _complain(f"{message}{stop} See {path} --help.", EXIT_USAGE)
     except (Abort, KeyboardInterrupt):
         word, code = ("terminated", EXIT_TERMINATED) if _SIGTERMS else ("interrupted", EXIT_INTERRUPTED)
-        return _complain(f"{word}; what was recorded is kept: see seamark list", code)
+        return _complain(word, code)
     except ScenarioError as error:
         return _complain(str(error), EXIT_USAGE)
     except SeamarkError as error:
@@ -63,11 +66,20 @@ def _dispatch(arguments: list[str]) -> int:
         raise ScenarioError(shadow)
     _require_text(("the folder that this is", _here()), ("TMPDIR", tempfile.gettempdir()))
     _require_text(*(("the command line", argument) for argument in arguments))
-    code = application(command_named(arguments))(arguments, prog_name="seamark", standalone_mode=False)
+    code = application(*_to_load(arguments))(arguments, prog_name="seamark", standalone_mode=False)
     if code == EXIT_INTERRUPTED:
         raise KeyboardInterrupt  # Typer turns it into the exit code, without a message.
     sys.stdout.flush()
     return code if isinstance(code, int) else 0
+
+
+def _to_load(arguments: list[str]) -> list[str | None]:
+    """The command that the arguments name, or, where a shell asks for completions, the one on its command line."""
+    if COMPLETE not in os.environ:
+        return [command_named(arguments)]
+    completion_init()
+    words = os.environ.get("COMP_WORDS") or os.environ.get("_TYPER_COMPLETE_ARGS") or ""
+    return [command_named(words.split())]
 
 
 def application(*loaded: str | None) -> typer.Typer:

@@ -1,6 +1,9 @@
 """`seamark run`: runs a test under faults, judges it, and shows the next commands."""
 
 import secrets
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -9,12 +12,13 @@ from rich.console import Console
 
 from harness.cli.options import RunOptions, run_options
 from harness.cli.output import print_batch, print_report, standard_error, watched
+from harness.core.command import seamark
 from harness.core.errors import ScenarioError
 from harness.core.verdict import Verdict
 from harness.judging.engines import HELP, EngineStart
 from harness.report.console.terminal import show_header
 from harness.report.model import WHERE, Report
-from harness.report.screen import STYLES, plain, say
+from harness.report.screen import STYLES, plain, say, suggest
 from harness.run.batch import Orders, run_batch
 from harness.run.running import prepare
 from harness.run.single import carry_out, choices, header
@@ -82,7 +86,7 @@ def run_once(options: RunOptions, code: Code, seed: int, plan: Plan | None) -> i
     if options.verbose:
         for line in choices(run_file, screen.width):
             say(screen, line)
-    with EngineStart(options.engine) as start, watched(is_shown=not options.quiet) as watcher:
+    with _kept(run), EngineStart(options.engine) as start, watched(is_shown=not options.quiet) as watcher:
         report = carry_out(
             run,
             code,
@@ -96,6 +100,17 @@ def run_once(options: RunOptions, code: Code, seed: int, plan: Plan | None) -> i
     if is_same is not None and not options.quiet:
         say(screen, is_same)
     return print_report(report, as_json=options.json, amount=options.amount, used=used)
+
+
+@contextmanager
+def _kept(run: Path) -> Iterator[None]:
+    """Name the run's folder, and the command that judges it, if Ctrl-C or SIGTERM ends what is in this context."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        suggest(standard_error(), "kept in", str(run))
+        suggest(standard_error(), "judge", seamark("check", run))
+        raise
 
 
 def _batch(options: RunOptions, code: Code, first: int, plan: Plan | None) -> int:
@@ -118,11 +133,19 @@ def _batch(options: RunOptions, code: Code, first: int, plan: Plan | None) -> in
         min_runs=options.min_runs,
     )
 
+    done = Counter[str]()
+
     def tell(report: Report) -> None:
+        done[Verdict(report.verdict).word] += 1
         if not options.quiet:
             line = f"  seed {report.seed}  {Verdict(report.verdict).word:<14}{report.reason}"
             say(screen, plain(line, STYLES[report.verdict]), is_whole=True)
 
     with EngineStart(options.engine) as start:
-        batch = run_batch(orders, None if options.engine == "local" else start.engine, tell)
+        try:
+            batch = run_batch(orders, None if options.engine == "local" else start.engine, tell)
+        except KeyboardInterrupt:
+            made = ", ".join(f"{count} {word}" for word, count in done.items()) or "none ended"
+            say(standard_error(), f"{done.total()} of {options.runs} runs: {made}; they are kept: seamark list", "  ")
+            raise
     return print_batch(batch, as_json=options.json)

@@ -124,7 +124,10 @@ def test_an_interrupt_ends_with_130_and_keeps_the_run(
     monkeypatch.setattr(harness.run.running, "CHILDREN", {"sim": (BROKEN_CHILD, "interrupt:load:700")})
     outcome = seamark(*RUN)
     assert (outcome.code, outcome.out) == (130, "")
-    assert "seamark list" in outcome.line
+    kept, judge, last = outcome.err.splitlines()
+    assert kept.startswith("  kept in store/")
+    assert judge.startswith("  judge   seamark check store/")
+    assert last == "seamark: interrupted"
     (run,) = (tmp_path / "store" / "tutorial").iterdir()
     assert "not judged" in seamark("list").out
     checked = seamark("check", run, "--engine", "local", "--json")
@@ -164,4 +167,7 @@ def test_an_interrupt_of_a_batch_ends_with_130_and_no_traceback(tmp_path: Path) 
         out, err = batch.communicate()
     assert batch.returncode == 130
     assert "Traceback" not in out + err
-    assert err.splitlines() == ["seamark: interrupted; what was recorded is kept: see seamark list"]
+    done, last = err.splitlines()
+    assert " runs: " in done
+    assert done.endswith("they are kept: seamark list")
+    assert last == "seamark: interrupted"

@@ -30,7 +30,7 @@ from tests.command.conftest import Seamark
         ("run --runtime docker --twice", "--runtime sim"),
         ("run --plan nowhere.json", "nowhere.json"),
         ("run nowhere.toml", "nowhere.toml"),
-        ("check", "'path'"),
+        ("check", "'PATH...'"),
         ("check nowhere.edn", "nowhere.edn"),
         ("check . --engine local --master spark://a:1", "--engine local"),
         ("check . --master spark://a:1 --remote sc://a:1", "exclude each other"),

@@ -133,7 +133,10 @@ def test_an_interrupt_clears_up_and_keeps_the_run(
         harness.kill("group", signal.SIGINT)
         code, out, err = harness.end()
         assert code == 130
-        assert without_progress(err) == ["seamark: interrupted; what was recorded is kept: see seamark list"]
+        kept, judge, last = without_progress(err)
+        assert kept.startswith("  kept in store/")
+        assert judge.startswith("  judge   seamark check store/")
+        assert last == "seamark: interrupted"
         assert "Traceback" not in out
         assert not harness.is_running()
         assert left_of(engine, harness.child) == folders_of(tmp_path) == []

@@ -1,20 +1,29 @@
 """`seamark check`: judge a stored run, or a foreign history."""
 
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
+import msgspec
 import typer
 
 from checkers.words import models
+from harness.cli.histories.several import inputs, is_one, judge_each, standard_input
 from harness.cli.output import print_report, standard_error, watched
 from harness.core.errors import ScenarioError
 from harness.judging.engines import HELP, EngineName, EngineStart
 from harness.report.console.terminal import Amount
+from harness.report.model import Report
 from harness.report.screen import say
 from harness.run.checking import CHECK_S_MAX, Question, answer, answerable
 from harness.run.live import activity
 
 MODEL_HELP = f"The consistency model to judge by, of those below. Default: as promised, else {models.DEFAULT}."
+PATHS_HELP = (
+    "A run's directory, latest, a history (EDN, JSON, Jepsen log, JSON Lines, Parquet), - for standard input, or "
+    "several of these, or folders with them: one line each, and the worst decides."
+)
 INITIAL_HELP = "The value of all registers before the history, as JSON; or first: the first transaction wrote it."
 STREAM_HELP = "The file is a change stream alone: crdb, debezium, or a mapping file, in TOML."
 KEY_HELP = "With --stream debezium: the columns of the key, such as tenant,id, where lines have no key."
@@ -22,10 +31,7 @@ CHECKS_HELP = "A module with checks that may be loaded: path/to/file.py, or an i
 
 
 def check(  # noqa: PLR0913, PLR0917  Each argument is an option of the command.
-    path: Annotated[
-        Path,
-        typer.Argument(help="A run's directory, latest, or a history: EDN, JSON, Jepsen log, JSON Lines, Parquet."),
-    ],
+    paths: Annotated[list[Path], typer.Argument(metavar="PATH...", help=PATHS_HELP)],
     model: Annotated[str | None, typer.Option(help=MODEL_HELP)] = None,
     promises: Annotated[
         Path | None, typer.Option(help="What was promised where the history was recorded: a promise file, in TOML.")
@@ -48,24 +54,40 @@ def check(  # noqa: PLR0913, PLR0917  Each argument is an option of the command.
 ) -> int:
     """Judge what was recorded, without running any of its code. The exit code is the verdict's."""
     _require_one_place(engine, is_elsewhere=bool(master) + bool(remote))
-    ready = answerable(
-        Question(
-            path=path,
-            model=model,
-            promises=promises,
-            stream=stream,
-            key=key,
-            html=html,
-            initial=initial,
-            check_s=check_timeout,
-            checks=tuple(checks or ()),
-        )
+    question = Question(
+        path=paths[0],
+        model=model,
+        promises=promises,
+        stream=stream,
+        key=key,
+        html=html,
+        initial=initial,
+        check_s=check_timeout,
+        checks=tuple(checks or ()),
     )
+    start = partial(EngineStart, engine, master=master, remote=remote)
+    if not is_one(paths):
+        return _several(paths, question, start, as_json=as_json)
+    with standard_input(paths[0]) as path:
+        ready = answerable(msgspec.structs.replace(question, path=path))
+        with start(first=ready.question.path) as started:
+            with watched(is_shown=not quiet) as watcher:
+                report = answer(ready, started.engine_for, _warn, activity(watcher))
+            return print_report(report, as_json=as_json, amount=Amount(is_quiet=quiet, is_verbose=verbose), page=html)
 
-    with EngineStart(engine, master=master, remote=remote, first=ready.question.path) as start:
-        with watched(is_shown=not quiet) as watcher:
-            report = answer(ready, start.engine_for, _warn, activity(watcher))
-        return print_report(report, as_json=as_json, amount=Amount(is_quiet=quiet, is_verbose=verbose), page=html)
+
+def _several(paths: Sequence[Path], question: Question, start: Callable[..., EngineStart], *, as_json: bool) -> int:
+    """Judge the histories that the paths name by the same options, one line each. Returns the exit code."""
+    if question.html is not None:
+        raise ScenarioError("--html is the page of one history: name one")
+
+    def judged(path: Path) -> Report:
+        with standard_input(path) as copy:
+            ready = answerable(msgspec.structs.replace(question, path=copy))
+            return answer(ready, started.engine_for, _warn)
+
+    with start() as started:
+        return judge_each(inputs(paths), judged, as_json=as_json)
 
 
 def _warn(note: str) -> None:

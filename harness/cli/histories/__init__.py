@@ -1,0 +1,1 @@
+"""The commands on recorded histories: judge one or many, write one in another format."""
