@@ -7,6 +7,7 @@ DEMO_SEED ?= 8
 RELEASE ?= 15
 ATTEMPTS ?= 3
 SECONDS ?= 300
+KILLS ?= 30
 DEMO_BUG ?= lib-any-node-completes
 
 help: ## what can be made
@@ -52,6 +53,11 @@ bench: $(READY) ## measurements: messages, simulation, journal, checking
 fuzz: $(READY) ## the long mode of the fuzz tests: 10,000 inputs of each kind
 	@SEAMARK_FUZZ_COUNT=10000 $(BIN)/pytest -q tests/fuzz tests/property/test_serial_orders.py
 
+kills: $(READY) ## SIGKILL of check, sweep, hunt, shrink and a run in containers: what is lost, what is left (KILLS=30)
+	@SEAMARK_REQUIRE_DOCKER=1 scripts/docker
+	@$(BIN)/seamark images seamark-node seamark-toxiproxy
+	@$(BIN)/python -m tests.bench.kills $(KILLS)
+
 picture: $(READY) ## the picture of README, taken again in Chromium from the report of make demo
 	@scripts/browser
 	@$(BIN)/python -m tests.command.picture
@@ -65,4 +71,4 @@ mutants: $(READY) ## broken rules of the checks, and which of them no test notic
 clean: ## remove what was made: environment, caches, store
 	@rm -rf .venv store .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build *.egg-info
 
-.PHONY: help setup run run-docker demo finding check test calibrate bench picture mutants fuzz hostile-serve clean
+.PHONY: help setup run run-docker demo finding check test calibrate bench picture mutants fuzz hostile-serve kills clean
