@@ -17,6 +17,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -67,10 +68,10 @@ class Struck:
         self.counts: Counter[str] = Counter()
         self.problems: list[str] = []
 
-    def strike(self, is_there: Callable[[], bool], most_s: float, *arguments: str) -> Harness:
+    def strike(self, is_there: Callable[[Harness], bool], most_s: float, *arguments: str) -> Harness:
         """Kill that command at a moment of up to `most_s` after `is_there`, and look for what it left."""
         with Harness(self.folder, *arguments, **self.cache) as harness:
-            while not is_there() and harness.process.poll() is None:
+            while not is_there(harness) and harness.process.poll() is None:
                 time.sleep(0.01)
             end_s = time.monotonic() + self.dice.uniform(0, most_s)
             while time.monotonic() < end_s and harness.process.poll() is None:
@@ -132,7 +133,7 @@ def check(struck: Struck, kills: int) -> None:
     took_s = time.monotonic() - began_s
     while struck.kills < kills:
         shutil.rmtree(struck.folder / "cache", ignore_errors=True)
-        struck.strike(lambda: True, took_s, *arguments)
+        struck.strike(lambda _: True, took_s, *arguments)
         struck.require(_digest(path) == digest, "the file has changed")
     struck.require(_judged(struck, *arguments) == first, "the verdict has changed")
     struck.require(_judged(struck, *arguments) == first, "the verdict has changed with what is kept of the import")
@@ -207,7 +208,7 @@ def _killed_until_it_ends(
         before = b"" if folder is None else _rows(folder)
         wanted = before.count(b"\n") + struck.dice.randrange(3)
 
-        def is_there(wanted: int = wanted) -> bool:
+        def is_there(_: Harness, wanted: int = wanted) -> bool:
             place = _place(struck.folder, kind, number)
             return place is not None and _rows(place).count(b"\n") >= wanted
 
@@ -253,7 +254,7 @@ def shrink(struck: Struck, kills: int) -> None:
             shutil.rmtree(struck.folder / "store")
             shutil.copytree(original, run)
         if struck.kills < kills:
-            struck.strike(lambda: True, 8.0, "shrink", f"store/tutorial/{run.name}")
+            struck.strike(lambda _: True, 8.0, "shrink", f"store/tutorial/{run.name}")
         else:
             seamark(struck.folder, "shrink", f"store/tutorial/{run.name}", **struck.cache)
         for file in original.iterdir():
@@ -273,7 +274,8 @@ def container(struck: Struck, kills: int) -> None:
     plan = write_plan(struck.folder)
     while struck.kills < kills:
         arguments = (*RUN, "--plan", plan, "--seed", "1", "--time", "4")
-        harness = struck.strike(lambda: True, 22.0, *arguments)
+        phase = struck.dice.choice(("", "load", "load", "healing"))  # Two of four under load, and one before it.
+        harness = struck.strike(partial(_is_in, phase), 8.0, *arguments)
         run = harness.run
         if run is None or not (run / "journal.log").is_file():
             struck.counts["nothing recorded yet"] += 1
@@ -285,6 +287,12 @@ def container(struck: Struck, kills: int) -> None:
         struck.require(stored == set(harness.seen.invocations), f"{run}: operations were lost")
         struck.require(harness.seen.has_footer or code == 3, f"{run}: exit {code} without its end")
         struck.counts["operations"] += len(stored)
+
+
+def _is_in(phase: str, harness: Harness) -> bool:
+    """True once the run is in that phase, or beyond it."""
+    harness.await_moment(lambda seen: not phase or seen.phase not in {"", "set-up", "load"} - {phase})
+    return True
 
 
 COMMANDS: Final[dict[str, Callable[[Struck, int], None]]] = {
