@@ -180,6 +180,24 @@ _MODELS: Final = {
     "read-your-writes": ("", ""),
 }
 MODELS: Final = tuple(_MODELS)
+REGISTERS: Final = "linearizable"  # The one model of single registers, decided by the check of that name.
+# The models that no check decides in a history of transactions, each with the weakest decided one that implies it.
+NEAREST: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        REGISTERS: "strict-serializable",
+        "sequential": "strong-session-serializable",
+        "causal": "strong-session-causal",
+        "PRAM": "strong-session-causal",
+        "session-serializable": "strong-session-serializable",
+        "view-serializable": "serializable",
+        "one-copy-serializable": "serializable",
+        "writes-follow-reads": "strong-session-causal",
+        "monotonic-reads": "strong-session-causal",
+        "monotonic-writes": "strong-session-causal",
+        "read-your-writes": "strong-session-causal",
+    }
+)
+UNDECIDED: Final = tuple(name for name in MODELS if name in NEAREST and name != REGISTERS)
 
 ALIASES: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -239,6 +257,19 @@ def canonical(model: str) -> str:
             + (f": did you mean {' or '.join(near)}?" if near else "; seamark check --help lists them")
         )
     return ALIASES.get(name, name)
+
+
+def decided(model: str) -> str:
+    """The name of that model, as `canonical`. Raises ScenarioError, with the nearest one, if no check decides it."""
+    name = canonical(model)
+    if name in UNDECIDED:
+        registers = f", or for single registers {REGISTERS}" if REGISTERS in _above(name) else ""
+        raise ScenarioError(f"no check decides the model {name}: the nearest one is {NEAREST[name]}{registers}")
+    return name
+
+
+def _above(model: str) -> list[str]:
+    return [other for other in _MODELS if model in _below(other)]
 
 
 def _nearest(spelling: str, names: Iterable[str]) -> list[str]:

@@ -69,7 +69,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         if self.time_budget is not None and self.time_budget <= 0:
             raise ScenarioError(f"time_budget is {self.time_budget}: it must be above 0 seconds")
         if self.model is not None:
-            models.canonical(self.model)
+            models.decided(self.model)
         if self.twice and self.runtime == "docker":
             raise ScenarioError("--twice compares every record, which no run in containers repeats: use --runtime sim")
 

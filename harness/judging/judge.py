@@ -97,7 +97,7 @@ def judge(  # noqa: PLR0913  Each argument is an option of the command.
     table = table_of(run_file) if table is None else table
     started = time.monotonic()
     exposure = read_exposure(loaded.history)
-    promises, shown = _promises(loaded.history, run_file, promised, model, table)
+    promises, shown = _promises(loaded, run_file, promised, model, table)
     loaded = _noted(loaded, run_file or promised)
     context = _context(loaded.history, engine, run_file or promised, promises, initial)
     judgements, failures = _judgements(loaded.history, context, exposure, table, budget or Budget(), outlet or Outlet())
@@ -133,11 +133,11 @@ def _noted(loaded: Loaded, declared: RunFile | Promised | None) -> Loaded:
 
 
 def _promises(
-    history: Path, run_file: RunFile | None, promised: Promised | None, model: str | None, table: Table
+    loaded: Loaded, run_file: RunFile | None, promised: Promised | None, model: str | None, table: Table
 ) -> tuple[tuple[Promise, ...], str | None]:
     """The promises to judge by; and the model, if the promises were inferred for it."""
     model = None if model is None else models.canonical(model)
-    inferred = seen(history, model) if run_file is None and promised is None else ()
+    inferred = seen(loaded.history, model, loaded.source) if run_file is None and promised is None else ()
     promises = inferred or promises_of(run_file, promised, model, table.checks)
     return table.with_given(promises), model if inferred else None
 

@@ -10,24 +10,30 @@ from checkers.engine.protocol import Check
 from checkers.transactions.sentences import CHECKER as TRANSACTIONS
 from checkers.words import models
 from checkers.words.meanings import meaning
+from harness.core.errors import ScenarioError
 from harness.core.promises import Promise
 from harness.judging.checks import require_known
 from harness.record.formats.promise_file import Promised
-from harness.record.formats.sight import registers, sighted
+from harness.record.formats.sight import has_transactions, registers, sighted
 from harness.record.store import RUN_FILE, RunFile
 
-LINEARIZABLE: Final = "linearizable"
+LINEARIZABLE: Final = models.REGISTERS
 MISSING: Final = "missing-event"
 
 
-def seen(history: Path, model: str | None) -> tuple[Promise, ...]:
-    """The promises inferred from the operations of a foreign history.
+def seen(history: Path, model: str | None, source: str) -> tuple[Promise, ...]:
+    """The promises inferred from the operations of a foreign history, `source` by name.
 
-    `model` restricts them to transactions or single registers.
+    `model` restricts them to transactions or single registers. Raises ScenarioError if that model is about single
+    registers alone, and the history is not.
     """
     if model is None:
         return sighted(history)
-    return registers(history) if model == LINEARIZABLE else ()
+    found = registers(history) if model == LINEARIZABLE else ()
+    if model == LINEARIZABLE and not found and has_transactions(history):
+        stronger = models.NEAREST[model]
+        raise ScenarioError(f"{model} is a model of single registers, and {source} holds transactions: use {stronger}")
+    return found
 
 
 def promises_of(

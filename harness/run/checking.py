@@ -73,7 +73,7 @@ def answerable(question: Question, made: Sequence[Check] = (), *, is_only: bool 
     question = msgspec.structs.replace(question, path=path)
     require_present(path)
     if question.model is not None:
-        models.canonical(question.model)
+        models.decided(question.model)
     if question.check_s is not None and not 0 < question.check_s <= CHECK_S_MAX:
         raise ScenarioError(f"the limit of a check is {question.check_s} s: it must be above 0, at most {CHECK_S_MAX}")
     if question.html is not None:

@@ -13,7 +13,7 @@ import msgspec
 import pytest
 import typer.main
 
-from checkers.words.models import ALIASES, MODELS
+from checkers.words.models import ALIASES, MODELS, NEAREST, REGISTERS, UNDECIDED
 from harness.cli.commands import COMMANDS, function_of
 from harness.cli.main import application
 from harness.cli.texts.examples import BEGIN, EXAMPLES
@@ -96,7 +96,10 @@ def test_the_page_of_histories_lists_every_model_with_its_other_names() -> None:
     text = (DOCS / "history-format.md").read_text(encoding="utf-8")
     for model in MODELS:
         others = ", ".join(f"`{alias}`" for alias, name in ALIASES.items() if name == model)
-        assert f"| `{model}` | {others} |" in text
+        refusal = f"no check decides it: use `{NEAREST[model]}`" if model in UNDECIDED else ""
+        if model == REGISTERS:
+            refusal = f"of single registers alone; for transactions use `{NEAREST[model]}`"
+        assert f"| `{model}` | {'; '.join(filter(None, (others, refusal)))} |" in text
 
 
 def test_a_link_that_leads_nowhere_is_found() -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from checkers.words.models import MODELS
+from checkers.words.models import MODELS, REGISTERS, UNDECIDED
 
 EXIT_CODES = "Exit codes: 0 PASS, 1 ANOMALY, 2 UNKNOWN, 3 VACUOUS, 4 HARNESS ERROR, 64 bad usage, 130 Ctrl-C."
 BEGIN = (
@@ -43,7 +43,11 @@ EXAMPLES: Mapping[str, tuple[tuple[str, str], ...]] = MappingProxyType(
         "new": (("new shop", "then: seamark run --cluster shop.py:shop --runtime docker --time 30"),),
     }
 )
-MODELS_SHOWN = f"Models: {', '.join(MODELS)}. Short names, such as SER, SI, RR and RC, will do."
+DECIDED_MODELS = [f"{name} (single registers)" if name == REGISTERS else name for name in MODELS]
+MODELS_SHOWN = (
+    f"Models: {', '.join(name for name in DECIDED_MODELS if name not in UNDECIDED)}. Short names, such as SER, SI, RR "
+    f"and RC, will do. No check decides these: {', '.join(UNDECIDED)}."
+)
 JUDGING = ("run", "sweep", "check", "replay", "hunt")  # The exit code of these is the verdict's.
 
 

@@ -78,7 +78,7 @@ def _of_model(parts: dict[str, Any]) -> list[Promise]:
     model = parts["model"]
     if not isinstance(model, str):
         raise ScenarioError('model is one text, such as model = "snapshot-isolation"')
-    name = models.canonical(model)
+    name = models.decided(model)
     return [Promise(id="MODEL", text=meaning(name), source="model", forbids=(name,), check=TRANSACTIONS)]
 
 
@@ -127,6 +127,8 @@ def require_breakable(place: str, promise: Promise, checks: Sequence[Check]) -> 
     forbidden = _forbidden(checks)
     for name in promise.forbids:
         known_at(place, name, forbidden, "anomaly or consistency model")
+        if models.ALIASES.get(name, name) in models.UNDECIDED:
+            models.decided(name)
     if promise.check is not None:
         known_at(place, promise.check, tuple(each.name for each in checks), "check")
 

@@ -83,6 +83,12 @@ def registers(history: Path) -> tuple[Promise, ...]:
     return () if form_of(history, Register()) is None else (_promise(REGISTERS),)
 
 
+def has_transactions(history: Path) -> bool:
+    """True if some operation is a transaction. Raises HistoryError if the file is damaged."""
+    with reading(history / "ops.parquet"):
+        return bool(pc.any(read_columns(history / "ops.parquet", ["is_txn"])["is_txn"]).as_py())
+
+
 def nearest(names: frozenset[str]) -> Kind:
     """The known workload whose operations have the most names in common with these, or else the most similar ones."""
 

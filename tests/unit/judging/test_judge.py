@@ -8,13 +8,14 @@ import pytest
 
 from checkers.engine.datasets import LocalEngine
 from checkers.transactions.check import LOCKED
+from harness.core.errors import ScenarioError
 from harness.core.promises import Bounds, Promise
 from harness.core.record import BUSY, Complete, Evidence, Fault, Invoke, Mark
 from harness.judging.judge import Outlet, judge
 from harness.record.formats.load import Loaded
 from harness.record.formats.parquet.parquet import write_history
 from harness.record.store import RunFile
-from harness.report.model import Report, how_decided
+from harness.report.model import Report
 from harness.scenario.own_checks import Source, brought
 from nemesis.plan import Plan
 from tests.worlds.epoch_cases import Story
@@ -153,11 +154,9 @@ def test_single_registers_say_nothing_of_a_model_of_transactions(tmp_path: Path)
     assert verdicts(judged) == {"MODEL": "not-exercised"}
 
 
-def test_transactions_may_be_asked_whether_they_are_linearizable(tmp_path: Path) -> None:
-    judged = report(tmp_path, skew("r"), model="linearizable", run_file=None)
-    assert "LINEARIZABILITY" not in verdicts(judged)
-    assert judged.model == "linearizable"
-    assert how_decided(judged) is None  # No check of transactions looks for it, so nothing is proved.
+def test_a_model_of_single_registers_is_refused_for_transactions(tmp_path: Path) -> None:
+    with pytest.raises(ScenarioError, match="holds transactions: use strict-serializable"):
+        report(tmp_path, skew("r"), model="linearizable", run_file=None)
 
 
 def test_numbers_in_a_set_are_no_registers_whatever_the_model(tmp_path: Path) -> None:

@@ -42,11 +42,6 @@ CAUSES = [
         "serializable",
         "serializable is a model of transactions, and h.edn holds none (found read, write): leave out --model",
     ),
-    (
-        APPEND + READ,
-        "linearizable",
-        "h.edn holds transactions, and linearizable is a model of single registers: use --model strict-serializable",
-    ),
 ]
 
 

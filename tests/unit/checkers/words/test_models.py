@@ -140,3 +140,15 @@ def test_strongest_and_weakest_are_the_ends_of_a_chain() -> None:
     chain = ("serializable", "snapshot-isolation", "read-committed")
     assert models.strongest(chain) == ("serializable",)
     assert models.weakest(chain) == ("read-committed",)
+
+
+def test_a_model_that_no_check_decides_is_refused_with_the_nearest_that_one_does() -> None:
+    assert {name for name in models.MODELS if not models.prohibited((name,))} == set(models.NEAREST)
+    for name, nearest in models.NEAREST.items():
+        assert models.decided(nearest) == nearest
+        if name in models.UNDECIDED:
+            with pytest.raises(ScenarioError, match=f"no check decides the model {name}: the nearest one is {nearest}"):
+                models.decided(name)
+    with pytest.raises(ScenarioError, match="or for single registers linearizable"):
+        models.decided("sequential")
+    assert models.decided("Linearizable") == "linearizable"
