@@ -17,6 +17,7 @@ import msgspec
 from harness.core.errors import HistoryError
 from harness.core.record import RECORD_TYPES, Evidence, Footer, Header, Json, MicroOp, Record
 from harness.record.formats.edn.jepsen import records_of_maps
+from harness.record.formats.edn.times import Times
 from harness.record.formats.edn.values import INT_MAX, INT_MIN, shown
 from harness.record.formats.json_array import BadJson, array_elements
 from harness.record.formats.sessions import in_sessions
@@ -32,8 +33,8 @@ _KINDS: Final = {str(cast("type[Record]", kind).__struct_config__.tag): kind for
 _FIELDS: Final = {tag: msgspec.structs.fields(kind) for tag, kind in _KINDS.items()}
 
 
-def read_jsonl(path: Path) -> Iterator[Evidence]:
-    """The evidence in a file of ours, or the records of a history in Jepsen's shape.
+def read_jsonl(path: Path, times: Times | None = None) -> Iterator[Evidence]:
+    """The evidence in a file of ours, or the records of a history in Jepsen's shape, for which `times` is.
 
     Raises HistoryError with the file and the line (or the element of the array), from 1.
     """
@@ -44,7 +45,7 @@ def read_jsonl(path: Path) -> Iterator[Evidence]:
             return
         is_ours = isinstance(first[1], dict) and ("time_ns" in first[1] or first[1].get("type") == "header")
         every = chain([first], values)
-        yield from in_sessions(_our_records(every)) if is_ours else records_of_maps(str(path), every, "")
+        yield from in_sessions(_our_records(every)) if is_ours else records_of_maps(str(path), every, "", times)
     except OSError as error:
         raise HistoryError(f"{path}: cannot be read ({error.strerror})") from None
     except BadJson as bad:

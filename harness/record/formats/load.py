@@ -5,7 +5,7 @@ A further format is a row in FORMATS: how its files begin, their suffixes, and a
 
 import re
 import shlex
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
@@ -18,6 +18,7 @@ from harness.core.record import Fault, Footer, Record
 from harness.record.formats import kept
 from harness.record.formats.edn.exchange import read_edn_history
 from harness.record.formats.edn.jepsen_log import read_jepsen_log
+from harness.record.formats.edn.times import Times
 from harness.record.formats.edn.whole import NotInParts, write_in_parts
 from harness.record.formats.jsonl import read_jsonl
 from harness.record.formats.parquet.parquet import footer_of, is_history, write_history
@@ -83,6 +84,12 @@ FORMATS: Final = (
 
 class UnknownFormat(ScenarioError):
     """The file is no history in a known format. A history that is damaged is a HistoryError."""
+
+
+# The formats whose maps have times of their recorder's own.
+_TIMED: Final[Mapping[str, Callable[[Path, Times], Iterator[Record]]]] = MappingProxyType(
+    {"JSON": read_jsonl, "EDN": read_edn_history}
+)
 
 
 def load(path: Path, into: Path) -> Loaded:
@@ -193,18 +200,29 @@ def _written_anew(journal: Path, history: Path, elsewhere: Path) -> Path:
 
 
 def _imported(path: Path, history: Path, found: Format) -> Loaded:
-    skipped = [0]
-    records = found.read(path)
-    if found.read is not read_journal:  # Only a journal records whether it is complete.
-        records = chain(_without_faults(records, skipped) if found.is_foreign else records, [Footer(0, "imported")])
-    _write(records, history, path)
+    times = Times()
+    skipped = _converted(path, history, found, times)
+    notes: tuple[str, ...] = ()
+    if times.fall:  # That is known only now: the file is read again, in another order.
+        skipped = _converted(path, history, found, times)
+        notes = (times.note(path.name),)
     return Loaded(
         history=history,
         format=found.name,
         is_foreign=found.is_foreign,
         is_complete=footer_of(history) is not None,
-        notes=_skipped(skipped[0]),
+        notes=(*notes, *_skipped(skipped)),
     )
+
+
+def _converted(path: Path, history: Path, found: Format, times: Times) -> int:
+    """Write the history in that file into the folder `history`; returns the number of nemesis maps left out."""
+    skipped = [0]
+    records = _TIMED[found.name](path, times) if found.name in _TIMED else found.read(path)
+    if found.read is not read_journal:  # Only a journal records whether it is complete.
+        records = chain(_without_faults(records, skipped) if found.is_foreign else records, [Footer(0, "imported")])
+    _write(records, history, path)
+    return skipped[0]
 
 
 def _kept(path: Path, history: Path, found: Format) -> Loaded:

@@ -8,13 +8,17 @@ from harness.core.record import Complete, Evidence, Invoke, Json, MicroOp
 from harness.record.formats.edn.forms import one_form, read_edn_with
 from harness.record.formats.edn.jepsen import records_of_maps
 from harness.record.formats.edn.plain import PlainLines
+from harness.record.formats.edn.times import Times
 from harness.record.formats.edn.values import to_edn
 
 
-def read_edn_history(path: Path) -> Iterator[Evidence]:
-    """The records of a history of Jepsen's maps. Raises HistoryError with the file and the place of the error."""
+def read_edn_history(path: Path, times: Times | None = None) -> Iterator[Evidence]:
+    """The records of a history of Jepsen's maps; `times` is for `records_of_maps`.
+
+    Raises HistoryError with the file and the place of the error.
+    """
     maps = ((f"operation {number}", form) for number, form in enumerate(read_edn_with(path, PlainLines(one_form).read)))
-    return records_of_maps(str(path), maps, ":")
+    return records_of_maps(str(path), maps, ":", times)
 
 
 def write_edn_history(records: Iterable[Evidence], path: Path) -> None:

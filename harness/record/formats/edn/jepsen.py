@@ -6,7 +6,8 @@ The conversion:
    process are open at once, they go to several sessions (`harness.record.formats.sessions`); a completion must then
    match exactly one of the open operations (the same transaction; or the same f, and the same value if the invocation
    has one).
-2. A missing process is process 0; a missing index or time is the map's position in the file. Indexes must ascend.
+2. A missing process is process 0; an index or time that is missing or -1 is the map's position in the file. Indexes
+   must ascend. If times fall, `harness.record.formats.edn.times` orders the records.
 3. A transaction is a list of micro-operations [f, key, value], where f is append, r or w (or read, write). A
    successful read of nil saw the empty list; or nothing, if the history writes registers. An operation that failed or
    is unclear has unknown reads, unless it carries results. A list of send and poll is a plain value; other steps are
@@ -28,6 +29,7 @@ from checkers.invariants.log_acts import POLL, SEND
 from harness.core.errors import HistoryError
 from harness.core.record import Complete, Evidence, Fault, Invoke, Json, MicroOp, Outcome
 from harness.record.formats.edn.plain import PlainTransaction
+from harness.record.formats.edn.times import Times
 from harness.record.formats.edn.values import shown
 from harness.record.formats.parquet.operations import is_identical, same_request
 from harness.record.formats.sessions import in_sessions
@@ -69,6 +71,7 @@ class Map(NamedTuple):
     time_ns: int
     error: str | None
     mops: Mops | None = None
+    has_time: bool = True
 
 
 class Open(NamedTuple):
@@ -81,15 +84,22 @@ class Open(NamedTuple):
     mops: Mops | None
 
 
-def records_of_maps(source: str, maps: Iterable[tuple[str, Json | PlainTransaction]], mark: Mark) -> Iterator[Evidence]:
+def records_of_maps(
+    source: str, maps: Iterable[tuple[str, Json | PlainTransaction]], mark: Mark, times: Times | None = None
+) -> Iterator[Evidence]:
     """The records of a history, from its maps in the order of the file `source`, each with its place there.
 
+    `times` learns the times of the maps. If it knows already that they fall, the records come in its order.
     Raises HistoryError with the file, the place, and the problem of that map.
     """
-    return in_sessions(_paired(source, maps, mark))
+    if times is None or not times.fall:
+        return in_sessions(_paired(source, maps, mark, times or Times()))
+    return in_sessions(times.ordered(list(_paired(source, maps, mark, Times()))))
 
 
-def _paired(source: str, maps: Iterable[tuple[str, Json | PlainTransaction]], mark: Mark) -> Iterator[Evidence]:
+def _paired(
+    source: str, maps: Iterable[tuple[str, Json | PlainTransaction]], mark: Mark, times: Times
+) -> Iterator[Evidence]:
     names, maps = FieldNames(mark), iter(maps)
     sample = list(islice(maps, SAMPLE))
     pairing = Pairing(is_of_lists=is_of_lists(sample, names))
@@ -97,6 +107,7 @@ def _paired(source: str, maps: Iterable[tuple[str, Json | PlainTransaction]], ma
     for number, (place, fields) in enumerate(chain(sample, maps)):
         try:
             each, previous = checked(fields, names, place=place, number=number, previous=previous)
+            times.see(each.process, each.time_ns if each.has_time else None)
             records = pairing.records(each)
         except ValueError as error:
             raise HistoryError(f"{source}, {place}: {error}") from None
@@ -216,7 +227,8 @@ def checked(
         time_ns = number if fields.time is None else fields.time
         steps = fields.value
         mops = tuple([MicroOp(step.f, step.key, step.value) for step in steps]) if steps or fields.f else None
-        return Map(place, fields.type, fields.process or 0, fields.f, [], time_ns, fields.error, mops), index
+        has_time = fields.time is not None
+        return Map(place, fields.type, fields.process or 0, fields.f, [], time_ns, fields.error, mops, has_time), index
     if isinstance(fields, dict) and len(fields) == 1 and "#jepsen.history.Op" in fields:
         fields = fields["#jepsen.history.Op"]
     if not isinstance(fields, dict):
@@ -224,7 +236,7 @@ def checked(
     kind = _word(fields.get(names.type))
     if kind not in _TYPES:
         raise ValueError(f"its type must be one of {', '.join(_TYPES)}")
-    index = _number(fields, names.index, number)
+    index = _place(fields, names.index, number)
     if index <= previous:
         raise ValueError(_order(index, previous))
     name = fields.get(names.process)
@@ -232,13 +244,14 @@ def checked(
     process = _number(fields, names.process, 0) if is_numbered else None
     if process is None and kind != "info" and _word(name) != "nemesis":
         raise ValueError(f"its process is {shown(_word(name) or '')}: give clients integers for names")
-    time_ns = _number(fields, names.time, number)
+    time_ns = _place(fields, names.time, -1)
+    has_time = time_ns >= 0
     error = fields.get(names.error)
     text = error if isinstance(error, str | None) else msgspec.json.encode(error).decode()
     f, value = _word(fields.get(names.f)), fields.get(names.value)
     if names.key in fields and f != "txn":
         value = [fields[names.key], value]
-    return Map(place, kind, process, f, value, time_ns, text), index
+    return Map(place, kind, process, f, value, time_ns if has_time else number, text, has_time=has_time), index
 
 
 def _order(index: int, previous: int) -> str:
@@ -253,6 +266,11 @@ def _number(fields: dict[str, Json], name: str, default: int) -> int:
     if type(value) is not int or not 0 <= value <= _INT_MAX:
         raise ValueError(f"its {name.removeprefix(':')} is no integer from 0 to {_INT_MAX}")
     return value
+
+
+def _place(fields: dict[str, Json], name: str, default: int) -> int:
+    """An index or a time of the map; -1 is none. Raises ValueError unless it is an integer of at least 0."""
+    return default if fields.get(name) == -1 else _number(fields, name, default)
 
 
 def _word(value: Json) -> str | None:

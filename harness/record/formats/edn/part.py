@@ -20,6 +20,7 @@ from harness.record.formats.edn.forms import BadEdn, forms, one_form
 from harness.record.formats.edn.jepsen import FieldNames, Map, Pairing, checked
 from harness.record.formats.edn.plain import PlainLines
 from harness.record.formats.edn.plain_part import plain_digest
+from harness.record.formats.edn.times import Times
 from harness.record.formats.parquet.operations import Row, completed_row, without_collector
 from harness.record.journal import canonical
 
@@ -51,6 +52,7 @@ class _Reader:
         self._open: dict[int, tuple[Invoke, int] | None] = {}  # By process, of all processes seen; None: it is idle.
         self._begun, self._deferred = list[int](), list[Deferred]()
         self._rows, self._canonical = list[Row](), bytearray()
+        self._times = Times()
         self._map_count = self._seq = self._fault_count = 0
         self._op_count = part.first_op
         self._first_index = self._last_index = -1
@@ -62,6 +64,9 @@ class _Reader:
             each, previous = checked(form, _NAMES, place="", number=number, previous=previous)
             if self._map_count == 0:
                 self._first_index = previous
+            self._times.see(each.process, each.time_ns if each.has_time else None)
+            if self._times.fall:
+                raise ValueError("times fall")
             self._map_count += 1
             if each.process is None:
                 self._fault_count += 1

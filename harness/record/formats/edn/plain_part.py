@@ -66,6 +66,8 @@ def plain_digest(part: Part, text: bytes) -> Digest | None:
     index, time = (np.where(each < 0, number, each) for each in (events.index, events.time))
     if (np.diff(index) <= 0).any():
         raise ValueError("indexes fall")
+    if (np.diff(time) < 0).any():
+        raise ValueError("times fall")
     kind = _kinds(events, is_of_lists=part.is_of_lists)
     pairs = _paired(events.process, is_invoke)
     _require_answers(events, pairs)
