@@ -1,9 +1,9 @@
 """Operations on each register, key by key, from a history's files.
 
 If operations name their register, their value is [key, value]; else there is one register, and the value stands alone.
-That of a cas is [old, new]; a read is invoked with null and answered with the value that it saw. Transactions of reads
-and writes concern one multi-register, which has no key. A failed operation did nothing, and an unclear read shows
-nothing.
+That of a cas is [old, new], and with a key also [key, old, new]; a read is invoked with null and answered with the
+value that it saw. Transactions of reads and writes concern one multi-register, which has no key. A failed operation did
+nothing, and an unclear read shows nothing.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -30,6 +30,7 @@ _OPS: Final = [
     *("invoke_seq", "complete_seq", "is_txn", "has_result"),
 ]
 _READS: Final = ("read", "get")
+_FLAT_CAS: Final = 3  # The parts of [key, old, new].
 _PARTS: Final = msgspec.json.Decoder(list[msgspec.Raw])
 _TEXT: Final = msgspec.json.Decoder(str)
 
@@ -193,7 +194,7 @@ def _names_key(f: str, argument: str | None, result: str | None) -> bool:
     """
     parts = _PARTS.decode(argument) if argument and _is_list(argument) else []
     if len(parts) != 2:
-        return False
+        return f == "cas" and len(parts) == _FLAT_CAS
     second = bytes(parts[1]).decode()
     return _is_list(second) if f == "cas" else f not in _READS or second == NOTHING or argument == result
 
@@ -215,7 +216,7 @@ def _deeds(chunk: Chunk, form: Form) -> Iterator[tuple[str | None, RegisterOp]]:
         key = None
         argument, result = argument or NOTHING, result or NOTHING  # noqa: PLW2901  Null is written as no text.
         if form.is_keyed:
-            key, argument = _pair(argument, index)  # noqa: PLW2901
+            key, argument = _pair(_nested(argument) if f == "cas" else argument, index)  # noqa: PLW2901
             if f in _READS and outcome == OK:
                 said, result = _pair(result, index)  # noqa: PLW2901
                 if said != key:
@@ -249,6 +250,12 @@ def _rows(chunk: Chunk) -> Iterable[tuple[Any, ...]]:
 def _columns(chunk: Chunk, name: str, columns: list[str]) -> Iterable[tuple[Any, ...]]:
     table = read_group(Path(chunk.directory, name), chunk.group, columns)
     return zip(*(table[column].to_pylist() for column in columns), strict=True)
+
+
+def _nested(text: str) -> str:
+    """The value of a cas with its key as [key, [old, new]], also if it is [key, old, new]."""
+    parts = [bytes(part).decode() for part in _PARTS.decode(text)] if _is_list(text) else []
+    return f"[{parts[0]},[{parts[1]},{parts[2]}]]" if len(parts) == _FLAT_CAS else text
 
 
 def _pair(text: str, index: int) -> tuple[str, str]:

@@ -25,6 +25,8 @@ def verdict(folder: Path, *operations: str) -> str:
         (KEYED, "valid"),
         ((*KEYED, "read [1 5]"), "invalid"),
         (("write [1 5]", "write [2 7]", "read [1 5]", "read [2 7]"), "valid"),
+        (("write [1 5]", "cas [1 5 6]", "read [1 6]"), "valid"),
+        (("write [1 5]", "cas [1 5 6]", "read [1 5]"), "invalid"),
         (TEXTS, "valid"),
         ((*TEXTS, 'get ["k" "b"]'), "invalid"),
         (("write 5", "read 5"), "valid"),
