@@ -42,6 +42,7 @@ class Context:
     whole: Path | None = None
     stretches: Stretches | None = None
     is_locked: bool = False
+    apt: frozenset[str] = frozenset()  # Checks of the workload that the operations resemble.
     facts: Facts = field(default_factory=Facts)
 
     def home(self, history: Path) -> Path:
@@ -56,7 +57,7 @@ class When(Enum):
     """The histories that get a check."""
 
     ALWAYS = "every one"
-    NAMED = "one with a promise that names the check"
+    NAMED = "one with a promise that names the check; or, if it has the check's operations, anything it looks for"
     NEEDED = "one with a promise that names the check, or anything that it looks for"
 
 
@@ -89,4 +90,5 @@ class Check:
         if self.when is When.ALWAYS or any(promise.check == self.name for promise in context.promises):
             return True
         forbidden = (name for promise in context.promises if promise.check is None for name in promise.forbids)
-        return self.when is When.NEEDED and not set(self.anomalies).isdisjoint(forbidden)
+        is_apt = self.when is When.NEEDED or self.name in context.apt
+        return is_apt and not set(self.anomalies).isdisjoint(forbidden)

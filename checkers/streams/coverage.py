@@ -12,9 +12,10 @@ from functools import cached_property
 
 import numpy as np
 
-from checkers.columns.index import GroupIndex, Places, codes, count_so_far, is_kind, max_so_far
+from checkers.columns.blocks import pieces
+from checkers.columns.index import GroupIndex, Places, codes, count_so_far, is_kind, max_so_far, segments
 from checkers.columns.runs import distinct
-from harness.core.columns import CLOSE, END, ERROR, GAP, NEVER, OPEN, ROW, Bools, Deliveries, Int64s
+from harness.core.columns import BACKFILL, CLOSE, END, ERROR, GAP, NEVER, OPEN, ROW, Bools, Deliveries, Int64s
 from harness.core.promises import StreamContract
 
 MARKERS = (OPEN, GAP, CLOSE, ERROR, END)
@@ -136,6 +137,19 @@ def is_session_marker(deliveries: Deliveries) -> Bools:
     result = is_marker(deliveries)
     result &= (deliveries.key == NEVER) & (deliveries.span < 0)
     return result
+
+
+def lowest_starts(deliveries: Deliveries, session: Int64s, rows: Int64s) -> Int64s:
+    """For each of `rows` the lowest position from which coverage can begin, among events before it.
+
+    Only events since the last marker of the whole session count.
+    """
+    flag = is_session_marker(deliveries)
+    low = np.full(int(session.max(initial=0)) + 2 + int(np.count_nonzero(flag)), NEVER, np.int64)
+    for piece in pieces(len(session)):
+        begins = np.flatnonzero(is_kind(deliveries.kind[piece], (OPEN, ROW, BACKFILL))) + piece.start
+        np.minimum.at(low, segments(session, flag, begins), deliveries.position[begins])
+    return low[segments(session, flag, rows)]
 
 
 def logs_of(deliveries: Deliveries, session: Int64s, *, is_position_global: bool) -> Int64s:

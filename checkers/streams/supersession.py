@@ -18,16 +18,21 @@ class Versions:
     position: Int64s
     ordinal: Int64s
     epoch: Int64s
+    op: Int64s  # -1: unknown.
+    version: Int64s
 
     @classmethod
     def of_events(cls, view: StreamView, rows: Int64s) -> "Versions":
         """The versions that events show."""
-        d = view.deliveries
+        d, match = view.deliveries, view.match[rows]
+        write = np.append(view.expected, -1)[match]
         return cls(
             key=d.key[rows],
             position=d.position[rows],
             ordinal=d.ordinal[rows],
             epoch=epoch_of(d, view.contract)[rows],
+            op=np.append(view.writes.op, -1)[write],
+            version=np.append(view.writes.version, NEVER)[write],
         )
 
     @classmethod
@@ -39,6 +44,8 @@ class Versions:
             position=w.position[write],
             ordinal=w.ordinal[write],
             epoch=epoch_of(w, view.contract)[write],
+            op=w.op[write],
+            version=w.version[write],
         )
 
 
@@ -66,6 +73,21 @@ def superseded(
     of, place = expand(index.place(wanted, versions.position), end)
     newer = index.rows[place]
     is_newer = shown.position[newer] > versions.position[of]
-    is_newer |= (shown.ordinal[newer] > versions.ordinal[of]) & (shown.ordinal[newer] != NEVER)
+    is_newer |= _is_newer_beside(view, shown, newer, versions, of)
     result[of[is_newer & (rows[newer] < before[of])]] = True
     return result
+
+
+def _is_newer_beside(view: StreamView, shown: Versions, newer: Int64s, versions: Versions, of: Int64s) -> Bools:
+    """True for versions that may replace those at or below their position: the later write of one operation.
+
+    Where positions are not unique, two operations may have one; the source's own order decides between them, and if it
+    is unknown, either may be the newer one.
+    """
+    is_later: Bools = (shown.ordinal[newer] > versions.ordinal[of]) & (shown.ordinal[newer] != NEVER)
+    if view.contract.is_position_unique:
+        return is_later
+    rank, other = shown.version[newer], versions.version[of]
+    is_ranked = (rank != NEVER) & (other != NEVER)
+    is_apart = (shown.op[newer] != versions.op[of]) & (shown.position[newer] == versions.position[of])
+    return np.where(is_apart, np.where(is_ranked, rank > other, True), is_later)

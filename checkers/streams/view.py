@@ -11,20 +11,28 @@ from dataclasses import dataclass, field, replace
 import msgspec
 import numpy as np
 
-from checkers.columns.blocks import pieces
 from checkers.columns.facts import Facts
-from checkers.columns.index import FirstTimes, GroupIndex, codes, expand, first_rows, is_kind, max_so_far, segments
+from checkers.columns.index import (
+    FirstTimes,
+    GroupIndex,
+    codes,
+    expand,
+    first_places,
+    first_rows,
+    is_kind,
+    max_so_far,
+    segments,
+)
 from checkers.columns.runs import ordered
 from checkers.history.around import NOTHING_AROUND, Around
 from checkers.history.units import announced_writes, is_final_only
-from checkers.streams.coverage import Coverage, is_marker, is_session_marker, logs_of
+from checkers.streams.coverage import ENDS, Coverage, is_marker, is_session_marker, logs_of, lowest_starts
 from checkers.streams.matches import Matches, matches_of
 from harness.core.columns import (
     BACKFILL,
     CHECKPOINT,
     END,
     NEVER,
-    OPEN,
     ROW,
     WATERMARK,
     Bools,
@@ -57,7 +65,7 @@ class StreamView:
     coverage: Coverage
     session: Int64s  # (n,) dense ids of (subscriber, session)
     scope: Int64s  # (n,)
-    is_regress: Bools  # (n,) watermarks below an earlier one of their scope and partition
+    surpassed: Int64s  # (n,) the highest watermark before a lower one of its scope and partition, -1: none
     is_phantom: Bools  # (n,) events whose write was never attempted, or certainly failed
     identity: Int64s  # (n,) equal for events that are the same by the contract
     is_repeated: Bools  # (n,) events that share their identity with another
@@ -101,6 +109,12 @@ class StreamView:
         return group * (len(self.expected) + 1) + place
 
     @property
+    def is_regress(self) -> Bools:
+        """True for watermarks below an earlier one of their scope and partition, shape (n,)."""
+        result: Bools = self.surpassed >= 0
+        return result
+
+    @property
     def arrival_scope(self) -> Int64s:
         """The scopes (n,) in which a write must arrive. With partitions that is anywhere: a key's may change."""
         return np.zeros_like(self.scope) if self.contract.wm_scope == "partition" else self.scope
@@ -132,8 +146,8 @@ def view_of(
     rows = np.flatnonzero(is_kind(deliveries.kind, (ROW, BACKFILL)) & ~matches.is_phantom)
     begins = deliveries.kind == BACKFILL
     begins[rows] |= _are_first(session, identity, is_repeated, rows)
-    is_regress = _regressions(deliveries, scope)
-    is_used = (deliveries.kind == WATERMARK) & ~is_regress
+    surpassed = _surpassed(deliveries, session, scope, contract)
+    is_used = (deliveries.kind == WATERMARK) & (surpassed < 0)
     return StreamView(
         log=log,
         deliveries=deliveries,
@@ -142,7 +156,7 @@ def view_of(
         coverage=Coverage(deliveries, session, begins, contract),
         session=session,
         scope=scope,
-        is_regress=is_regress,
+        surpassed=surpassed,
         is_phantom=matches.is_phantom,
         identity=identity,
         is_repeated=is_repeated,
@@ -343,22 +357,40 @@ def _scopes(deliveries: Deliveries, session: Int64s, contract: StreamContract) -
             return np.zeros(len(session), np.int64)
 
 
-def _regressions(deliveries: Deliveries, scope: Int64s) -> Bools:
+def _surpassed(deliveries: Deliveries, session: Int64s, scope: Int64s, contract: StreamContract) -> Int64s:
+    """For each watermark below an earlier one of its scope and partition the highest such row, else -1; shape (n,).
+
+    Readers of one partition may lag behind each other. So another subscriber's watermark counts only if its session had
+    ended before this one began: then the partition has moved.
+    """
     rows = np.flatnonzero(deliveries.kind == WATERMARK)
-    reached = max_so_far(codes(scope[rows], deliveries.span[rows]), deliveries.position[rows])
-    result = np.zeros(len(scope), np.bool_)
-    result[rows] = deliveries.position[rows] < reached
+    is_shared = contract.wm_scope == "partition"
+    group = codes(deliveries.subscriber[rows] if is_shared else scope[rows], deliveries.span[rows])
+    height = deliveries.position[rows]
+    reached = max_so_far(group, height)
+    result = np.full(len(scope), -1, np.int64)
+    lower = np.flatnonzero(height < reached)
+    result[rows[lower]] = GroupIndex(group, height, rows).first(group[lower], reached[lower])
+    if is_shared and len(rows):
+        before = _highest_before(deliveries, session, rows)
+        moved = np.flatnonzero((before >= 0) & (height < np.append(deliveries.position, 0)[before]))
+        moved = moved[result[rows[moved]] < 0]
+        result[rows[moved]] = before[moved]
     return result
 
 
-def lowest_starts(deliveries: Deliveries, session: Int64s, rows: Int64s) -> Int64s:
-    """For each of `rows` the lowest position from which coverage can begin, among events before it.
-
-    Only events since the last marker of the whole session count.
-    """
-    flag = is_session_marker(deliveries)
-    low = np.full(int(session.max(initial=0)) + 2 + int(np.count_nonzero(flag)), NEVER, np.int64)
-    for piece in pieces(len(session)):
-        begins = np.flatnonzero(is_kind(deliveries.kind[piece], (OPEN, ROW, BACKFILL))) + piece.start
-        np.minimum.at(low, segments(session, flag, begins), deliveries.position[begins])
-    return low[segments(session, flag, rows)]
+def _highest_before(deliveries: Deliveries, session: Int64s, rows: Int64s) -> Int64s:
+    """For each watermark the highest one of its partition in sessions that ended before its own began; -1: none."""
+    d, count = deliveries, int(session.max(initial=-1)) + 1
+    begin, end = first_places(session, count), np.full(count, NEVER, np.int64)
+    ends = np.flatnonzero(is_kind(d.kind, ENDS) & is_session_marker(d))[::-1]
+    end[session[ends]] = ends  # The first of each session remains.
+    of_span = codes(d.span[rows])
+    order = np.lexsort((end[session[rows]], of_span))
+    highest = max_so_far(of_span[order], d.position[rows][order])
+    index = GroupIndex(of_span, end[session[rows]], rows)
+    place = index.place(of_span, begin[session[rows]]) - 1
+    inside = np.clip(place, 0, None)
+    is_found = (place >= 0) & (of_span[order][inside] == of_span)
+    tops = GroupIndex(of_span, d.position[rows], rows).first(of_span, highest[inside])
+    return np.where(is_found, tops, -1)

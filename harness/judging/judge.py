@@ -43,6 +43,7 @@ from harness.record.exposure import Exposure, read_exposure
 from harness.record.formats.load import Loaded
 from harness.record.formats.parquet.parquet import footer_of, hash_of
 from harness.record.formats.promise_file import Promised
+from harness.record.formats.sight import sighted
 from harness.record.store import RunFile
 from harness.report.model import FindingRow, PromiseRow, Report
 from harness.report.trouble import ERROR_LOG, in_one_line
@@ -181,7 +182,15 @@ def _context(
         order=order,
         initial=initial_state(history, order, is_known=register.is_initial_known),
         excuses=EXCUSES,
+        apt=_apt(history, declared),
     )
+
+
+def _apt(history: Path, declared: RunFile | Promised | None) -> frozenset[str]:
+    """The checks of the workload that a foreign history resembles, for promises that name no check."""
+    if not isinstance(declared, Promised) or all(promise.check is not None for promise in declared.promises):
+        return frozenset()
+    return frozenset(promise.check for promise in sighted(history) if promise.check is not None)
 
 
 def forms_declared(declared: RunFile | Promised | None, history: Path) -> Forms:

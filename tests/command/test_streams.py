@@ -232,6 +232,7 @@ WHOLE = [change("c", 1, 10, unit="a"), change("c", 2, 11, unit="a", order=2), en
         ([change("u", 1, 11), change("u", 1, 10, value=1)], ["S02"]),
         ([change("u", 1, 11), change("u", 2, 10)], []),  # Transactions come as they commit.
         ([change("u", 1, 10), change("u", 1, 11, value=1), change("u", 1, 10)], []),  # Sent again after a restart.
+        ([change("u", 1, 10), change("u", 1, 10, value=9)], ["S04"]),
         (WHOLE, []),
         ([WHOLE[0], WHOLE[2]], ["S10"]),
         ([WHOLE[0], ended("a", 2, "other")], []),  # The rows of another table are in another file.

@@ -1,5 +1,7 @@
 """Small streams after public reports of users, each with its right answer: what was found, or why it was refused."""
 
+from pathlib import Path
+
 import pytest
 
 from harness.core.errors import HistoryError, ScenarioError
@@ -41,6 +43,8 @@ def test_a_stream_alone_gets_its_right_answer(name: str, form: str, anomalies: s
         ("min-open.jsonl", "handover.toml", {"hand-over-hole"}),
         ("min-open-nopos.jsonl", "handover.toml", {"hand-over-hole"}),
         ("etcd-mid.jsonl", "etcd-watch.toml", {"missing-event"}),
+        ("buf-torn.edn", "ru4.toml", {"lost-write", "internal-poll-skip"}),
+        ("buf-torn.edn", "ru6.toml", {"lost-write", "internal-poll-skip"}),
     ],
 )
 def test_a_stream_beside_its_source_gets_its_right_answer(name: str, promises: str, anomalies: set[str]) -> None:
@@ -56,6 +60,16 @@ def test_a_key_is_named_or_the_stream_is_refused() -> None:
         check(FIELD / "dbz-comp-bare.jsonl", stream="debezium", key="name")
     with pytest.raises(ScenarioError, match="write --stream debezium as well"):
         check(FIELD / "dbz-comp-bare.jsonl", key="id")
+
+
+def test_a_mapping_that_lacks_what_its_contract_needs_is_a_mistake(tmp_path: Path) -> None:
+    mapping = FIELD / "ticdc-default-identity.toml"
+    with pytest.raises(ScenarioError, match=r'\[fields\]: it has no ordinal.*identity = "position\+key"'):
+        check(FIELD / "ticdc-flat.jsonl", stream=str(mapping))
+    mended = tmp_path / "mended.toml"
+    mended.write_text(mapping.read_text().replace("[stream]", '[stream]\nidentity = "position+key"'))
+    report = check(FIELD / "ticdc-flat.jsonl", stream=str(mended))
+    assert {finding.anomaly for finding in report.findings} >= {"watermark-regress"}
 
 
 def test_positions_are_shown_as_the_source_writes_them() -> None:

@@ -1,9 +1,9 @@
 """Slow, obvious twins of the rules about what a session asked for, where keys belong, and what repetitions show."""
 
-from harness.core.columns import CLOSE, END, ERROR, NEVER, OPEN, ROW
+from harness.core.columns import CLOSE, END, ERROR, INFO, NEVER, OPEN, ROW
 from tests.oracles.stream_logs import count_of
 from tests.oracles.streams import Identity, Oracle
-from tests.worlds.streams.language import Event
+from tests.worlds.streams.language import Event, Write
 
 
 def rows(oracle: Oracle) -> list[int]:
@@ -108,7 +108,19 @@ def divergent(oracle: Oracle) -> dict[int, int]:
         same = [t for t in rows(oracle) if what[t] == identity and oracle.log[t].value != NEVER]
         for t in same[1:]:
             shown = [oracle.shown(oracle.log[each]) for each in (same[0], t)]
-            are_two = None not in shown and shown[0] != shown[1]
+            known = [w for w in shown if w is not None]
+            are_two = len(known) == 2 and known[0] != known[1]
+            if (
+                are_two
+                and oracle.contract.is_position_unique
+                and unit_of(oracle, known[0]) != unit_of(oracle, known[1])
+            ):
+                are_two = all(w.outcome != INFO for w in known)
             if oracle.log[t].value != oracle.log[same[0]].value and not are_two:
                 result[t] = same[0]
     return result
+
+
+def unit_of(oracle: Oracle, w: Write) -> int:
+    """The unit to which a position belongs."""
+    return oracle._epoch(w) if oracle.contract.atomic_unit == "epoch" else w.op

@@ -160,6 +160,11 @@ class Oracle:
 
     def _is_newer(self, event: Event, write: Event | Write) -> bool:
         if event.position == write.position:
+            one, other = (self.shown(x) if isinstance(x, Event) else x for x in (event, write))
+            ops = [-1 if each is None else each.op for each in (one, other)]
+            if not self.contract.is_position_unique and ops[0] != ops[1]:
+                ranks = [NEVER if each is None else each.version for each in (one, other)]
+                return NEVER in ranks or ranks[0] > ranks[1]
             return event.ordinal != NEVER and event.ordinal > write.ordinal
         return event.position > write.position
 
@@ -175,8 +180,21 @@ class Oracle:
             e.kind == WATERMARK
             and (self.scope(e), e.span) == (self.scope(mark), mark.span)
             and e.position > mark.position
+            and (self.contract.wm_scope != "partition" or e.subscriber == mark.subscriber or self._has_moved(e, mark))
             for e in self.log[:time]
         )
+
+    def _has_moved(self, earlier: Event, mark: Event) -> bool:
+        """Had the earlier reader's session ended before the session of this watermark began?"""
+        own = [t for t, e in enumerate(self.log) if self.session(e) == self.session(mark)]
+        ends = [
+            t
+            for t, e in enumerate(self.log)
+            if self.session(e) == self.session(earlier)
+            and e.kind in (CLOSE, ERROR, END)
+            and (e.key, e.span) == (NEVER, -1)
+        ]
+        return bool(ends) and ends[0] < own[0]
 
     def regressions(self) -> set[int]:
         return {t for t, e in enumerate(self.log) if e.kind == WATERMARK and self.earlier_and_higher(t)}

@@ -16,6 +16,7 @@ import msgspec
 
 from checkers.engine.protocol import Check, When
 from checkers.history.registers import ORDER, Order, Register
+from checkers.history.units import is_final_only
 from checkers.linearizability import check as linearizability
 from checkers.transactions.sentences import CHECKER as TRANSACTIONS
 from checkers.words import models
@@ -54,7 +55,7 @@ def read_promise_file(path: Path, checks: Sequence[Check]) -> Promised:
     try:
         for name in parts:
             known(name, _PARTS, "part of a promise file")
-        stream = struct_of("[stream]", parts["stream"], StreamContract) if "stream" in parts else None
+        stream = contract_of(parts["stream"]) if "stream" in parts else None
         promised = Promised(
             promises=(*_of_model(parts), *_of_register(parts), *_promises(path, parts, checks)),
             stream=stream,
@@ -152,6 +153,22 @@ def _require_sense(promised: Promised, checks: Sequence[Check]) -> None:
             raise ScenarioError(f"promise {promise} forbids {name}: that needs a [stream] with its contract")
     if promised.stream is not None and not about:
         raise ScenarioError("there is a [stream], and no promise about it: add a [[promise]] with forbids = [...]")
+
+
+def contract_of(given: object) -> StreamContract:
+    """The contract in a part [stream]. Raises ScenarioError.
+
+    An identity by position and key means that a position has one row of a key, the final one.
+    """
+    contract = struct_of("[stream]", given, StreamContract)
+    if contract.identity == "position+key" and isinstance(given, dict) and "unit_rows" not in given:
+        contract = msgspec.structs.replace(contract, unit_rows="final")
+    if contract.identity == "position+key" and not is_final_only(contract):
+        raise ScenarioError(
+            '[stream]: identity = "position+key" needs unit_rows = "final" and one unit for each position: write '
+            'these, or identity = "position+key+value"'
+        )
+    return contract
 
 
 def struct_of(place: str, given: object, kind: type[T]) -> T:

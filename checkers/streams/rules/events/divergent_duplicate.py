@@ -7,12 +7,12 @@ import numpy as np
 from checkers.columns.index import GroupIndex, codes
 from checkers.columns.runs import distinct
 from checkers.history.names import Names
-from checkers.history.units import is_final_only
+from checkers.history.units import is_final_only, unit_of
 from checkers.streams.examples import Example
 from checkers.streams.findings import after, both, first, place
 from checkers.streams.rule import OfLog, Rule
 from checkers.streams.view import Ruling, StreamView
-from harness.core.columns import NEVER, ROW, Bools, Int64s
+from harness.core.columns import INFO, NEVER, ROW, Bools, Int64s
 
 
 def divergent_duplicates(view: StreamView) -> Ruling:
@@ -43,9 +43,17 @@ def divergent_duplicates(view: StreamView) -> Ruling:
 
 
 def _are_two_writes(view: StreamView, rows: Int64s, others: Int64s) -> Bools:
-    """True for pairs of rows that show two different writes of the source."""
+    """True for pairs of rows that show two different writes of the source.
+
+    A write of unclear outcome has no position but that of its row: if positions are unique, it is none of another's.
+    """
     one, other = view.match[rows], view.match[others]
     result: Bools = (one >= 0) & (other >= 0) & (one != other)
+    if view.contract.is_position_unique and result.any():
+        is_clear = view.writes.outcome[view.expected] != INFO
+        unit = unit_of(view.writes, view.contract)[view.expected]
+        is_apart = unit[one] != unit[other]
+        result &= ~is_apart | (is_clear[one] & is_clear[other])
     return result
 
 

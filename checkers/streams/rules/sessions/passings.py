@@ -25,10 +25,10 @@ from checkers.columns.index import (
 from checkers.columns.runs import distinct
 from checkers.history.units import epoch_of
 from checkers.streams.closings import ALL_CLOSED
-from checkers.streams.coverage import is_marker
+from checkers.streams.coverage import is_marker, lowest_starts
 from checkers.streams.rules.logs.zombie import zombie_events
 from checkers.streams.supersession import Versions, superseded
-from checkers.streams.view import Ruling, StreamView, lowest_starts
+from checkers.streams.view import Ruling, StreamView
 from harness.core.columns import BACKFILL, FAIL, GAP, NEVER, ROW, Bools, Int64s
 from harness.core.promises import StreamContract
 

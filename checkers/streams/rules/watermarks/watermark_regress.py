@@ -4,7 +4,7 @@ from typing import Final
 
 import numpy as np
 
-from checkers.columns.index import GroupIndex, codes, max_so_far
+from checkers.columns.index import codes
 from checkers.history.names import Names
 from checkers.streams.examples import Example
 from checkers.streams.findings import after, announced, both
@@ -16,16 +16,14 @@ from harness.core.columns import WATERMARK
 def regressions(view: StreamView) -> Ruling:
     """S07: watermarks below an earlier one of their scope and partition.
 
-    Equal is legal. A witness is a compared pair.
+    Equal is legal, and so are the lower watermarks of a reader that lags behind another one of its partition. A witness
+    is a watermark after another one in its scope and partition.
     """
     rows = np.flatnonzero(view.deliveries.kind == WATERMARK)
     group = codes(view.scope[rows], view.deliveries.span[rows])
-    height = view.deliveries.position[rows]
-    is_regress = view.is_regress[rows]
-    reached = max_so_far(group, height)[is_regress]
-    earlier = GroupIndex(group, height, rows).first(group[is_regress], reached)
+    lower = rows[view.is_regress[rows]]
     witnesses = len(rows) - int(group.max(initial=-1)) - 1
-    return Ruling.by_time(rows[is_regress], earlier, witnesses=witnesses)
+    return Ruling.by_time(lower, view.surpassed[lower], witnesses=witnesses)
 
 
 def _sentence(example: Example, name: Names) -> str:

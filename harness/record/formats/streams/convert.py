@@ -231,10 +231,15 @@ class Survey:
     @property
     def contract(self) -> StreamContract:
         """The contract of this file: of a stream with the source's positions, its order is as wide as lines show."""
+        contract = self._form.contract
+        if not self._form.is_by_source:
+            return contract
+        if self.positions.kind_is_of_changes:
+            contract = msgspec.structs.replace(contract, identity="position+key", unit_rows="final")
         is_wide = self.has_tables_for_partitions or (self.rows and not self.spanless)
-        if not (self._form.is_by_source and is_wide and self.positions.orders_units):
-            return self._form.contract
-        return msgspec.structs.replace(self._form.contract, order_key="partition", is_position_global=True)
+        if is_wide and self.positions.orders_units:
+            contract = msgspec.structs.replace(contract, order_key="partition")
+        return contract
 
 
 def _require_sense(content: Content) -> None:

@@ -18,13 +18,15 @@ class Place(NamedTuple):
     """A position of several parts, compared from left to right, and how reports show it.
 
     Only positions of one `kind` can be compared, but those of a snapshot with any. A first part of None: the source
-    did not report it, and then that part counts for no position of the file.
+    did not report it, and then that part counts for no position of the file. `is_of_change`: no two changes of a key
+    have one position.
     """
 
     kind: str
     parts: tuple[int | None, ...]
     shown: Callable[[tuple[int, ...]], str]
     is_snapshot: bool = False
+    is_of_change: bool = True
 
 
 class Content(NamedTuple):

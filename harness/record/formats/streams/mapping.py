@@ -11,12 +11,13 @@ from typing import Any, Final, Literal
 
 import msgspec
 
+from checkers.history.units import is_final_only
 from harness.core.columns import KINDS
 from harness.core.errors import ScenarioError, known
 from harness.core.promises import StreamContract
 from harness.core.record import Json
 from harness.record.documents import read_toml
-from harness.record.formats.promise_file import struct_of
+from harness.record.formats.promise_file import contract_of, struct_of
 from harness.record.formats.streams.debezium import NAME as DEBEZIUM
 from harness.record.formats.streams.debezium import debezium
 from harness.record.formats.streams.envelopes import ENVELOPES
@@ -90,7 +91,7 @@ def read_mapping(path: Path) -> Mapping:
                 raise ScenarioError(f"it has no [{name}]")
         mapping = Mapping(
             fields=struct_of("[fields]", parts["fields"], Fields),
-            stream=struct_of("[stream]", parts["stream"], StreamContract),
+            stream=contract_of(parts["stream"]),
             kinds=_kinds(parts.get("kinds", {})),
             one_session=parts.get("one_session", False) is True,
             time_unit=_time_unit(parts.get("time_unit", "ns")),
@@ -124,7 +125,17 @@ def _require_sense(mapping: Mapping) -> None:
     if mapping.kinds and mapping.fields.kind is None:
         raise ScenarioError("there is [kinds], and [fields] has no kind: name the field that [kinds] is about")
     if mapping.stream.wm_scope == "partition" and mapping.fields.partition is None:
-        raise ScenarioError('[fields]: it has no partition, and wm_scope is "partition"')
+        raise ScenarioError(
+            '[fields]: it has no partition, and wm_scope is "partition": write partition = "..." with the name of the '
+            "field that holds it"
+        )
+    is_by_number = mapping.stream.identity == "position+key+ordinal" and not is_final_only(mapping.stream)
+    if is_by_number and mapping.fields.ordinal is None:
+        raise ScenarioError(
+            '[fields]: it has no ordinal, and identity is "position+key+ordinal": write ordinal = "..." with the name '
+            'of the field that holds the row\'s number in its unit, or under [stream] identity = "position+key" if a '
+            'position has one row of a key, else identity = "position+key+value"'
+        )
 
 
 def _own_kinds(mapping: Mapping) -> tuple[str, ...]:

@@ -63,6 +63,7 @@ class Positions:
         self._first = ""
         self._shown: Callable[[Key], str] | None = None
         self._is_plain = True
+        self._are_of_changes = False
         self._is_partial = False  # Some first parts were not reported, so the last part alone is the position.
         self._known: set[Key] = set()
         self._ranks: list[Key] = []
@@ -77,6 +78,7 @@ class Positions:
             self._shown = self._shown or value.shown
             self._is_plain = False
             self._is_partial |= None in value.parts
+            self._are_of_changes |= value.is_of_change
         is_free = isinstance(value, Place) and value.is_snapshot
         if self.kind is None and not is_free:
             self.kind, self._first = found.kind, place
@@ -95,6 +97,11 @@ class Positions:
     def are_ranks(self) -> bool:
         """True if the numbers are ranks, not the positions themselves."""
         return not self._is_plain and not self._is_partial
+
+    @property
+    def kind_is_of_changes(self) -> bool:
+        """True if no two changes of a key have one position."""
+        return self._are_of_changes
 
     @property
     def orders_units(self) -> bool:

@@ -122,7 +122,7 @@ def _oracle(source: Source) -> Place | None:
         return None
     scn = int(source.get("scn") or source["commit_scn"])
     commit = int(source.get("commit_scn") or scn)
-    return Place("SCNs", (commit, scn), lambda parts: f"{parts[0]} change {parts[1]}")
+    return Place("SCNs", (commit, scn), lambda parts: f"{parts[0]} change {parts[1]}", is_of_change=False)
 
 
 def _mongodb(source: Source) -> Place | None:
@@ -131,7 +131,9 @@ def _mongodb(source: Source) -> Place | None:
         return None
     parts = (int(source["ts_ms"]) // 1000, int(source["ord"]))
     rs = source.get("rs") or source.get("replica_set")
-    return Place(f"cluster times{f' of {rs}' if rs else ''}", parts, lambda parts: f"{parts[0]}, {parts[1]}")
+    return Place(
+        f"cluster times{f' of {rs}' if rs else ''}", parts, lambda parts: f"{parts[0]}, {parts[1]}", is_of_change=False
+    )
 
 
 def _lsn(parts: tuple[int, ...]) -> str:

@@ -127,7 +127,9 @@ def test_a_watermark_goes_back_within_its_scope_and_partition() -> None:
     assert found("s1 w@5 s2 w@4", wm_scope="subscriber") == []
     assert found("s1 w@5 s2 w@4", wm_scope="global") == ["watermark-regress"]
     assert found("w[1]@5 w[2]@4") == []
-    assert found("s1 w[1]@5 s2 w[1]@4", wm_scope="partition") == ["watermark-regress"]
+    assert found("s1 w[1]@5 close s2 w[1]@4", wm_scope="partition") == ["watermark-regress"]
+    assert found("s1 w[1]@5 s2 w[1]@4 w[1]@5", wm_scope="partition") == []  # The second reader lags.
+    assert found("s1 w[1]@5 s2 w[1]@4 w[1]@3", wm_scope="partition") == ["watermark-regress"]
 
 
 def test_the_evidence_of_a_regress_is_the_highest_before_it() -> None:
