@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from harness.core.seams import Deliver as Deliver
     from harness.core.seams import Doors as Doors
     from harness.core.seams import Invocation as Invocation
+    from harness.core.seams import MachineCluster as MachineCluster
     from harness.core.seams import Node as Node
     from harness.core.seams import Option as Option
     from harness.core.seams import Parameter as Parameter
@@ -88,7 +89,7 @@ _HOMES: Final = {
     "harness.core.promises": "Bounds Naming Promise StreamContract",
     "harness.core.record": "MicroOp",
     "harness.core.seams": (
-        "CallFailed Client Completion Connection Deliver Doors Invocation Node Option Parameter "
+        "CallFailed Client Completion Connection Deliver Doors Invocation MachineCluster Node Option Parameter "
         "Service ServiceClient Subscriber"
     ),
     "harness.core.system": "System",
@@ -132,6 +133,7 @@ __all__ = (
     "Judgement",
     "Links",
     "Machine",
+    "MachineCluster",
     "Message",
     "MicroOp",
     "Model",

@@ -12,10 +12,10 @@ from clusters.ndb.shape import ARBITRATOR, DATA_NODES, GCI_BITS, GROUPS, MS, SUB
 from clusters.ndb.stream.subscriber import Subscriber
 from harness.core.machine import Links, Machine, NodeId, Settings
 from harness.core.promises import Bounds, Promise, StreamContract
-from harness.core.seams import Client, Connection, Node, Option, Parameter
+from harness.core.seams import Client, Connection, MachineCluster, Node, Parameter
 
 
-class Ndb:
+class Ndb(MachineCluster):
     """Epochs of MySQL Cluster: transactions on replicated fragments, global checkpoints, and a stream of epochs."""
 
     name = "ndb"
@@ -50,7 +50,6 @@ class Ndb:
         Parameter(name="event_buffer", low=200, high=4000, text="events that a subscriber keeps for its user"),
         Parameter(name="nap_permille", low=0, high=15, text="how often a subscriber's user falls asleep"),
     )
-    options: tuple[Option, ...] = ()
     points: tuple[str, ...] = (
         "after-epoch-commit",
         "after-prepare",
@@ -133,7 +132,3 @@ class Ndb:
             blocked_ns=2_000 * MS,
             grace_ns=6_000 * MS,
         )
-
-    def promised(self, settings: Settings) -> tuple[Promise, ...]:
-        """All promises, with any settings."""
-        return self.promises

@@ -16,10 +16,10 @@ from clusters.pravega.writers.transaction import LOST_LEASE
 from clusters.pravega.writers.writer import Writer
 from harness.core.machine import Links, Machine, NodeId, Settings
 from harness.core.promises import Bounds, Promise, StreamContract
-from harness.core.seams import Client, Connection, Node, Option, Parameter
+from harness.core.seams import Client, Connection, MachineCluster, Node, Option, Parameter
 
 
-class Pravega:
+class Pravega(MachineCluster):
     """The Pravega model: controllers over one metadata store, segment stores over durable logs, writers and readers."""
 
     name = "pravega"

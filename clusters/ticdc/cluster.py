@@ -15,10 +15,10 @@ from clusters.ticdc.transactions.coordinator import Coordinator
 from clusters.ticdc.transactions.messages import BOUND_TOO_HIGH, ROLLED_BACK_ALIVE
 from harness.core.machine import Links, Machine, NodeId, Settings
 from harness.core.promises import Bounds, Naming, Promise, StreamContract
-from harness.core.seams import Client, Connection, Node, Option, Parameter
+from harness.core.seams import Client, Connection, MachineCluster, Node, Option, Parameter
 
 
-class Ticdc:
+class Ticdc(MachineCluster):
     """The TiKV and TiCDC model: Percolator's transactions on replicated regions, and resolved timestamps."""
 
     name = "ticdc"

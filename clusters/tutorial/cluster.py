@@ -10,11 +10,11 @@ from clusters.tutorial.data_node import DataNode
 from clusters.tutorial.promises import PROMISES, STREAM
 from clusters.tutorial.subscriber import Subscriber
 from harness.core.machine import Links, Machine, NodeId, Settings
-from harness.core.promises import Bounds, Promise, StreamContract
-from harness.core.seams import Client, Connection, Node, Option, Parameter
+from harness.core.promises import Promise, StreamContract
+from harness.core.seams import Client, Connection, MachineCluster, Node, Parameter
 
 
-class Tutorial:
+class Tutorial(MachineCluster):
     """A key-value store of lists: a primary, its backup, a coordinator, and a change stream to two subscribers."""
 
     name = "tutorial"
@@ -44,7 +44,6 @@ class Tutorial:
         Parameter(name="suspect_ms", low=300, high=800, text="silence after which a data node counts as down"),
         Parameter(name="watermark_ms", low=20, high=100, text="time between watermarks"),
     )
-    options: tuple[Option, ...] = ()
     points: tuple[str, ...] = ("before-replicate", "before-answer", "view-obeyed")
     goals: tuple[str, ...] = (
         "a backup was promoted",
@@ -79,11 +78,3 @@ class Tutorial:
     def client(self, process: int, connection: Connection, settings: Settings) -> Client:
         """A client for that process."""
         return TutorialClient(process, connection)
-
-    def bounds(self, settings: Settings) -> Bounds:
-        """No limits: none of the promises depends on a run's parameters."""
-        return Bounds()
-
-    def promised(self, settings: Settings) -> tuple[Promise, ...]:
-        """All promises, with any settings."""
-        return self.promises

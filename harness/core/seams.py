@@ -1,14 +1,21 @@
 """The interfaces between a test and its runtime. Only a `Clock` sleeps; only a `Connection` makes calls."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import NamedTuple, Protocol, TypeGuard
+from types import MappingProxyType
+from typing import Final, NamedTuple, Protocol, TypeGuard
 
 import msgspec
 
 from harness.core.generators.generator import Generator
 from harness.core.machine import Delivery, Links, Machine, Message, NodeId, Settings
-from harness.core.promises import Bounds, Promise, StreamContract
+from harness.core.promises import Bounds, Naming, Promise, StreamContract
 from harness.core.record import Json, MicroOp, Outcome
+
+# The defaults of a system that declares no others.
+SUMMARY: Final = "a system under test"
+FAULTS: Final = ("partition", "crash", "pause", "slow-link")
+WORKLOADS: Final = ("list-append",)
+SETTLE_NS: Final = 30_000_000_000
 
 
 class CallFailed(Exception):
@@ -119,28 +126,35 @@ class Option(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Cluster(Protocol):
-    """A system under test, declared as data: either a `MachineCluster` or a `ServiceCluster`."""
+    """A system under test, declared as data: either a `MachineCluster` or a `ServiceCluster`.
+
+    A class that names the protocol as its base has the defaults; any other declares all but `checks` and `naming`.
+    """
 
     name: str
-    summary: str
+    summary: str = SUMMARY
     nodes: tuple[Node, ...]
     links: Links
-    promises: tuple[Promise, ...]
-    stream: StreamContract | None
-    bugs: Mapping[str, str]  # Name of a planted bug -> its effect.
-    parameters: tuple[Parameter, ...]
-    options: tuple[Option, ...]
-    points: tuple[str, ...]  # Failpoints, by the names that `Context.point` uses.
-    goals: tuple[str, ...]  # `sometimes` goals.
-    faults: tuple[str, ...]  # The packages of nemesis/ that apply here.
-    workloads: tuple[str, ...]  # The first is the default.
-    settle_ns: int  # Within this time after healing, everything must be available and delivered.
+    promises: tuple[Promise, ...] = ()
+    stream: StreamContract | None = None
+    checks: tuple[str, ...] = ()  # Modules, or files beside its own, with checks that only this system needs.
+    naming: Naming = Naming()
+    bugs: Mapping[str, str] = MappingProxyType({})  # Name of a planted bug -> its effect.
+    parameters: tuple[Parameter, ...] = ()
+    options: tuple[Option, ...] = ()
+    points: tuple[str, ...] = ()  # Failpoints, by the names that `Context.point` uses.
+    goals: tuple[str, ...] = ()  # `sometimes` goals.
+    faults: tuple[str, ...] = FAULTS  # The packages of nemesis/ that apply here.
+    workloads: tuple[str, ...] = WORKLOADS  # The first is the default.
+    settle_ns: int = SETTLE_NS  # Within this time after healing, everything must be available and delivered.
 
     def bounds(self, settings: Settings) -> Bounds:
-        """The limits by which a run with those settings is judged."""
+        """The limits by which a run with those settings is judged. Without others: none."""
+        return Bounds()
 
     def promised(self, settings: Settings) -> tuple[Promise, ...]:
-        """The `promises` that hold with those settings."""
+        """The `promises` that hold with those settings. Without others: all."""
+        return self.promises
 
 
 class MachineCluster(Cluster, Protocol):

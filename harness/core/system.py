@@ -8,7 +8,19 @@ from typing import Any
 from harness.core.errors import ScenarioError
 from harness.core.machine import Links, NodeId, Settings
 from harness.core.promises import Bounds, Naming, Promise, StreamContract
-from harness.core.seams import Doors, Node, Option, Parameter, Service, ServiceClient, Subscriber
+from harness.core.seams import (
+    FAULTS,
+    SETTLE_NS,
+    SUMMARY,
+    WORKLOADS,
+    Doors,
+    Node,
+    Option,
+    Parameter,
+    Service,
+    ServiceClient,
+    Subscriber,
+)
 
 SERVER = "server"
 SUBSCRIBER = "subscriber"
@@ -49,7 +61,7 @@ class System:
     prepare: Callable[[Doors, Settings], Coroutine[Any, Any, None]] = nothing_to_prepare
     fail_over: Callable[[NodeId, Doors, Settings], Coroutine[Any, Any, NodeId]] = _nobody_takes_over
     holds: Callable[[Promise, Settings], bool] = _always
-    summary: str = "a system under test"
+    summary: str = SUMMARY
     nodes: tuple[Node, ...] = (Node(NodeId("n1"), SERVER),)
     dials: tuple[tuple[str, str], ...] = ()
     idle: tuple[tuple[str, str], ...] = ()
@@ -60,9 +72,9 @@ class System:
     bugs: Mapping[str, str] = field(default_factory=dict)
     parameters: tuple[Parameter, ...] = ()
     options: tuple[Option, ...] = ()
-    faults: tuple[str, ...] = ("partition", "crash", "pause", "slow-link")
-    workloads: tuple[str, ...] = ("list-append",)
-    settle_ns: int = 30 * SECOND
+    faults: tuple[str, ...] = FAULTS
+    workloads: tuple[str, ...] = WORKLOADS
+    settle_ns: int = SETTLE_NS
     limits: Bounds = field(default_factory=Bounds)
     points: tuple[str, ...] = field(default=(), init=False)
     goals: tuple[str, ...] = field(default=(), init=False)

@@ -28,6 +28,8 @@ from nemesis.registry import PACKAGES
 
 PACKAGES_OF_OURS = ("seamark", "harness", "nemesis", "checkers", "clusters")
 NAME = re.compile(r"[A-Za-z0-9][\w.-]*")  # The name of a cluster becomes that of a folder.
+OPTIONAL = ("checks", "naming")  # Newer than clusters that others have written.
+DEFAULT_METHODS = ("bounds", "promised")
 OWN_MODULE = "seamark_own_"  # The prefix of the names of modules loaded from a user's own file.
 
 
@@ -204,15 +206,15 @@ def _fit(cluster: Any, where: str) -> Cluster:
 
     Raises ScenarioError that names the missing or wrong member.
     """
-    missing = [name for name in _members(Cluster) if not hasattr(cluster, name)]
+    missing = _lacking(cluster, Cluster)
     if is_of_services(cluster):
-        missing += [name for name in _members(ServiceCluster) if not hasattr(cluster, name)]
+        missing += _lacking(cluster, ServiceCluster)
     elif is_of_machines(cluster):
-        missing += [name for name in _members(MachineCluster) if not hasattr(cluster, name)]
+        missing += _lacking(cluster, MachineCluster)
     else:
         missing.append("service (for servers as others wrote them) or machine")
     if missing:
-        advice = "seamark.System has a default for most: see docs/your-own-system.md"
+        advice = "seamark.System and seamark.MachineCluster have a default for most: see docs/your-own-system.md"
         raise ScenarioError(f"{where} is no cluster, it lacks: {', '.join(missing)}; {advice}")
     for problem in _problems(cluster):
         raise ScenarioError(f"{where}: {problem}")
@@ -220,10 +222,17 @@ def _fit(cluster: Any, where: str) -> Cluster:
     return fit
 
 
-def _members(protocol: type) -> list[str]:
-    """The names of the members that a protocol itself declares."""
-    methods = (name for name, value in vars(protocol).items() if callable(value) and not name.startswith("_"))
-    return [*get_annotations(protocol), *methods]
+def _lacking(cluster: Any, protocol: type) -> list[str]:
+    """The members that a protocol itself declares, and a cluster does not, as a base with that name has no code."""
+    methods = [name for name, value in vars(protocol).items() if callable(value) and not name.startswith("_")]
+    members = (name for name in (*get_annotations(protocol), *methods) if name not in OPTIONAL)
+    kind = type(cluster)
+    return [
+        name
+        for name in members
+        if not hasattr(cluster, name)
+        or (name in methods and name not in DEFAULT_METHODS and getattr(kind, name, None) is vars(protocol)[name])
+    ]
 
 
 def _problems(cluster: Cluster) -> Iterator[str]:

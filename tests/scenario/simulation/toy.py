@@ -34,7 +34,7 @@ from harness.core.machine import (
 )
 from harness.core.promises import Bounds, Promise, StreamContract
 from harness.core.record import Complete, Evidence, Fault, Invoke
-from harness.core.seams import CallFailed, Client, Connection, Node, Option, Parameter
+from harness.core.seams import CallFailed, Client, Connection, MachineCluster, Node, Option, Parameter
 from harness.runtimes.simulation.world import World
 from nemesis.plan import Effect, Step
 
@@ -146,7 +146,7 @@ class Subscriber:
 
 
 @dataclass
-class Toy:
+class Toy(MachineCluster):
     """The cluster. `machines` makes another machine in place of one of its own."""
 
     machines: Mapping[NodeId, Callable[[], Machine]] = field(default_factory=dict)
