@@ -5,7 +5,6 @@ known versions and what its axiom implies has no cycle; a cycle is the evidence.
 history.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
@@ -17,13 +16,12 @@ from checkers.axioms import clocks, implied, reach, realtime
 from checkers.axioms.execution import INITIAL, Execution, Pairs, concatenated
 from checkers.axioms.implied import Implied
 from checkers.axioms.levels import is_ordered
-from checkers.axioms.neighbours import Neighbours
 from checkers.columns.runs import distinct
 from checkers.columns.table import concat, empty, take
 from checkers.graph import edges
 from checkers.graph.edges import OPEN_END, PROCESS, REALTIME, WR, WW
 from checkers.graph.paths import MOMENT, StepGraph, Steps, cycle_labels, time_steps
-from harness.core.columns import NEVER, Bools
+from harness.core.columns import Bools
 
 AXIOM: Final = 4096  # The kind of a step that an axiom implies.
 _TRIES: Final = 16  # The number of implied steps that are tried for the shortest cycle through them.
@@ -175,8 +173,11 @@ class _Order:
         return concat([*plain, self._time])
 
     @cached_property
-    def _visible(self) -> Pairs:
-        return concatenated([self._reads, self._sessions])
+    def _visible(self) -> StepGraph:
+        """The steps by which a transaction sees others."""
+        pairs = ((self._reads, WR), (self._sessions, PROCESS))
+        parts = [Steps(each.source, each.target, np.full(len(each.source), kind)) for each, kind in pairs]
+        return StepGraph([*parts, self._time], len(self._execution.op))
 
     def cycle(self) -> tuple[AxiomStep, ...]:
         """The steps of a short cycle through an implied step, in the smallest component that has such a step."""
@@ -215,36 +216,8 @@ class _Order:
         return AxiomStep(source, target, AXIOM, reader, key, tuple(op[path].tolist()))
 
     def _path(self, source: int, reader: int) -> list[int]:
-        """The nodes of a short path from `source` to `reader` over reads, sessions and, at most once, real time."""
-        visible, op, end = self._visible, self._execution.op, self._execution.end
-        onward, back = (
-            Neighbours(*ends, len(op)) for ends in ((visible.source, visible.target), (visible.target, visible.source))
-        )
-        known = NEVER
-        if self._order == REALTIME:
-            known = int(end[list(_reached(onward, source, lambda _: False))].min())
-        came = _reached(back, reader, lambda node: node == source or int(op[node]) >= known)
-        path = _traced(came)
-        if path[0] != source:
-            begin = int(op[path[0]])
-            path = [*reversed(_traced(_reached(onward, source, lambda node: int(end[node]) <= begin))), *path]
-        return path
-
-
-def _reached(graph: Neighbours, start: int, is_goal: Callable[[int], bool]) -> dict[int, int]:
-    """For each node that a breadth-first search from `start` meets, the node before it; it stops at the first goal."""
-    before, waiting, came = {start: start}, [start], dict[int, int]()
-    for node in waiting:
-        came[node] = before[node]
-        if is_goal(node):
-            break
-        waiting += [each for each in graph.of(np.array([node])).tolist() if before.setdefault(each, node) == node]
-    return came
-
-
-def _traced(came: dict[int, int]) -> list[int]:
-    """The path from the last node that was met back to the start."""
-    path = [next(reversed(came))]
-    while came[path[-1]] != path[-1]:
-        path.append(came[path[-1]])
-    return path
+        """The nodes of a short path from `source` to `reader` over reads, sessions and real time."""
+        rows = self._visible.path(source, reader)
+        assert rows is not None, "a reader sees what an axiom implies"
+        after = self._visible.steps.target[rows].tolist()
+        return [source, *(node for node in after if node < self._visible.size)]

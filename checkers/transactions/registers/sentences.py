@@ -10,7 +10,8 @@ import numpy as np
 from checkers.columns.runs import first_of_each
 from checkers.columns.table import take
 from checkers.graph.classes import MISSES, WRITES
-from checkers.graph.edges import REALTIME, WR
+from checkers.graph.edges import REALTIME, WR, WW
+from checkers.graph.paths import StepGraph, Steps
 from checkers.graph.reasons import Reason
 from checkers.graph.sightings import Example
 from checkers.history.names import Names
@@ -281,23 +282,13 @@ class RegisterSentences:
 
 def _shortest_cycle(versions: Sequence[int], steps: Iterable[tuple[int, int]]) -> list[int]:
     """A shortest cycle, from its least version on; empty if there is none."""
-    following: dict[int, list[int]] = {}
-    for one, other in steps:
-        following.setdefault(one, []).append(other)
-    cycles = []
-    for start in versions:
-        paths = [[start]]
-        for _ in versions:
-            closed = [path for path in paths if start in following.get(path[-1], [])]
-            if closed:
-                cycles.append(closed[0])
-                break
-            ends = dict[int, list[int]]()
-            for path in paths:
-                for version in following.get(path[-1], []):
-                    ends.setdefault(version, [*path, version])
-            paths = list(ends.values())
-    least = min(cycles, key=len, default=[])
+    place = {version: at for at, version in enumerate(versions)}
+    ends = sorted((place[one], place[other]) for one, other in steps)
+    source, target = np.array(ends, np.int64).reshape(-1, 2).T
+    graph = StepGraph([Steps(source, target, np.full(len(source), WW))], len(versions))
+    paths = ((one, other, graph.path(other, one)) for one, other in ends)
+    cycles = [[one, other, *target[rows[:-1]].tolist()] for one, other, rows in paths if rows is not None]
+    least = [versions[at] for at in min(cycles, key=len, default=[])]
     at = least.index(min(least)) if least else 0
     return least[at:] + least[:at]
 
