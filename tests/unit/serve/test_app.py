@@ -149,6 +149,34 @@ def test_two_runs_are_compared_by_what_differs(tmp_path: Path) -> None:
     assert "one is chosen" in same
 
 
+def test_a_page_of_a_run_with_very_many_rows_shows_some_and_counts_the_rest(tmp_path: Path) -> None:
+    promises = [
+        PromiseRow(id=f"P{number}", verdict="holds", witnesses=1, text="t", source="s") for number in range(1000)
+    ]
+    findings = [
+        FindingRow(fingerprint="f", anomaly=f"a{number}", checker="c", sentence="s", promise="P1")
+        for number in range(1000)
+    ]
+    for name in (FIRST, SECOND):
+        drawn = {f"x{number}": f"{name} {number}" for number in range(1000)}
+        judged(tmp_path, report(*findings, promises=promises, drawn=drawn), name.partition("/")[2])
+    web = browsing(tmp_path)
+    html = web.get(f"/compare?run={FIRST}&run={SECOND}").text
+    assert html.count("and 800 more: see its report.json") == 3
+    assert web.get(f"/runs/{FIRST}").text.count("and 800 more: see its report.json") == 1
+
+
+def test_a_report_that_is_too_large_for_a_page_can_still_be_opened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judged(tmp_path, report(TORN))
+    monkeypatch.setattr("harness.serve.places.VALUES_MAX", 10)
+    answer = browsing(tmp_path).get(f"/runs/{FIRST}")
+    assert answer.status_code == 200
+    assert "values, and a page is made from up to 10" in answer.text
+    assert f"/store/{FIRST}/report.html" in answer.text
+
+
 BATCH = '{"verdict": "valid", "reason": "3 runs", "planned": 3, "counts": {"valid": 3}, "runs": []}'
 CLASS = '{"fingerprint": "f", "anomaly": "torn-unit", "runs": 1, "judged": 8}'
 HUNT = '{"verdict": "invalid", "reason": "run 5 shows G0", "planned": 1000, "counts": {"valid": 4, "invalid": 1}}'

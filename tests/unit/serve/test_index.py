@@ -1,11 +1,12 @@
 """The list of a store: runs of every state, half-written ones among them, each file read once."""
 
+import os
 from pathlib import Path
 
 import pytest
 
 from harness.report.model import FindingRow, to_json
-from harness.serve.index import Index
+from harness.serve.index import COUNT_MAX, TEXT_MAX, Index
 from harness.serve.listing import PAGE_ROWS, Choice, first_sight, listed
 from tests.unit.serve.stores import TORN, aged, journal, judged, planned, report
 
@@ -127,3 +128,20 @@ def test_a_long_reason_is_cut_and_says_so(tmp_path: Path) -> None:
     (row,) = Index(tmp_path).rows()
     assert len(row.reason) < 500
     assert "1,000,000 characters" in row.reason
+
+
+def test_what_the_list_keeps_of_a_report_is_bounded(tmp_path: Path) -> None:
+    long = "k" * 10_000
+    findings = [FindingRow(fingerprint=long, anomaly=long, checker="c", sentence="s", promise=long)] * 3 * COUNT_MAX
+    judged(tmp_path, report(*findings, reason=long, cluster=long, bugs=(long,) * 3 * COUNT_MAX))
+    (row,) = Index(tmp_path).rows()
+    assert (len(row.findings), len(row.bugs)) == (COUNT_MAX, COUNT_MAX)
+    assert len(repr(row)) < COUNT_MAX * 5 * TEXT_MAX
+    assert row.reason.endswith("… (10,000 characters)")
+
+
+def test_a_report_that_is_too_large_is_a_row_that_says_so(tmp_path: Path) -> None:
+    run = judged(tmp_path, report())
+    os.truncate(run / "report.json", 1 << 40)
+    (row,) = Index(tmp_path).rows()
+    assert (row.state, "has 1,099,511,627,776 bytes, the limit is 8,388,608" in row.reason) == ("unreadable", True)

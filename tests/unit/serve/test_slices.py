@@ -10,8 +10,10 @@ from harness.record.formats.edn.exchange import read_edn_history
 from harness.record.formats.jsonl import read_jsonl
 from harness.record.formats.parquet.parquet import write_history
 from harness.record.journal import read_journal
+from harness.serve import slices
 from harness.serve.slices import Span, sliced, written
 from tests.unit.serve.stores import SECOND, TORN, aged, evidence, journal, planned
+from tests.worlds import bombs
 
 
 def kinds(records: list[Evidence]) -> list[str]:
@@ -67,6 +69,28 @@ def test_a_run_that_has_no_history_says_so(tmp_path: Path) -> None:
     aged(run)
     with pytest.raises(HistoryError, match="has no history yet"):
         written(run, "edn", None)
+
+
+def test_records_and_open_operations_that_take_too_much_memory_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = planned(tmp_path)
+    journal(run)
+    monkeypatch.setattr(slices, "OPEN_MAX", 1)
+    with pytest.raises(HistoryError, match="more than 1 operations are open at once"):
+        written(run, "jsonl", Span(0, 9 * SECOND))
+    monkeypatch.setattr(slices, "RECORD_MAX", 10)
+    with pytest.raises(
+        HistoryError, match=r"record 0 at byte 18 has .* bytes, and 10 are read here; use seamark export"
+    ):
+        written(run, "jsonl", None)
+
+
+def test_columns_that_take_too_much_memory_are_refused_if_there_is_no_journal(tmp_path: Path) -> None:
+    run = planned(tmp_path)
+    bombs.rows(run / "history", "probes", 1_000_000)
+    with pytest.raises(HistoryError, match="its columns take more than 8 MiB in memory, and it has no journal"):
+        written(run, "jsonl", None)
 
 
 def test_no_link_is_followed(tmp_path: Path) -> None:
