@@ -11,6 +11,7 @@ import pytest
 
 from harness.core.record import Complete, Evidence, Fault, Invoke, StreamEvent
 from harness.record.formats.edn.exchange import read_edn_history, write_edn_history
+from harness.record.formats.edn.times import Times
 from harness.record.formats.jsonl import read_jsonl, write_jsonl
 from harness.record.formats.load import FORMATS, format_of, load
 from harness.record.formats.parquet import parquet
@@ -102,7 +103,11 @@ def test_every_file_is_known_by_its_contents_and_loaded(tmp_path: Path) -> None:
         for number, path in enumerate(sorted(HISTORIES.glob(pattern))[:2]):
             loaded = load(path, tmp_path / f"{pattern.split('/')[0]}-{number}")
             assert (loaded.format, loaded.is_foreign, loaded.is_complete) == (known[path.suffix], True, True)
-            assert operations([*records_of(loaded.history)]) == operations(read(path))
+            records, times = read(path), Times()
+            if "times fall back" in "".join(loaded.notes):
+                list(read_edn_history(path, times))
+                records = list(read_edn_history(path, times))
+            assert operations([*records_of(loaded.history)]) == operations(records)
     assert set(known.values()) <= {each.name for each in FORMATS}
 
 

@@ -107,7 +107,8 @@ def _paired(
     for number, (place, fields) in enumerate(chain(sample, maps)):
         try:
             each, previous = checked(fields, names, place=place, number=number, previous=previous)
-            times.see(each.process, each.time_ns if each.has_time else None)
+            if each.process is not None:
+                times.see(each.process, each.time_ns if each.has_time else None)
             records = pairing.records(each)
         except ValueError as error:
             raise HistoryError(f"{source}, {place}: {error}") from None

@@ -64,7 +64,8 @@ class _Reader:
             each, previous = checked(form, _NAMES, place="", number=number, previous=previous)
             if self._map_count == 0:
                 self._first_index = previous
-            self._times.see(each.process, each.time_ns if each.has_time else None)
+            if each.process is not None:
+                self._times.see(each.process, each.time_ns if each.has_time else None)
             if self._times.fall:
                 raise ValueError("times fall")
             self._map_count += 1

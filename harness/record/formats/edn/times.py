@@ -29,16 +29,15 @@ class Times:
         self._last = -1
         self._last_of: dict[int, int] = {}
 
-    def see(self, process: int | None, time_ns: int | None) -> None:
-        """Note the time of the next map of a process; None: it has none."""
+    def see(self, process: int, time_ns: int | None) -> None:
+        """Note the time of the next map of a client's process; None: it has none."""
         if time_ns is None:
             self._is_whole = False
             return
         self.fall |= time_ns < self._last
         self._last = time_ns
-        if process is not None:
-            self._is_ordered &= time_ns >= self._last_of.get(process, 0)
-            self._last_of[process] = time_ns
+        self._is_ordered &= time_ns >= self._last_of.get(process, 0)
+        self._last_of[process] = time_ns
 
     def note(self, source: str) -> str:
         """What is done about times that fall."""

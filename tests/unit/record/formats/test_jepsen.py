@@ -151,7 +151,7 @@ def test_more_than_a_hundred_open_operations_of_one_process_are_refused() -> Non
         ([17], "element 0: it is no map"),
         ([{"type": "done"}], "element 0: its type must be one of invoke, ok, fail, info"),
         ([op("invoke", [], index=4), op("ok", [], index=4)], "element 1: its index is 4, and the index before is 4"),
-        ([op("invoke", [], index=-1)], "element 0: its index is no integer from 0"),
+        ([op("invoke", [], index=-2)], "element 0: its index is no integer from 0"),
         ([op("invoke", [], process=1.5)], "element 0: its process is no integer from 0"),
         ([op("invoke", [], process="1")], "element 0: its process is no integer from 0"),
         ([op("invoke", [], time=1 << 63)], "element 0: its time is no integer from 0"),
