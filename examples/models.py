@@ -1,6 +1,6 @@
 """Seven models of objects, for `seamark.check(history, model=Queue())`, or in a file of checks:
 
-    CHECKS = (linearizable(Queue(), name="queue", of=("enqueue", "dequeue")),)
+    CHECKS = (linearizable(Queue(), name="fifo-queue", of=("enqueue", "dequeue")),)
 
 A model gives the state before the first operation, the states that may follow each, and how a sentence names it. States
 are hashable values. An operation without an answer has `is_answered` false: any answer is possible then.

@@ -78,7 +78,7 @@ class StreamContract(msgspec.Struct, frozen=True, kw_only=True):
 
     `closed` and `cut` have no default, because wrong choices have lost data before.
 
-    The fields are parameters of the rules S01 to S28, see `checkers/streams/check.py`.
+    The fields are parameters of the stream rules, see `checkers/streams/check.py`.
     """
 
     closed: Literal["<", "<="]  # Does watermark w promise the events at w?

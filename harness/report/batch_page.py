@@ -136,7 +136,7 @@ def _classes(reports: Sequence[Report], folder: Path) -> list[Class]:
             Class(
                 anomaly=anomaly,
                 name=title(anomaly),
-                meaning=NAMES.get(anomaly, ""),
+                meaning=NAMES.get(anomaly) or pairs[0][0].meanings.get(anomaly, ""),
                 promises=tuple(dict.fromkeys(called(report, each.promise) for report, each in pairs if each.promise)),
                 sentence=pairs[0][1].sentence,
                 headline=headline(pairs[0][1]),

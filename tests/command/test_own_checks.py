@@ -1,5 +1,6 @@
 """Checks that a system brings: they judge as any other, and a run that names them is no consent to load them."""
 
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -208,3 +209,32 @@ def test_a_check_that_reports_what_it_does_not_declare_is_an_error_of_its_own(
 def test_no_check_of_that_name_is_installed(seamark: Seamark, run_copy: Path) -> None:
     outcome = seamark("check", run_copy, "--checks", "ndv", *LOCAL)
     assert (outcome.code, "'ndv'" in outcome.line, "'ndb'" in outcome.line or "ndb" in outcome.line) == (64, True, True)
+
+
+def test_the_file_of_a_system_loads_no_checker_where_nodes_run() -> None:
+    """Nodes, and the process of a simulation, import the file of a system, and with it names of seamark."""
+    code = (
+        "import sys\n"
+        "from seamark import Completion, Doors, MachineCluster, MicroOp, NodeId, Promise, Service, Settings, System\n"
+        "from harness.scenario.consent import installed\n"
+        "from harness.scenario.registry import load_cluster\n"
+        "load_cluster(installed('ndb'), is_checked=True)\n"
+        "kinds = 'checkers.engine', 'checkers.own', 'clusters.ndb.checks'\n"
+        "print(*(name for name in sys.modules if name.startswith(kinds)))"
+    )
+    done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []
+
+
+def test_a_plain_history_loads_no_cluster(tmp_path: Path) -> None:
+    history = tmp_path / "history.edn"
+    history.write_text(
+        "".join(f"{{:type :{kind} :process 0 :f :txn :value [[:r 1 []]]}}\n" for kind in ("invoke", "ok"))
+    )
+    code = (
+        "import sys, seamark\n"
+        f"seamark.check({str(history)!r})\n"
+        "print(*(name for name in sys.modules if name.startswith('clusters.')))"
+    )
+    done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []
