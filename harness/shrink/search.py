@@ -52,7 +52,7 @@ class Search:
         self.case, self.tries = case, 0
         self.seeds = 1  # The number of seeds tried for each candidate; the first is the case's own.
         self._most, self._tell = tries, tell
-        self._known = {tried.key: tried.is_shown for tried in _read(file)}
+        self._known = {tried.key: tried.is_shown for tried in tries_in(file)}
         self._running: dict[str, Future[bool]] = {}
         try:
             self._file = file.open("ab")
@@ -139,7 +139,7 @@ class Search:
         return is_shown
 
 
-def _read(file: Path) -> Iterable[Tried]:
+def tries_in(file: Path) -> Iterable[Tried]:
     """The tries in the file, without an unfinished last line, which a killed process leaves."""
     if not file.exists():
         return
