@@ -24,14 +24,12 @@
 Next: docs/add-your-own-cluster.md explains each part of this file; docs/your-own-system.md tests a real server.
 """
 
-from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
 from seamark import (
     Answer,
-    Bounds,
     Call,
     CallFailed,
     Client,
@@ -44,15 +42,13 @@ from seamark import (
     Invocation,
     Links,
     Machine,
+    MachineCluster,
     MicroOp,
     Node,
     NodeId,
-    Option,
-    Parameter,
     Promise,
     Received,
     Settings,
-    StreamContract,
     Synced,
 )
 
@@ -144,7 +140,7 @@ class StoreClient:
         return Completion(outcome="info", error=f"not an answer: {answer}", node=N1)
 
 
-class yours:  # noqa: N801  The user's own name.
+class yours(MachineCluster):  # noqa: N801  The user's own name.
     """The cluster as data: nodes, links, promises, faults and workloads."""
 
     name = "yours"
@@ -152,15 +148,8 @@ class yours:  # noqa: N801  The user's own name.
     nodes = (Node(N1, "data"),)
     links: Links = {("client", "data"): "fifo", ("data", "client"): "fifo"}  # noqa: RUF012  A lesson needs no ClassVar.
     promises = PROMISES
-    stream: StreamContract | None = None
-    bugs: Mapping[str, str] = {}
-    parameters: tuple[Parameter, ...] = ()
-    options: tuple[Option, ...] = ()
-    checks: tuple[str, ...] = ()
     points = ("before-synced",)
-    goals: tuple[str, ...] = ()
     faults = ("lost-writes", "slow-link", "pause")
-    workloads = ("list-append",)
     settle_ns = 10_000_000_000
 
     def machine(self, node: NodeId) -> Machine:
@@ -170,11 +159,3 @@ class yours:  # noqa: N801  The user's own name.
     def client(self, process: int, connection: Connection, settings: Settings) -> Client:
         """The client of one process."""
         return StoreClient(connection)
-
-    def bounds(self, settings: Settings) -> Bounds:
-        """The numbers by which a run is judged."""
-        return Bounds()
-
-    def promised(self, settings: Settings) -> tuple[Promise, ...]:
-        """The promises that hold with these settings."""
-        return self.promises
