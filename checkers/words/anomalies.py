@@ -12,7 +12,7 @@ The weak models are broken by what their axioms forbid (`checkers/axioms`): a fr
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Final
+from typing import Final, NamedTuple
 
 CYCLES: Final = {
     "G0": "Writes of transactions overtake each other: a cycle of ww.",
@@ -34,21 +34,91 @@ ORDERS: Final = {
     "-process": " Closed by the order of operations in one process.",
     "-realtime": " Closed by real time: one operation ended before the other began.",
 }
+
+
+class Anomaly(NamedTuple):
+    """All that is declared of an anomaly. `title` is its name for people, if that is not the name itself.
+
+    `implies` are the anomalies that are present whenever it is, `forbidden_by` the models that prohibit it themselves,
+    with no weaker model that does: names, with spaces between them.
+    """
+
+    meaning: str
+    title: str = ""
+    implies: str = ""
+    forbidden_by: str = ""
+
+
+RECORDS: Final[Mapping[str, Anomaly]] = MappingProxyType(
+    {
+        "internal": Anomaly(
+            "A transaction contradicts its own earlier reads or writes.",
+            title="Contradiction within a transaction",
+            forbidden_by="repeatable-read read-atomic",
+        ),
+        OWN: Anomaly(
+            "A transaction reads a key that it wrote, and does not see its own last write.",
+            title="Own write missed",
+            implies="internal",
+            forbidden_by="read-uncommitted",
+        ),
+        "future-read": Anomaly(
+            "A transaction reads what it writes only later.",
+            implies="G1c",
+            forbidden_by="read-uncommitted",
+        ),
+        "duplicate-elements": Anomaly(
+            "A read shows the same element twice.",
+            forbidden_by="read-uncommitted",
+        ),
+        "incompatible-order": Anomaly(
+            "Reads of a key disagree on the order of its elements, or with who appended them.",
+            title="Contradictory orders",
+            implies="G1a",
+        ),
+        "cyclic-versions": Anomaly(
+            "The versions of a register come before each other in a cycle.",
+            forbidden_by="read-uncommitted",
+        ),
+        "garbage-read": Anomaly(
+            "A transaction reads a value that no operation wrote; it may have been there at first."
+        ),
+        "unwritten-read": Anomaly(
+            "A transaction reads a value that no operation wrote, and that was not declared as initial.",
+            implies="garbage-read",
+            forbidden_by="read-uncommitted",
+        ),
+        "G1a": Anomaly(
+            "A transaction reads what a failed transaction wrote.",
+            title="Aborted read",
+            implies="G1",
+            forbidden_by="read-atomic",
+        ),
+        "G1b": Anomaly(
+            "A transaction reads an intermediate state of another.",
+            title="Intermediate read",
+            implies="G1",
+        ),
+        "dirty-update": Anomaly(
+            "A committed write builds on a write of a failed transaction.",
+            implies="G1a",
+        ),
+        "lost-update": Anomaly(
+            "Two transactions read the same version of a key and both overwrite it.",
+            implies="write-skew G2-item",
+            forbidden_by="update-atomic cursor-stability",
+        ),
+        UPDATE: Anomaly(
+            "A transaction writes a key after another one, and misses one of its writes.",
+            title="Fractured update",
+            implies="G-single",
+            forbidden_by="update-atomic",
+        ),
+    }
+)
 TRANSACTIONAL: Final[Mapping[str, str]] = MappingProxyType(
     {
-        "internal": "A transaction contradicts its own earlier reads or writes.",
-        OWN: "A transaction reads a key that it wrote, and does not see its own last write.",
-        "future-read": "A transaction reads what it writes only later.",
-        "duplicate-elements": "A read shows the same element twice.",
-        "incompatible-order": "Reads of a key disagree on the order of its elements, or with who appended them.",
-        "cyclic-versions": "The versions of a register come before each other in a cycle.",
-        "garbage-read": "A transaction reads a value that no operation wrote; it may have been there at first.",
-        "unwritten-read": "A transaction reads a value that no operation wrote, and that was not declared as initial.",
-        "G1a": "A transaction reads what a failed transaction wrote.",
-        "G1b": "A transaction reads an intermediate state of another.",
-        "dirty-update": "A committed write builds on a write of a failed transaction.",
-        "lost-update": "Two transactions read the same version of a key and both overwrite it.",
-        UPDATE: "A transaction writes a key after another one, and misses one of its writes.",
+        **{name: record.meaning for name, record in RECORDS.items()},
         **{name + order: meaning + closed for order, closed in ORDERS.items() for name, meaning in AXIOMS.items()},
         **{name + order: meaning + closed for order, closed in ORDERS.items() for name, meaning in CYCLES.items()},
     }

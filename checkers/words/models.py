@@ -26,6 +26,7 @@ from functools import cache
 from types import MappingProxyType
 from typing import Final
 
+from checkers.words.anomalies import RECORDS
 from harness.core.errors import ScenarioError
 
 DEFAULT: Final = "strict-serializable"
@@ -33,13 +34,12 @@ _LIKE_MIN: Final = 0.6  # From here on a name is like what was written: 1 if the
 _STEM_LIKE_MIN: Final = 0.75  # The same for the beginning of a name,
 _STEM_LETTERS_MIN: Final = 3  # if as many letters were written.
 
-# An anomaly -> those that are present whenever it is. G-SIb and GSIb are two names, as in the source.
+# A cycle -> the anomalies that are present whenever it is; others declare theirs (`RECORDS`). G-SIb and GSIb are
+# two names, as in the source.
 _IMPLIES: Final = {
     "G0": "G1c G0-process",
     "G0-process": "G1c-process G0-realtime",
     "G0-realtime": "G1c-realtime",
-    "G1a": "G1",
-    "G1b": "G1",
     "G1c": "G1 G1c-process",
     "G1c-process": "G1c-realtime G1-process",
     "G1c-realtime": "G1-realtime",
@@ -64,19 +64,12 @@ _IMPLIES: Final = {
     "G2-process": "G2-realtime",
     "GSIa": "GSI",
     "GSIb": "GSI",
-    "incompatible-order": "G1a",
-    "missed-own-write": "internal",
-    "unwritten-read": "garbage-read",
-    "future-read": "G1c",
-    "dirty-update": "G1a",
-    "lost-update": "write-skew G2-item",
     "non-monotonic-view": "fractured-read non-monotonic-view-process",
     "non-monotonic-view-process": "fractured-read-process non-monotonic-view-realtime",
     "non-monotonic-view-realtime": "fractured-read-realtime",
     "fractured-read": "G-UA causal-violation fractured-read-process",
     "fractured-read-process": "causal-violation-process fractured-read-realtime",
     "fractured-read-realtime": "causal-violation-realtime",
-    "G-UA": "G-single",
     "causal-violation": "prefix-violation G-single causal-violation-process",
     "causal-violation-process": "prefix-violation-process G-single-process causal-violation-realtime",
     "causal-violation-realtime": "prefix-violation-realtime G-single-realtime",
@@ -99,7 +92,7 @@ _IMPLIES: Final = {
     "G2-item-watermark-process": "G2-item-watermark-realtime",
 }
 
-# A model -> (the next weaker models, the anomalies that it prohibits itself).
+# A model -> (the next weaker models, the cycles that it prohibits itself); for other anomalies see `RECORDS`.
 _MODELS: Final = {
     "strict-serializable": (
         "linearizable serializable session-serializable snapshot-isolation strong-session-serializable "
@@ -109,7 +102,7 @@ _MODELS: Final = {
     "strong-session-serializable": ("serializable strong-session-snapshot-isolation", "G1-process G2-process"),
     "strong-snapshot-isolation": (
         "strong-parallel-snapshot-isolation strong-prefix strong-session-snapshot-isolation",
-        "internal G1-realtime G-nonadjacent-realtime",
+        "G1-realtime G-nonadjacent-realtime",
     ),
     "strong-parallel-snapshot-isolation": (
         "strong-causal strong-session-parallel-snapshot-isolation",
@@ -124,11 +117,11 @@ _MODELS: Final = {
     ),
     "serializable": (
         "repeatable-read snapshot-isolation update-serializable view-serializable",
-        "G1 G2 predicate-read-miss internal",
+        "G1 G2 predicate-read-miss",
     ),
     "strong-session-snapshot-isolation": (
         "snapshot-isolation strong-session-parallel-snapshot-isolation strong-session-prefix",
-        "internal G1-process G-nonadjacent-process",
+        "G1-process G-nonadjacent-process",
     ),
     "strong-session-parallel-snapshot-isolation": (
         "parallel-snapshot-isolation strong-session-causal",
@@ -143,24 +136,24 @@ _MODELS: Final = {
     ),
     "snapshot-isolation": (
         "forward-consistent-view monotonic-atomic-view monotonic-snapshot-read parallel-snapshot-isolation prefix",
-        "internal G1 G-SI G-nonadjacent",
+        "G1 G-SI G-nonadjacent",
     ),
     "linearizable": ("sequential", ""),
     "update-serializable": ("forward-consistent-view", "G1 G-update"),
-    "parallel-snapshot-isolation": ("causal-cerone consistent-view update-atomic", "internal G1a G-single"),
+    "parallel-snapshot-isolation": ("causal-cerone consistent-view update-atomic", "G-single"),
     "sequential": ("causal", ""),
     "forward-consistent-view": ("consistent-view", "G1 G-SIb"),
-    "prefix": ("causal-cerone", "internal G1a prefix-violation"),
+    "prefix": ("causal-cerone", "prefix-violation"),
     "strong-read-committed": ("strong-read-uncommitted strong-session-read-committed", "G1c-realtime"),
     "causal": ("PRAM writes-follow-reads", ""),
-    "causal-cerone": ("read-atomic", "internal G1a causal-violation"),
+    "causal-cerone": ("read-atomic", "causal-violation"),
     "consistent-view": ("cursor-stability monotonic-view", "G1 G-single"),
-    "repeatable-read": ("cursor-stability monotonic-atomic-view", "internal G1 G2-item lost-update"),
-    "update-atomic": ("read-atomic", "lost-update G-UA"),
-    "read-atomic": ("monotonic-atomic-view", "internal G1a future-read fractured-read"),
+    "repeatable-read": ("cursor-stability monotonic-atomic-view", "G1 G2-item"),
+    "update-atomic": ("read-atomic", ""),
+    "read-atomic": ("monotonic-atomic-view", "fractured-read"),
     "strong-session-read-committed": ("read-committed strong-session-read-uncommitted", "G1c-process"),
     "PRAM": ("monotonic-reads monotonic-writes read-your-writes", ""),
-    "cursor-stability": ("read-committed", "G1 G-cursor lost-update"),
+    "cursor-stability": ("read-committed", "G1 G-cursor"),
     "monotonic-view": ("read-committed", "G1 G-monotonic"),
     "monotonic-atomic-view": ("read-committed", "non-monotonic-view"),
     "monotonic-snapshot-read": ("read-committed", "G1 G-MSR"),
@@ -171,7 +164,7 @@ _MODELS: Final = {
     "view-serializable": ("", ""),
     "read-uncommitted": (
         "",
-        "G0 duplicate-elements cyclic-versions missed-own-write future-read unwritten-read",
+        "G0",
     ),
     "one-copy-serializable": ("", ""),
     "writes-follow-reads": ("", ""),
@@ -334,13 +327,16 @@ def _below(model: str) -> frozenset[str]:
 
 @cache
 def _prohibited_by(model: str) -> frozenset[str]:
-    direct = {anomaly for each in (model, *_below(model)) for anomaly in _MODELS[each][1].split()}
+    models = (model, *_below(model))
+    direct = {anomaly for each in models for anomaly in _MODELS[each][1].split()}
+    direct |= {name for name, record in RECORDS.items() if not set(models).isdisjoint(record.forbidden_by.split())}
     return _closure(direct, _implied_by())
 
 
 @cache
 def _implies() -> Mapping[str, list[str]]:
-    return {anomaly: names.split() for anomaly, names in _IMPLIES.items()}
+    implied = {**_IMPLIES, **{name: record.implies for name, record in RECORDS.items() if record.implies}}
+    return {anomaly: names.split() for anomaly, names in implied.items()}
 
 
 @cache

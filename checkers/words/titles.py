@@ -3,22 +3,16 @@
 from types import MappingProxyType
 from typing import Final
 
-from checkers.words.anomalies import CYCLES
+from checkers.words.anomalies import CYCLES, RECORDS
 
 _NAMES: Final = MappingProxyType(
     {
         "G0": "Dirty write",
-        "G1a": "Aborted read",
-        "G1b": "Intermediate read",
         "G1c": "Circular information flow",
         "G-single": "Read skew",
         "G-nonadjacent": "Long read skew",
         "G2-item": "Write skew",
-        "G-UA": "Fractured update",
         "non-monotonic-view": "Non-monotonic view",
-        "internal": "Contradiction within a transaction",
-        "missed-own-write": "Own write missed",
-        "incompatible-order": "Contradictory orders",
         "stale-acknowledged": "Stale read",
         "lost-acknowledged": "Lost acknowledged write",
         "non-linearizable": "Not linearizable",
@@ -40,6 +34,7 @@ def title(anomaly: str) -> str:
     order = next((order for order in _ORDERS if anomaly.endswith(order)), "")
     name = anomaly.removesuffix(order)
     base = name.removesuffix(_WATERMARK) if name.removesuffix(_WATERMARK) in CYCLES else name
-    words = _NAMES.get(base) or base[:1].upper() + base[1:].replace("-", " ")
+    declared = RECORDS[base].title if base in RECORDS else _NAMES.get(base)
+    words = declared or base[:1].upper() + base[1:].replace("-", " ")
     words += " through watermarks" * (base != name) + _ORDERS.get(order, "")
     return words if words.replace(" ", "-").casefold() == anomaly.casefold() else f"{words} ({anomaly})"
