@@ -245,8 +245,9 @@ def _findings(
     """The findings of the reported anomalies, in sentences that show the operations."""
     if not reported:
         return ()
-    sightings = [one for one in report.sightings if one.anomaly in reported]
     cycles = [one for one in found.named if one.anomaly in reported]
+    named = {one.anomaly for one in cycles}  # A G0 of registers may be seen twice.
+    sightings = [one for one in report.sightings if one.anomaly in reported and one.anomaly not in named]
     axioms = [(anomaly, evidence) for anomaly, evidence in broken.broken if anomaly in reported]
     examples = [sighting.example for sighting in sightings]
     ops = {op for example in examples for op in (example.op, example.other)}

@@ -10,6 +10,9 @@ of an object the version that this write left. These are missed-own-write, futur
 one the initial values must be declared. Biswas and Enea demand the same of every history. A transaction that reads two
 versions of a key which it did not write (internal) breaks read atomic and repeatable read, and nothing weaker.
 
+G0 has two witnesses: a cycle of final writes, as Adya defines it; and two transactions that each read a write of a
+register by the other, final or not, before they wrote it. A graph over final writes alone would not name the second.
+
 Two schools give read committed two meanings. `read-committed` is Adya's PL-2. Biswas and Enea's read committed, where a
 transaction that saw one write of another misses none of that one's writes in later reads, is
 `strong-session-monotonic-atomic-view` here. Likewise their read atomic and causal consistency are the strong-session

@@ -240,6 +240,7 @@ def others(operations: Sequence[Operation]) -> dict[str, int]:
     clean = cleaned(operations)
     counts = {
         "internal": sum(op.outcome == OK and contradicts_itself(op) for op in operations),
+        "G0": interleaved(clean),
         "missed-own-write": sum(op.outcome == OK and misses_its_own(op) for op in operations),
         "future-read": sum(future_reads(op, key) for op in clean if op.outcome == OK for key in keys_of([op])),
         **reads(clean),
@@ -254,6 +255,21 @@ def contradicts_itself(op: Operation) -> bool:
         for key in keys_of([op])
         for before, mop in pairwise(on(op, key))
     )
+
+
+def interleaved(operations: Sequence[Operation]) -> int:
+    """The number of pairs of operations, by register, of which each read the other's write before it wrote itself."""
+    writers = {(mop.key, mop.value): op for op, mop in stores_of(operations)}
+    met = set[tuple[int, int, int]]()
+    for op in operations:
+        told = set(telling_reads(op)) if op.outcome == OK else set()
+        for at, mop in enumerate(op.mops):
+            if isinstance(mop, Load) and (mop.key, mop.value) in told:
+                writer = writers.get((mop.key, mop.value))
+                is_followed = any(isinstance(each, Store) and each.key == mop.key for each in op.mops[at:])
+                if is_followed and writer is not None and writer.index != op.index and writer.outcome != FAIL:
+                    met.add((mop.key, op.index, writer.index))
+    return sum((key, writer, reader) in met for key, reader, writer in met if reader < writer)
 
 
 def misses_its_own(op: Operation) -> bool:

@@ -32,6 +32,7 @@ def anomalies(registers: Registers, known: Orders, *, is_declared: bool = False)
         ),
         *_lost_updates(registers),
         *_cyclic_versions(registers, known.cycles),
+        *_interleaved(reads),
     )
     tally = _tally(registers, reads, known)
     tally[UNWRITTEN] = tally["garbage-read"] * is_declared
@@ -50,6 +51,7 @@ class _Reads:
         self.value = np.concatenate((touches.read[rows], odd.value))
         self.is_value = self.value >= 0
         self.is_early = np.concatenate((np.ones(len(rows), np.bool_), odd.is_early))
+        self.is_followed = np.concatenate((touches.write[rows] != ABSENT, odd.is_followed))
         final, passer = registers.writer[self.version], registers.passer[self.version]
         self.is_passing = (final == NOBODY) & (passer != NOBODY)
         ops, outcomes = np.append(touches.op, NOBODY), np.append(touches.outcome, np.int8(NOBODY))
@@ -132,6 +134,30 @@ def _lost_updates(registers: Registers) -> tuple[Sighting, ...]:
     at = np.flatnonzero(is_first[:-1] & ~is_first[1:])
     one, other = rows[at], rows[at + 1]
     return seen("lost-update", len(at), op=registers.op(one), key=touches.key[one], other=registers.op(other))
+
+
+def _interleaved(reads: _Reads) -> tuple[Sighting, ...]:
+    """Pairs of transactions whose writes of a register interleave, which is a G0: the count is of registers and pairs.
+
+    Each reads what the other wrote, final or not, before it writes itself. So neither wrote all before the other did. A
+    graph over final writes alone would not name it; where that names a G0, this one is not reported.
+    """
+    is_met = reads.is_followed & (reads.writer_op != NOBODY) & (reads.writer_op != reads.op) & (reads.outcome != FAIL)
+    rows = np.flatnonzero(is_met)
+    key, reader, writer = reads.key[rows], reads.op[rows], reads.writer_op[rows]
+    other = Join((key, reader, writer), (key, writer, reader)).first
+    both = np.flatnonzero((other >= 0) & (reader < writer))
+    both = both[np.lexsort((writer[both], reader[both], key[both]))]
+    is_new = first_of_each(key[both]) | first_of_each(reader[both]) | first_of_each(writer[both])
+    both = both[is_new]
+    if not len(both):
+        return ()
+    value = reads.value[rows]
+    examples = (
+        Example(int(reader[at]), int(key[at]), int(value[at]), int(writer[at]), (int(value[other[at]]),))
+        for at in both.tolist()
+    )
+    return (Sighting("G0", len(both), min(examples)),)
 
 
 def _cyclic_versions(registers: Registers, cycles: tuple[VersionCycle, ...]) -> tuple[Sighting, ...]:

@@ -56,6 +56,7 @@ class Passed:
     outcome: Int8s
     value: Int64s
     is_early: Bools  # Of a read: its transaction writes that value only later.
+    is_followed: Bools  # Its transaction writes the register later.
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +144,9 @@ class _Grouped:
         owner = self.owner[rows]
         index, outcome = self.transactions.index[owner], self.transactions.outcome[owner]
         is_early = self.is_read[rows] & (rows < self._first_own_write(rows))
-        return Passed(self.key[rows], index.astype(np.int32), self._after(owner), outcome, self.value[rows], is_early)
+        is_followed = rows < self.last_write[self.group[rows]]
+        ops, value = index.astype(np.int32), self.value[rows]
+        return Passed(self.key[rows], ops, self._after(owner), outcome, value, is_early, is_followed)
 
     def _first_own_write(self, rows: Int64s) -> Int64s:
         """For each of those rows the place of its transaction's first write of that value to that register; else -1."""

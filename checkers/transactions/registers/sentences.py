@@ -226,6 +226,12 @@ class RegisterSentences:
                 return f"{op} read {key} as {value}, but {other} wrote that and then more: an intermediate state."
             case "garbage-read":
                 return f"{op} read {key} as {value}, which nobody wrote."
+            case "G0":
+                theirs = _shown(example.versions[0], self._name)
+                return (
+                    f"{op} read {key} as {value}, which {other} had written, and then wrote {key}; {other} read it as "
+                    f"{theirs}, which {op} had written, and then wrote it: their writes interleave."
+                )
             case "unwritten-read":
                 return f"{op} read {key} as {value}, which nobody wrote; nor was it declared as the initial value."
             case _:

@@ -58,3 +58,20 @@ def test_a_value_that_was_read_before_it_was_written_may_have_been_there_at_firs
     judgement = judged(concurrent("rx=2 rx=1 wx1", "wx2"), Options(model="read-committed"))
     assert judgement.findings == ()
     assert "written-again" in judgement.unknown["G1a"]
+
+
+@pytest.mark.parametrize(
+    ("texts", "is_dirty"),
+    [
+        (("wx1 rx=1 rx=2 wx3", "rx=1 wx2"), True),
+        (("wx1 wx3 rx=2 wx4", "rx=1 wx2 rx=3 wx5"), True),
+        (("wx1 rx=1 rx=2 wx3", "wx2"), False),  # Nothing shows that T1 wrote after T0.
+        (("wx1 rx=1 rx=2", "rx=1 wx2"), False),  # T0 wrote nothing later.
+        (("rx=2 wx1", "wx2 wx3"), False),  # A dirty read, and no dirty write.
+        (("wx1", "rx=1 wx2", "rx=2 wx3"), False),
+    ],
+)
+def test_reads_prove_that_the_writes_of_a_register_interleave(texts: tuple[str, ...], is_dirty: bool) -> None:
+    judgement = judged(concurrent(*texts), Options(prohibited=(frozenset({"G0"}),)))
+    assert {finding.anomaly for finding in judgement.findings} == ({"G0"} if is_dirty else set())
+    assert all("their writes interleave" in finding.sentence for finding in judgement.findings)
