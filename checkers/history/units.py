@@ -49,7 +49,7 @@ def announced_writes(deliveries: Deliveries) -> SourceWrites:
         position=column(d.position, d.position[unseen]),
         ordinal=column(d.ordinal, number),
         epoch=column(d.epoch, d.epoch[unseen]),
-        span=column(d.span, _last_reached(d, d.position[unseen])),
+        span=column(d.span, last_reached(d, d.position[unseen])),
         invoke_seq=never,
         complete_seq=never,
         txn=never,
@@ -57,7 +57,7 @@ def announced_writes(deliveries: Deliveries) -> SourceWrites:
     )
 
 
-def _last_reached(deliveries: Deliveries, position: Int64s) -> Int64s:
+def last_reached(deliveries: Deliveries, position: Int64s) -> Int64s:
     """The partition whose watermarks reach each position last; -1 if some partition's never do, or there is none."""
     d = deliveries
     spans = distinct(d.span[d.span >= 0])

@@ -19,6 +19,8 @@ from checkers.streams.catalogue import RULES, names_that_need
 from checkers.streams.examples import Example
 from checkers.streams.findings import CHECKER, example_finding
 from checkers.streams.rule import Conclusion, Need, OfAllLogs, OfSource, Seen, Sighted
+from checkers.streams.rules.sessions.missing_event import MISSING_EVENT
+from checkers.streams.rules.sessions.unjudged import HOMELESS, OPEN, Unjudged, sentence
 from checkers.streams.task import Outcome, judge, sights
 from harness.core.record import Json
 from harness.core.verdict import Finding, Judgement
@@ -59,6 +61,9 @@ def check(history: Path, context: Context) -> Judgement:
 
     conclusions = dict(_conclusions(outcomes, look, parts[0].subscribers, name))
     facts: dict[str, Json] = {"subscribers": len(parts), **_sum(outcome.facts for outcome in outcomes), **source}
+    left = [each for outcome in outcomes for each in outcome.unjudged]
+    if notes := [sentence(each, name) for each in left if each.reason == OPEN]:
+        facts["notes"] = list[Json](notes)
     witnesses = dict.fromkeys(RULES, 0) | _sum(outcome.witnesses for outcome in outcomes)
     return Judgement(
         checker=CHECKER,
@@ -67,7 +72,7 @@ def check(history: Path, context: Context) -> Judgement:
             *(each for conclusion in conclusions.values() for each in conclusion.findings),
         ),
         witnesses=witnesses | {name: conclusion.witnesses for name, conclusion in conclusions.items()},
-        unknown=_unknown(outcomes, source),
+        unknown=_homeless(left, name) | _unknown(outcomes, source),
         facts=facts,
     )
 
@@ -96,6 +101,12 @@ def _conclusions(
                 yield rule.name, next(each.conclusions[rule.name] for each in outcomes if rule.name in each.conclusions)
             case _:
                 pass
+
+
+def _homeless(left: Sequence[Unjudged], name: Names) -> dict[str, str]:
+    """The doubt about missing events that writes of an unknown partition leave."""
+    reasons = [sentence(each, name) for each in left if each.reason == HOMELESS]
+    return {MISSING_EVENT.name: reasons[0]} if reasons else {}
 
 
 def _unknown(outcomes: list[Outcome], source: dict[str, int]) -> dict[str, str]:

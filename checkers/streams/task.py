@@ -18,6 +18,7 @@ from checkers.streams.by_key import view_by_key
 from checkers.streams.catalogue import RULES
 from checkers.streams.examples import Example, examples_of, sight_of
 from checkers.streams.rule import Conclusion, OfAllLogs, OfKeys, OfLog, OfSource, OfUnits, Seen, Sighted
+from checkers.streams.rules.sessions.unjudged import Unjudged, unjudged, with_partitions
 from checkers.streams.view import Log, Ruling, StreamView, defect, stream_view
 from harness.core.columns import BACKFILL, GAP, INFO, NEVER, OK, ROW, WATERMARK, Deliveries, Int64s, SourceWrites
 from harness.core.promises import StreamContract
@@ -32,6 +33,7 @@ class Outcome:
     examples: tuple[Example, ...] = ()
     witnesses: dict[str, int] = field(default_factory=dict)
     facts: dict[str, int] = field(default_factory=dict)
+    unjudged: tuple[Unjudged, ...] = ()
     summaries: dict[str, object] = field(default_factory=dict)  # By rule, for those that compare logs.
     conclusions: dict[str, Conclusion] = field(default_factory=dict)  # By rule about the source; in the first log only.
 
@@ -106,6 +108,7 @@ def judged(
     """The outcome of the rules over columns; `writes` are placed, and empty if there is no source."""
     if problem := defect(deliveries, contract):
         return Outcome(source=source_facts(writes), defect=problem)
+    writes = with_partitions(deliveries, writes, contract)
     whole = Log(deliveries=deliveries, writes=writes, around=around, is_alone=len(log.chosen) == len(log.subscribers))
     per_key = dict.fromkeys(ruling for rule in RULES.values() for ruling in rule.per_key())
     with in_threads(threads):
@@ -131,6 +134,7 @@ def judged(
         witnesses={name: ruling.witnesses for name, (_, ruling) in rulings.items()},
         facts=_facts(view) | {legal: found[name][1].legal for name, rule in RULES.items() if (legal := rule.legal)},
         summaries={name: task.result() for name, task in compared.items()},
+        unjudged=tuple(unjudged(view, [ruling for name, (of, ruling) in rulings.items() if of is view])),
     )
     for of, _ in found.values():
         of.facts.clear()  # Frees the columns together with the view, before the next check.

@@ -51,6 +51,15 @@ def test_a_stream_beside_its_source_gets_its_right_answer(name: str, promises: s
     assert found(name, promises=promises) == anomalies
 
 
+def test_a_key_of_which_nothing_came_is_named_or_missing(tmp_path: Path) -> None:
+    report = check(FIELD / "part-keygone.jsonl", promises=FIELD / "part.toml")
+    assert (report.verdict, "3 committed writes of key c could not be judged" in report.reason) == ("unknown", True)
+    declared = tmp_path / "part.toml"
+    declared.write_text((FIELD / "part.toml").read_text().replace("[stream]", "[stream]\npartitions = 2"))
+    report = check(FIELD / "part-keygone.jsonl", promises=declared)
+    assert [(each.anomaly, each.count) for each in report.findings] == [("missing-event", 3)]
+
+
 def test_a_key_is_named_or_the_stream_is_refused() -> None:
     with pytest.raises(HistoryError, match=r"its rows have no key.*--key"):
         check(FIELD / "dbz-comp-bare.jsonl", stream="debezium")

@@ -203,6 +203,7 @@ CONTRACT: Final[Mapping[str, Words]] = MappingProxyType(
                 "No, or that is not declared.",
             ),
         ),
+        "partitions": Words("How many partitions are there? A key of which nothing came is on one of them."),
         "tail": Words(
             "Had everything come to rest when the recording ended?",
             {

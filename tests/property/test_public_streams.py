@@ -1,0 +1,22 @@
+"""Legal streams of Debezium, CockroachDB and etcd raise no alarm, and are judged.
+
+SEAMARK_FUZZ_COUNT is the number of streams of each kind, SEAMARK_FUZZ_SEED the first seed. `tests.bench.public_streams`
+counts how many changes are found as well.
+"""
+
+from pathlib import Path
+
+import pytest
+
+from tests.amount import FIRST_SEED, count
+from tests.bench.public_streams import legal
+from tests.worlds.streams.public import STREAMS
+
+COUNT = count(6)
+
+
+@pytest.mark.parametrize("kind", STREAMS)
+def test_a_legal_stream_raises_no_alarm_and_is_judged(kind: str, tmp_path: Path) -> None:
+    verdicts = legal(kind, COUNT, tmp_path, FIRST_SEED)
+    assert verdicts["invalid"] == verdicts["error"] == 0, f"{kind}, seeds from {FIRST_SEED}: {verdicts}"
+    assert (verdicts["vacuous"] + verdicts["unknown"]) * 20 <= COUNT, f"{kind}, seeds from {FIRST_SEED}: {verdicts}"
