@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
 from itertools import product
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final, Literal
 
 import msgspec
@@ -26,6 +27,7 @@ from harness.scenario.scenario import RUNTIMES, Scenario, decide, options_in
 BUDGET_MAX_S: Final = 1e9
 USUAL, NO_FAULTS, EVERY = "usual", "none", "all"
 NAME: Final = re.compile(r"[A-Za-z0-9][\w.-]*")  # The name of a sweep becomes that of a folder.
+NO_SUT: Final[Mapping[str, str]] = MappingProxyType({})
 KEEP: Final = ("red", "all")
 
 
@@ -62,6 +64,7 @@ class Top(msgspec.Struct, frozen=True, kw_only=True):
     time_budget: float | None = None
     min_runs: int | None = None  # With fewer judged runs the sweep is vacuous. None: all of them.
     keep: Literal["red", "all"] = "red"  # The runs whose folders are kept.
+    sut: dict[str, str] = {}  # The release under test: name, version, commit, image.
 
 
 class Config(Design, frozen=True, kw_only=True):
@@ -86,21 +89,34 @@ class Config(Design, frozen=True, kw_only=True):
         return any(cell.scenario.runtime == "docker" for cell in self.cells)
 
 
-def read_config(path: Path, *, seed: int | None = None, allowed: Sequence[str] = ()) -> Config:
-    """The sweep in a TOML file. `seed` replaces that of the file; `allowed` is code in files that may be loaded.
+def read_config(
+    path: Path, *, seed: int | None = None, allowed: Sequence[str] = (), sut: Mapping[str, str] = NO_SUT
+) -> Config:
+    """The sweep in a TOML file. `seed` and `sut` replace those of the file; code in files that is `allowed` is loaded.
 
     Raises ScenarioError, with the place and the remedy, if it cannot be carried out.
     """
-    return config_of(read_plain(path, ScenarioError), path=path, seed=seed, allowed=allowed)
+    return config_of(read_plain(path, ScenarioError), path=path, seed=seed, allowed=allowed, sut=sut)
 
 
-def config_of(content: bytes, *, path: Path, seed: int | None = None, allowed: Sequence[str] = ()) -> Config:
+def config_of(
+    content: bytes,
+    *,
+    path: Path,
+    seed: int | None = None,
+    allowed: Sequence[str] = (),
+    sut: Mapping[str, str] = NO_SUT,
+) -> Config:
     """The sweep in the content of the file `path`. Raises ScenarioError as `read_config` does."""
     top, matrices = _parts(options_in(content, path), path)
     text = content.decode()
     top = top if seed is None else msgspec.structs.replace(top, seed=seed)
     consent = {on_command_line(name).name: name for name in allowed}
-    every = [each for matrix in matrices for each in _cells(matrix, top.seed, path, consent)]
+    every = [
+        (_of_release(cell, top.sut | dict(sut)), code)
+        for matrix in matrices
+        for cell, code in _cells(matrix, top.seed, path, consent)
+    ]
     cells = tuple(cell for cell, _ in every)
     planned = sum(cell.count for cell in cells)
     _require(top, planned, path)
@@ -118,6 +134,10 @@ def config_of(content: bytes, *, path: Path, seed: int | None = None, allowed: S
         cells=cells,
         codes={code.name: code for _, code in every},
     )
+
+
+def _of_release(cell: Cell, sut: dict[str, str]) -> Cell:
+    return msgspec.structs.replace(cell, scenario=msgspec.structs.replace(cell.scenario, sut=sut))
 
 
 def _parts(given: Mapping[str, Any], path: Path) -> tuple[Top, list[Matrix]]:

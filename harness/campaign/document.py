@@ -122,6 +122,16 @@ class SweepFault(msgspec.Struct, frozen=True, kw_only=True):
     is_exercised: bool
 
 
+class SweepRed(msgspec.Struct, frozen=True, kw_only=True):
+    """A run with a finding or an error, and the command that makes it again on any machine."""
+
+    cluster: str
+    workload: str
+    seed: Count
+    verdict: str
+    command: str
+
+
 class SweepTrouble(msgspec.Struct, frozen=True, kw_only=True):
     """An attempt at a run in which the harness failed. `is_recovered`: the next attempt was judged."""
 
@@ -149,6 +159,7 @@ class Sweep(msgspec.Struct, frozen=True, kw_only=True):
     started_utc: str
     finished_utc: str
     versions: dict[str, str]
+    sut: dict[str, str] = {}  # The release of the system under test, as declared.
     config: SweepConfig
     planned: Count
     runs: Count
@@ -166,6 +177,7 @@ class Sweep(msgspec.Struct, frozen=True, kw_only=True):
     faults: tuple[SweepFault, ...]
     goals: dict[str, Count] = {}  # Runs that reached each, as CLUSTER/GOAL.
     trouble: tuple[SweepTrouble, ...] = ()
+    red: tuple[SweepRed, ...] = ()
     folder: str | None = None  # Its own.
 
 

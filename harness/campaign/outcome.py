@@ -19,15 +19,18 @@ from harness.campaign.document import (
     SweepFault,
     SweepFinding,
     SweepPromise,
+    SweepRed,
     SweepTrouble,
 )
 from harness.campaign.exposure import Exposure
 from harness.campaign.judgement import RULE, counted, exposures_of, verdict_of_cell, verdict_of_sweep
 from harness.campaign.ledger.design import Cell, Design, Order
 from harness.campaign.ledger.rows import Kept, Row, final_rows
+from harness.core.verdict import Verdict
 from harness.report.model import Report
 from harness.scenario.command import command_of
 
+RED: Final = (Verdict.INVALID.value, Verdict.ERROR.value)
 HOUR_S: Final = 3600.0
 
 
@@ -63,6 +66,7 @@ def sweep_of(
         started_utc=order.started_utc,
         finished_utc=max((row.finished_utc for row in rows), default=order.started_utc),
         versions=order.versions,
+        sut=design.cells[0].scenario.sut,
         config=SweepConfig(path=design.path, text=design.text, sha256=design.sha256),
         planned=design.planned,
         runs=len(final),
@@ -80,6 +84,7 @@ def sweep_of(
         faults=tuple(_faults(exposures)),
         goals=_goals(design, final),
         trouble=tuple(_trouble(design, rows)),
+        red=tuple(_red(design, final)),
         folder=str(folder),
     )
 
@@ -229,6 +234,20 @@ def _goals(design: Design, rows: Sequence[Row]) -> dict[str, int]:
         cluster = design.cells[row.cell].cluster
         reached.update({f"{cluster}/{goal}": int(count > 0) for goal, count in row.report.goals.items()})
     return dict(reached)
+
+
+def _red(design: Design, rows: Sequence[Row]) -> Iterator[SweepRed]:
+    """The runs that need a person, each with its command."""
+    for row in rows:
+        if row.report.verdict in RED:
+            cell = design.cells[row.cell]
+            yield SweepRed(
+                cluster=cell.cluster,
+                workload=cell.workload,
+                seed=row.seed,
+                verdict=row.report.verdict,
+                command=row.report.anywhere or _command(cell, row.seed),
+            )
 
 
 def _trouble(design: Design, rows: Sequence[Row]) -> Iterator[SweepTrouble]:

@@ -16,6 +16,7 @@ from harness.core.verdict import Verdict
 from harness.report.markdown import escaped, table
 from harness.report.model import WHERE
 from harness.report.page import STRIP, rendered
+from harness.scenario.sut import release
 
 PAGE_FILE: Final = "page.html"
 NIGHTS_MAX: Final = 60  # The most bars and rows; sweep.json of each night is kept.
@@ -25,7 +26,7 @@ TITLES: Final = {
     "valid": "Every promise that was tested held, in every run.",
     "vacuous": "Too little was tested to say anything.",
     "unknown": "A check could not decide.",
-    "error": "The harness failed: this sweep clears the system of nothing.",
+    "error": "The harness failed before enough was tested; the sweep says nothing about your system.",
     "invalid": "A promise was broken.",
 }
 BAR, GAP, HEIGHT = 14, 4, 64  # The size of the chart in pixels.
@@ -81,6 +82,7 @@ def sweep_page(sweep: Sweep, rows: Sequence[Row], earlier: Sequence[Sweep], fold
         word=Verdict(sweep.verdict).word,
         title=_title(sweep),
         began=_began(sweep),
+        release=release(sweep.sut),
         versions=", ".join(f"{name} {version}" for name, version in sweep.versions.items()),
         findings=[
             (title_of(each.anomaly), NAMES.get(each.anomaly, ""), each, _link(each.first_run, folder))

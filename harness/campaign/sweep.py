@@ -102,7 +102,13 @@ def resumed(path: Path, store: Path, allowed: Sequence[str] = (), *, may_start_c
     folder = folder_of(path, store, KIND)
     order = read_order(folder, KIND, Order)
     design = order.design
-    config = config_of(design.text.encode(), path=Path(design.path), seed=design.seed, allowed=allowed)
+    config = config_of(
+        design.text.encode(),
+        path=Path(design.path),
+        seed=design.seed,
+        allowed=allowed,
+        sut=design.cells[0].scenario.sut,
+    )
     if config.alone() != design:
         raise ScenarioError(f"{folder}: its config or the code of its cluster has changed since: begin a new sweep")
     require_same(folder, order, config.codes.values(), KIND)

@@ -21,6 +21,7 @@ from harness.record.store import RUN_FILE, Runtime, is_run, or_latest, read_run_
 from harness.report.console.terminal import Amount
 from harness.scenario.consent import Code, consented
 from harness.scenario.scenario import RUNTIMES, Scenario, scenario_file, scenario_of
+from harness.scenario.sut import sut_of
 from nemesis.plan import Plan
 from nemesis.validation import plan_from_json
 
@@ -43,6 +44,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     bug: tuple[str, ...] = ()
     option: dict[str, str] = {}  # The cluster's own. On the command line NAME=VALUE, and --isolation for that one.
     attach: str | None = None
+    sut: dict[str, str] = {}  # On the command line NAME=VALUE.
     plan: str | None = None
     parameters: dict[str, int] = {}  # The cluster's parameters, and the operations of a shrunk run: see seamark shrink.
     script: Script | None = None
@@ -99,6 +101,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
             bugs=self.bug,
             options=self.option,
             attach=self.attach,
+            sut=self.sut,
             parameters=self.parameters,
             script=self.script,
         )
@@ -122,8 +125,9 @@ def run_options(path: Path | None, given: dict[str, Any]) -> tuple[RunOptions, C
     for name in options:
         known_at(path, name, RunOptions.__struct_fields__, "option")
     chosen = options.pop("option", {}) | _chosen(given)
+    sut = options.pop("sut", {}) | sut_of(given.pop("sut", None))
     options |= {name: value for name, value in given.items() if value is not None and value != []}
-    options |= {"option": chosen} if chosen else {}
+    options |= {name: value for name, value in (("option", chosen), ("sut", sut)) if value}
     for name in ("nemesis", "bug"):
         if isinstance(options.get(name), str):
             options[name] = _names(options[name])

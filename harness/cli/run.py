@@ -27,6 +27,7 @@ from nemesis.plan import Plan
 from nemesis.registry import PACKAGES
 
 SEED_MAX = 2**31  # The number of seeds to draw from: short enough to be typed.
+SUT_HELP = "The release under test: name, version, commit or image; may be repeated."
 FAULTS_HELP = f"Packages of faults, with commas between; none for none: {', '.join(PACKAGES)}."
 
 
@@ -51,6 +52,7 @@ def run(  # noqa: PLR0913, PLR0917  Each argument is an option of the command.
     isolation: Annotated[str | None, typer.Option(help="The isolation level, where the cluster has several.")] = None,
     option: Annotated[list[str] | None, typer.Option(metavar="NAME=VALUE", help="An option of the cluster.")] = None,
     attach: Annotated[str | None, typer.Option(metavar="PROJECT", help="A docker compose project to strike.")] = None,
+    sut: Annotated[list[str] | None, typer.Option(metavar="NAME=VALUE", help=SUT_HELP)] = None,
     count: Annotated[int | None, typer.Option(help="How many runs, with seeds from --seed on.")] = None,
     jobs: Annotated[int | None, typer.Option(help="How many of them at once.")] = None,
     twice: Annotated[bool | None, typer.Option("--twice", help="Run each twice and compare every record.")] = None,

@@ -44,7 +44,7 @@ from harness.record.formats.load import Loaded
 from harness.record.formats.parquet.parquet import footer_of, hash_of
 from harness.record.formats.promise_file import Promised
 from harness.record.formats.sight import sighted
-from harness.record.store import RunFile
+from harness.record.store import RunFile, sut_in
 from harness.report.model import FindingRow, PromiseRow, Report
 from harness.report.trouble import ERROR_LOG, in_one_line
 from harness.scenario.command import command_anywhere
@@ -337,6 +337,7 @@ def _as_run(report: Report, run_file: RunFile, exposure: Exposure, facts: RunFac
         way_out=way_out(run_file, report.clause),
         anywhere=command_anywhere(run_file),
         versions=dict(run_file.versions),
+        sut=sut_in(run_file),
         plan_sha256=plan_sha256(run_file),
         cluster=run_file.cluster,
         code=code_in_file(run_file),

@@ -78,6 +78,12 @@ class RunFile(msgspec.Struct, frozen=True, kw_only=True):
     brought: tuple[Brought, ...] | None = None  # None: recorded before systems brought checks.
 
 
+def sut_in(run_file: RunFile) -> dict[str, str]:
+    """The release of the system under test that a run declares; empty if it declares none."""
+    found = run_file.options.get("sut")
+    return {str(name): str(value) for name, value in found.items()} if isinstance(found, dict) else {}
+
+
 def create_run(store: Path, test: str, seed: int) -> Path:
     """A new, empty run directory. Raises ScenarioError if the store cannot be written."""
     stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())

@@ -13,7 +13,8 @@ from harness.report.model import Report, repetition
 from harness.report.screen import visible
 
 ANNOTATIONS_MAX: Final = 10
-TEXT_MAX: Final = 600
+RUNS_MAX: Final = 3  # The most runs of a class whose command is in its annotation; the log has all.
+TEXT_MAX: Final = 900
 SUMMARY_MAX: Final = 900_000  # The most bytes of a summary: a runner refuses one of more than a mebibyte.
 
 
@@ -45,8 +46,8 @@ def _findings(reports: Sequence[Report]) -> Iterator[str]:
     for name, runs in sorted(classes.items(), key=lambda each: each[0]):
         is_allowed, anomaly = name
         share = f" in {len(runs)} of {len(reports)} runs" if len(reports) > 1 else ""
-        command = repetition(runs[0])
-        again = f" Repeat it: {command}" if command else ""
+        commands = [command for run in runs[:RUNS_MAX] if (command := run.anywhere or repetition(run)) is not None]
+        again = f" Repeat it: {' or '.join(commands)}" if commands else ""
         yield _command("warning" if is_allowed else "error", f"{title(anomaly)}{share}", f"{sentences[name]}{again}")
 
 

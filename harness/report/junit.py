@@ -108,7 +108,7 @@ def _evidence(reports: Sequence[Report], row: PromiseRow) -> Iterator[str]:
         if each.promise == row.id:
             yield f"{title(each.anomaly)}{_times(each)}: {each.sentence}"
     for report in reports[:LINES_MAX]:
-        command = repetition(report)
+        command = report.anywhere or repetition(report)
         if command is not None:
             yield f"repeat it: {command}"
 

@@ -112,6 +112,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     incomplete: bool = False  # True if the run did not complete; its records were judged.
     started_utc: str | None = None
     versions: dict[str, str] = {}
+    sut: dict[str, str] = {}  # The release of the system under test, as declared.
     plan_sha256: str | None = None
     run: str | None = None
     cluster: str | None = None

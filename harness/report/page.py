@@ -23,7 +23,7 @@ from harness.core.promises import Bounds, Naming
 from harness.core.record import BUSY, Json
 from harness.core.verdict import Verdict
 from harness.core.wording import counted
-from harness.record.store import RunFile
+from harness.record.store import RunFile, sut_in
 from harness.report.evidence import first_moment
 from harness.report.findings.headlines import headline
 from harness.report.findings.shown import Group, glossary, shown_groups
@@ -44,6 +44,7 @@ from harness.report.pictures.plots import STRIP_ROW, Overview, fault_colours
 from harness.report.pictures.scale import WIDTH
 from harness.report.screen import Commands, commands, visible
 from harness.report.shrunk import origin_of
+from harness.scenario.sut import release
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -273,7 +274,10 @@ def _tested(report: Report, run_file: RunFile | None, source: str | None) -> str
     else:
         work += f" at {rate} operations a second for {time_s} s"
     faults = ", ".join(dict.fromkeys(step.package for step in run_file.plan.steps)) or "none"
-    return f"{run_file.cluster} {WHERE[run_file.runtime]}, workload {run_file.workload}: {work}, with faults: {faults}."
+    sut = release(sut_in(run_file))
+    named = f"{sut}: " if sut else ""
+    where = f"{run_file.cluster} {WHERE[run_file.runtime]}, workload {run_file.workload}"
+    return f"{named}{where}: {work}, with faults: {faults}."
 
 
 def _length(script: Mapping[str, Json]) -> int:

@@ -15,6 +15,7 @@ from harness.core.errors import HistoryError
 from harness.core.verdict import Verdict
 from harness.record.documents import decoded, read_plain
 from harness.report.model import REPORT_FILE, FindingRow, Report
+from harness.scenario.sut import release
 
 RUNS_MAX: Final = 400  # The most runs, the latest first; each costs the reading of a file.
 _BYTES_MAX: Final = 4 << 20
@@ -34,6 +35,7 @@ class _Past(msgspec.Struct, frozen=True):
     verdict: str
     started_utc: str | None = None
     versions: dict[str, str] = {}
+    sut: dict[str, str] = {}
     bugs: tuple[str, ...] = ()
     findings: tuple[_Seen, ...] = ()
 
@@ -99,7 +101,7 @@ def _read(runs: Iterable[Path]) -> Iterator[_Past]:
 
 def _this(report: Report) -> _Past:
     findings = tuple(_Seen(each.anomaly, each.promise) for each in report.findings)
-    return _Past(report.verdict, report.started_utc, report.versions, report.bugs, findings)
+    return _Past(report.verdict, report.started_utc, report.versions, report.sut, report.bugs, findings)
 
 
 def _releases(past: Iterable[_Past], finding: FindingRow) -> Iterator[Release]:
@@ -115,6 +117,7 @@ def _releases(past: Iterable[_Past], finding: FindingRow) -> Iterator[Release]:
 
 
 def _name(past: _Past) -> str:
-    """The tested release: all versions except those of the test's own software, and the planted bugs."""
-    versions = ", ".join(f"{name} {version}" for name, version in sorted(past.versions.items()) if name != "python")
+    """The tested release: as declared, or else all versions except Python's; and the planted bugs."""
+    others = (f"{name} {version}" for name, version in sorted(past.versions.items()) if name != "python")
+    versions = release(past.sut) or ", ".join(others)
     return " with ".join(filter(None, (versions, ", ".join(past.bugs)))) or "unknown"

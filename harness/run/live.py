@@ -74,7 +74,8 @@ class LiveLine:
     at most COMMITS_MAX commits, and at most NAMES_MAX faults and subscribers have a name.
     """
 
-    def __init__(self, journal: Path, record_max: int = RECORD_MAX) -> None:
+    def __init__(self, journal: Path, record_max: int = RECORD_MAX, *, load_s: float | None = None) -> None:
+        self._load_s = load_s  # The length of the whole load, if it is known.
         self._tail = JournalTail(journal, record_max)
         self._began_s = time.monotonic()
         self._counts = {"ok": 0, "fail": 0, "info": 0}
@@ -99,7 +100,7 @@ class LiveLine:
         counts = f"ok {ok:,}  fail {fail:,}  unknown {info:,}" if ok + fail + info else ""
         named = ", ".join(now.faults)
         counted = f"{len(now.faults)} fault{'s' if len(now.faults) > 1 else ''}" if now.faults else ""
-        begin = f"  {now.elapsed_s:.1f} s  {now.phase}"
+        begin = f"  {self._share()}{now.elapsed_s:.1f} s  {now.phase}"
         lag = "" if now.slowest is None else "{} {:.1f} s behind".format(*now.slowest)
         lines = [
             "  ".join(filter(None, parts))
@@ -112,6 +113,14 @@ class LiveLine:
             )
         ]
         return next((line for line in lines if len(line) <= width), lines[-1][: width - 1] + "…")
+
+    def _share(self) -> str:
+        """The share of the load that is over, and the real time left; empty if the length is not known."""
+        if self._load_s is None or not self._load_ns:
+            return ""
+        share = min(1.0, max(0.01, (self._now_ns - self._load_ns) / SECOND / self._load_s))
+        left_s = (time.monotonic() - self._began_s) * (1 - share) / share
+        return f"{share:.0%}, {left_s:.0f} s left  " if share < 1 else ""
 
     def step(self) -> bool:
         """Read the next new records, about a megabyte; False if there were none."""

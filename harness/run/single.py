@@ -125,8 +125,11 @@ def _trace(run: Path, code: Code, report: Report, tell: Callable[[str], None]) -
 
 def _execute(run: Path, code: Code, *, is_fail_fast: bool, watcher: Watcher | None) -> None:
     """Carry out the run, with the watcher and the check for the first violation, if requested."""
-    line, notes = LiveLine(run / JOURNAL), Notes(run / STDERR_LOG)
-    first = FirstViolation(run / JOURNAL, read_run_file(run / RUN_FILE)) if is_fail_fast else None
+    run_file = read_run_file(run / RUN_FILE)
+    load_s = run_file.options.get("time_s")
+    line = LiveLine(run / JOURNAL, load_s=float(load_s) if isinstance(load_s, int | float) else None)
+    notes = Notes(run / STDERR_LOG)
+    first = FirstViolation(run / JOURNAL, run_file) if is_fail_fast else None
 
     def watch() -> bool:
         if watcher is not None:

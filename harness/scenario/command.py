@@ -32,6 +32,7 @@ def command_of(scenario: Scenario, *, code_sha256: str | None = None) -> str:
     words = [word for name, value in given.items() if value is not None for word in (name, value)]
     words += [word for bug in scenario.bugs for word in ("--bug", bug)]
     words += [word for name, value in scenario.options.items() for word in ("--option", f"{name}={value}")]
+    words += [word for name, value in scenario.sut.items() for word in ("--sut", f"{name}={value}")]
     comment = f"  # its sha256 begins with {code_sha256[:DIGITS]}" if place is not None and code_sha256 else ""
     return seamark("run", *words) + comment
 

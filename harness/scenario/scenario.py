@@ -13,6 +13,7 @@ from harness.core.seams import Cluster, Workload, is_of_services
 from harness.core.system import CLIENT, SUBSCRIBER
 from harness.record.documents import decoded, read_plain, tables_in
 from harness.record.store import RUN_FILE, RunFile, Runtime
+from harness.scenario.sut import required
 from harness.scenario.workloads import WORKLOADS, WorkloadOptions
 from nemesis.plan import Plan
 from nemesis.registry import PACKAGES, UNATTACHABLE
@@ -42,6 +43,7 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     options: dict[str, str] = {}  # The cluster's own options, such as its isolation level.
     attach: str | None = None  # A project of docker compose: its containers are the nodes.
     parameters: dict[str, int] = {}  # Parameters of the cluster, instead of those that the seed draws.
+    sut: dict[str, str] = {}  # The release of the system under test: see harness/scenario/sut.py.
     script: Script | None = None  # Operations to carry out instead of the workload's.
 
     def __post_init__(self) -> None:
@@ -55,6 +57,7 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         ):
             if not low <= value <= high:
                 raise ScenarioError(f"{name} is {value}: it must be from {low} to {high}")
+        required(self.sut)
         if self.script is not None and any(not 0 <= due.thread < self.clients for due in self.script.load):
             raise ScenarioError(f"script: its threads must be from 0 to {self.clients - 1}, by clients")
 

@@ -59,6 +59,8 @@ class Inputs(msgspec.Struct, frozen=True, kw_only=True):
     candidate: Path
     waivers: Path | None = None
     calibration: Path | None = None
+    signed_by: str | None = None
+    ticket: str | None = None
 
 
 def sign_off(inputs: Inputs, today: date) -> Signoff:
@@ -75,6 +77,8 @@ def sign_off(inputs: Inputs, today: date) -> Signoff:
     found = signed(baseline.sweep, candidate.sweep, waivers, calibration, today, same=list(_same(baseline, candidate)))
     return msgspec.structs.replace(
         found,
+        signed_by=inputs.signed_by,
+        ticket=inputs.ticket,
         baseline=msgspec.structs.replace(found.baseline, path=str(inputs.baseline)),
         candidate=msgspec.structs.replace(found.candidate, path=str(inputs.candidate)),
         digests=tuple(_digests(inputs, baseline, candidate)),
@@ -157,6 +161,7 @@ def _side(sweep: Sweep) -> Side:
         began_utc=sweep.started_utc,
         ended_utc=sweep.finished_utc,
         versions=sweep.versions,
+        sut=sweep.sut,
         bugs=tuple(dict.fromkeys(bug for cell in sweep.cells for bug in cell.bugs)),
         config_sha256=sweep.config.sha256,
         history_sha256=sweep.history_sha256,

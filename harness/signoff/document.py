@@ -54,6 +54,7 @@ class Side(msgspec.Struct, frozen=True, kw_only=True):
     began_utc: str
     ended_utc: str
     versions: dict[str, str]
+    sut: dict[str, str] = {}  # The release, as declared.
     bugs: tuple[str, ...]
     config_sha256: str
     history_sha256: str
@@ -165,6 +166,8 @@ class Signoff(msgspec.Struct, frozen=True, kw_only=True):
     rule: str
     reasons: tuple[str, ...]
     signed_utc: Day
+    signed_by: str | None = None  # The person who signs.
+    ticket: str | None = None
     seamark: str
     baseline: Side
     candidate: Side

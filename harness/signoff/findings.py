@@ -96,7 +96,8 @@ def _note(state: str, before: Rate, after: Rate) -> str | None:
     """A note on the two rates, for example how likely the other sweep would have shown the finding."""
     if state == "new" and (chance := chance_to_see(after.value, before.runs)) < CONFIDENCE:
         likely = percent(chance)
-        return f"so rare that the baseline's {before.runs:,} runs would have shown it with a chance of only {likely}"
+        runs = f"{before.runs:,} baseline runs"
+        return f"at this rate {runs} had a {likely} chance to show it: it may not be new"
     if state == "rare":
         least = percent(chance_to_see(before.value, after.runs))
         return f"at the baseline's rate {after.runs:,} runs show it with a chance of {least}: it may still be there"

@@ -6,7 +6,7 @@ from checkers.words.titles import title
 from harness.report.markdown import code, escaped, table
 from harness.signoff.document import Decision, Signoff
 from harness.signoff.statistics import percent
-from harness.signoff.texts import STATES, amount, measured, sentence_of_power, versions
+from harness.signoff.texts import STATES, amount, measured, releases, sentence_of_power, versions
 
 
 def signoff_markdown(signoff: Signoff, sha256: str) -> str:
@@ -15,10 +15,12 @@ def signoff_markdown(signoff: Signoff, sha256: str) -> str:
     lines = [
         f"# {word}: {escaped(signoff.candidate.name)}",
         "",
+        escaped(releases(signoff)),
+        "",
         *(f"- {escaped(each)}" for each in signoff.reasons),
         "",
     ]
-    lines += [f"Rule: {signoff.rule}", "", f"Signed off on {signoff.signed_utc} (UTC), exit {signoff.exit_code}.", ""]
+    lines += [f"Rule: {signoff.rule}", "", _signature(signoff), ""]
     for heading, found in (
         ("The two sweeps", _sides(signoff)),
         ("Exposure", _exposure(signoff)),
@@ -31,6 +33,13 @@ def signoff_markdown(signoff: Signoff, sha256: str) -> str:
     ):
         lines += [f"## {heading}", "", *found, ""]
     return "\n".join(lines)
+
+
+def _signature(signoff: Signoff) -> str:
+    """The line that a person signs."""
+    by = escaped(signoff.signed_by) if signoff.signed_by else "________________"
+    ticket = f", ticket {escaped(signoff.ticket)}" if signoff.ticket else ""
+    return f"Signed off on {signoff.signed_utc} (UTC) by {by}{ticket}; exit {signoff.exit_code}."
 
 
 def _sides(signoff: Signoff) -> list[str]:
@@ -73,7 +82,7 @@ def _findings(signoff: Signoff) -> list[str]:
         )
         for each in signoff.findings
     ]
-    heads = ("", "finding", "breaks", "baseline, per 1,000 runs", "candidate, per 1,000 runs", "", "fingerprint")
+    heads = ("", "finding", "breaks", "baseline", "candidate", "", "fingerprint")
     return [*table(heads, rows), "", *_bounds(signoff)]
 
 

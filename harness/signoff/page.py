@@ -3,9 +3,10 @@
 from checkers.words.titles import title
 from harness.core.verdict import Verdict
 from harness.report.page import STRIP, rendered
+from harness.scenario.sut import release
 from harness.signoff.document import Decision, Signoff
 from harness.signoff.statistics import percent
-from harness.signoff.texts import MEANINGS, STATES, amount, measured, sentence_of_power, versions
+from harness.signoff.texts import MEANINGS, STATES, amount, measured, releases, sentence_of_power, versions
 
 COLOURS = {Decision.GO: "valid", Decision.NO_GO: "invalid", Decision.INSUFFICIENT: "vacuous"}
 STATE_COLOURS = {"new": "violated", "worse": "violated", "ongoing": "not-exercised", "rare": "not-exercised"}
@@ -26,6 +27,8 @@ def signoff_page(signoff: Signoff, sha256: str) -> str:
         signoff=signoff,
         sha256=sha256,
         word=decision.word,
+        releases=releases(signoff),
+        release=release,
         colour=COLOURS[decision],
         title=TITLES[decision],
         sides=(("baseline", signoff.baseline), ("candidate", signoff.candidate)),

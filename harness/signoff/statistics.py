@@ -28,12 +28,14 @@ class Rate(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def text(self) -> str:
-        """The rate per 1,000 runs, in words."""
-        if not self.runs:
-            return "no run"
-        if not self.seen:
-            return f"below {number(self.high * PER)}"
-        return f"{number(self.value * PER)} ({number(self.low * PER)} to {number(self.high * PER)})"
+        """The rate as it is read aloud: "2 of 16 runs (95 %: 1.6 to 38 %)"."""
+        return f"{self.seen:,} of {self.runs:,} runs ({self.interval})" if self.runs else "no run"
+
+    @property
+    def interval(self) -> str:
+        """The interval in percent: "95 %: 1.6 to 38 %"."""
+        low, high = (number(100 * share, digits=2) for share in (self.low, self.high))
+        return f"95 %: {low} to {high} %"
 
 
 def rate(seen: int, runs: int) -> Rate:
@@ -55,6 +57,6 @@ def percent(chance: float) -> str:
     return f"{shown:.1f} %" if chance > 0.99 else f"{shown:.0f} %"
 
 
-def number(value: float) -> str:
-    """The number with three digits, without needless zeros."""
-    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+def number(value: float, digits: int = 3) -> str:
+    """The number with that many digits, without needless zeros."""
+    return f"{value:,.0f}" if value >= 10 ** (digits - 1) else f"{value:.{digits}g}"

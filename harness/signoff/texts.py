@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
+from harness.scenario.sut import release
 from harness.signoff.document import Side, Signoff
 from harness.signoff.exposure import RUNS
 from harness.signoff.statistics import PER, number
@@ -39,6 +40,17 @@ def measured(value: float | None, unit: str) -> str:
     if value is None:
         return "–"
     return f"{number(value * 100)} %" if unit == "%" else f"{number(value)} {unit}".replace(" /s", "/s")
+
+
+UNNAMED = "The releases are not named: declare name, version or commit of each with sut, as in --sut version=8.4.1."
+
+
+def releases(signoff: Signoff) -> str:
+    """The two releases in a sentence, or that they are not named."""
+    before, after = release(signoff.baseline.sut), release(signoff.candidate.sut)
+    if not before and not after:
+        return UNNAMED
+    return f"Candidate: {after or 'not named'}. Baseline: {before or 'not named'}."
 
 
 def versions(side: Side) -> str:

@@ -129,6 +129,8 @@ def _inputs(request: Request, document: Signoff) -> Inputs:
         candidate=request.candidate or Path(document.candidate.path),
         waivers=files.get("waivers"),
         calibration=files.get("calibration"),
+        signed_by=document.signed_by,
+        ticket=document.ticket,
     )
 
 

@@ -117,3 +117,14 @@ def test_on_a_phone_a_number_is_beside_its_name_and_no_word_is_broken(seamark: S
         assert 0 < max(heights) < 50, "a label beside a number takes two lines at most, not one for each letter"
         first = "document.querySelector('table.stack tr:nth-child(2) td.full')"
         assert tab.value(f"{first}.offsetTop <= {first}.parentElement.querySelector('td.n').offsetTop")
+
+
+def test_a_release_that_is_declared_reaches_the_sweep_and_its_runs(seamark: Seamark, tmp_path: Path) -> None:
+    (tmp_path / "n.toml").write_text(
+        'name = "n"\nclusters = ["tutorial"]\nfaults = ["none"]\ncount = 1\ntime = 2.0\nrate = 60.0\nkeep = "all"\n'
+        'sut = { name = "Shop", version = "1.0" }\n'
+    )
+    outcome = seamark("sweep", "n.toml", "--sut", "version=1.1", "--jobs", "1", "--json")
+    assert outcome.json["sut"] == {"name": "Shop", "version": "1.1"}
+    page = next((tmp_path / "store" / "tutorial").iterdir()) / "report.html"
+    assert "Shop 1.1: tutorial in simulation" in page.read_text(encoding="utf-8")

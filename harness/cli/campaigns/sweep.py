@@ -1,6 +1,6 @@
 """`seamark sweep`: a matrix of runs with one verdict, resumable."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -10,7 +10,7 @@ from rich.console import Console
 
 from checkers.words.titles import title
 from harness.campaign.config import Config, read_config
-from harness.campaign.document import Sweep
+from harness.campaign.document import SWEEP_FILE, Sweep
 from harness.campaign.files import reports_as_one, store_sweep
 from harness.campaign.judgement import shares
 from harness.campaign.ledger.rows import Row, final_rows
@@ -25,8 +25,11 @@ from harness.record.store import STORE
 from harness.report.model import Report
 from harness.report.screen import STYLES, plain, say, suggest
 from harness.run.live import Watcher
+from harness.scenario.sut import sut_of
 
+SUT_HELP = "The release under test: name, version, commit or image; may be repeated."
 QUIETLY = (Verdict.VALID.value, Verdict.VACUOUS.value)  # A run with one of these verdicts gets no line of its own.
+RED_SHOWN = 20  # The most red runs whose command is on the screen.
 SHOWN = 8  # The most classes of findings on the screen.
 
 
@@ -39,6 +42,7 @@ def sweep(  # noqa: PLR0913, PLR0917  Each argument is an option of the command.
         list[str] | None,
         typer.Option(metavar="FILE.py:NAME", help="Code in a file that the config may name; may be repeated."),
     ] = None,
+    sut: Annotated[list[str] | None, typer.Option(metavar="NAME=VALUE", help=SUT_HELP)] = None,
     store: Annotated[Path, typer.Option(help="The folder in which runs and sweeps are kept.")] = STORE,
     jobs: Annotated[int | None, typer.Option(min=1, help="Runs at once. Default: all cores.")] = None,
     on: Annotated[
@@ -65,6 +69,7 @@ def sweep(  # noqa: PLR0913, PLR0917  Each argument is an option of the command.
         allowed=cluster or (),
         is_away=on is not None,
         may_start_containers=runtime is not None,
+        sut=sut_of(sut),
     )
     screen = standard_error() if as_json else Console(highlight=False)
     if not quiet:
@@ -87,17 +92,18 @@ def _begun(
     allowed: Sequence[str],
     is_away: bool,
     may_start_containers: bool,
+    sut: Mapping[str, str],
 ) -> Begun:
     """The sweep to carry out. Raises ScenarioError unless exactly one is named."""
-    if resume is not None and (path is not None or seed is not None):
-        raise ScenarioError("--resume goes on with what its folder says: leave out the config and --seed")
+    if resume is not None and (path is not None or seed is not None or sut):
+        raise ScenarioError("--resume goes on with what its folder says: leave out the config, --seed and --sut")
     if is_away and allowed:
         raise ScenarioError("--on: the code of a cluster in a file does not travel; leave --on or --cluster out")
     if resume is not None:
         return resumed(resume, store, allowed, may_start_containers=may_start_containers)
     if path is None:
         raise ScenarioError("which sweep? Name a config, as in seamark sweep nightly.toml, or --resume latest")
-    return begin(read_config(path, seed=seed, allowed=allowed), store)
+    return begin(read_config(path, seed=seed, allowed=allowed, sut=sut), store)
 
 
 class _Audience:
@@ -110,7 +116,10 @@ class _Audience:
         if self._watcher is not None and rows:
             final = final_rows(rows)
             so_far = shares([row.report for row in final])
-            self._watcher.line(f"  {rows[-1].elapsed_s:.0f} s  {len(final):,} of {config.planned:,} runs  {so_far}")
+            share = len(final) / config.planned
+            left = f"about {rows[-1].elapsed_s * (1 - share) / share:.0f} s left" if final else "no run has ended"
+            made = f"{len(final):,} of {config.planned:,} runs"
+            self._watcher.line(f"  {share:.0%}  {made}  {rows[-1].elapsed_s:.0f} s, {left}  {so_far}")
 
     def row(self, config: Config, row: Row) -> None:
         report = row.report
@@ -136,8 +145,10 @@ def _print(begun: Begun, sweep: Sweep, rows: Sequence[Row], *, as_json: bool) ->
     word = plain(Verdict(sweep.verdict).word, STYLES[sweep.verdict])
     say(console, word + plain(f"  {sweep.reason} (exit {sweep.exit_code})"), is_whole=True)
     suggest(console, "open", str(begun.folder / PAGE_FILE))
-    for command in dict.fromkeys(each.command for each in sweep.findings[:SHOWN] if each.promise and each.command):
-        suggest(console, "again", command)
+    for red in sweep.red[:RED_SHOWN]:
+        suggest(console, f"seed {red.seed}", red.command)
+    if len(sweep.red) > RED_SHOWN:
+        say(console, f"and {len(sweep.red) - RED_SHOWN} more red runs in {begun.folder / SWEEP_FILE}", "  ")
     if sweep.runs < sweep.planned:
         suggest(console, "go on", begun.resumption)
     return sweep.exit_code

@@ -17,7 +17,7 @@ from harness.signoff.decision import Inputs, sign_off
 from harness.signoff.document import SIGNOFF_FILE, Decision, FindingRow, Signoff, to_json
 from harness.signoff.markdown import signoff_markdown
 from harness.signoff.page import signoff_page
-from harness.signoff.texts import STATES
+from harness.signoff.texts import STATES, releases
 from harness.signoff.verification import Request, lines, verified
 
 STYLES = {Decision.GO: "bold green", Decision.NO_GO: "bold red", Decision.INSUFFICIENT: "bold yellow"}
@@ -43,6 +43,8 @@ def signoff(  # noqa: PLR0913, PLR0917  Each argument is an option of the comman
         list[str] | None,
         typer.Option(metavar="FILE.py:NAME", help="With --replay: code in a file that runs may need."),
     ] = None,
+    signed_by: Annotated[str | None, typer.Option(metavar="NAME", help="The person who signs.")] = None,
+    ticket: Annotated[str | None, typer.Option(help="The ticket of the release.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print signoff.json and nothing else.")] = False,
 ) -> int:
     """Decide on a release by two sweeps, and write the document that says why.
@@ -61,7 +63,14 @@ def signoff(  # noqa: PLR0913, PLR0917  Each argument is an option of the comman
         raise ScenarioError("--replay and --cluster are for --verify DOCUMENT")
     assert baseline is not None
     assert candidate is not None
-    inputs = Inputs(baseline=baseline, candidate=candidate, waivers=waivers, calibration=calibration)
+    inputs = Inputs(
+        baseline=baseline,
+        candidate=candidate,
+        waivers=waivers,
+        calibration=calibration,
+        signed_by=signed_by,
+        ticket=ticket,
+    )
     return _decide(inputs, out, as_json=as_json)
 
 
@@ -118,9 +127,9 @@ def _show(decided: Signoff, out: Path) -> None:
     say(
         console, plain(decision.word, STYLES[decision]) + plain(f"  {first} (exit {decision.exit_code})"), is_whole=True
     )
+    say(console, releases(decided), "  ")
     lines = _some([f"  {reason}" for reason in others], out)
-    if decided.findings:
-        lines += ["", "  runs that show it, of 1,000", *_some(list(map(_finding, decided.findings)), out), ""]
+    lines += _some(list(map(_finding, decided.findings)), out)
     for line in lines:
         say(console, line)
     suggest(console, "open", str(out / PAGE_FILE))
@@ -128,8 +137,9 @@ def _show(decided: Signoff, out: Path) -> None:
 
 def _finding(row: FindingRow) -> str:
     waived = f"  waived by {row.waiver}" if row.waiver else ""
-    rates = f"{row.baseline.text} before, {row.candidate.text} now"
-    return f"  {STATES[row.state]:<9} {row.anomaly}  {rates}  {row.fingerprint}{waived}"
+    before, now = (f"{each.seen:,} of {each.runs:,}" for each in (row.baseline, row.candidate))
+    rates = f"{before} runs before, {now} now ({row.candidate.interval})"
+    return f"  {STATES[row.state]:<9} {row.anomaly}: {rates}  {row.fingerprint}{waived}"
 
 
 def _some(lines: list[str], out: Path) -> list[str]:

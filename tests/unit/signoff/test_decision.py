@@ -41,7 +41,7 @@ def test_a_new_finding_that_breaks_a_promise_is_a_no_go_that_names_it(tmp_path: 
     assert found.reasons[0].startswith(f"Torn unit is new: it breaks NDB-G8 of ndb, in 3 of 100 runs ({TORN})")
     (row,) = found.findings
     assert (row.state, row.is_blocking, row.baseline.text, row.candidate.text) == (
-        "new", True, "below 30", "30 (6.23 to 85.2)",
+        "new", True, "0 of 100 runs (95 %: 0 to 3 %)", "3 of 100 runs (95 %: 0.62 to 8.5 %)",
     )  # fmt: skip
 
 

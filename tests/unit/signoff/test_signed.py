@@ -35,8 +35,9 @@ def test_a_rate_has_clopper_s_and_pearson_s_interval(seen: int, runs: int) -> No
 
 
 def test_what_was_never_seen_is_below_three_of_all_runs() -> None:
-    assert rate(0, 600).text == "below 5"
-    assert rate(0, 2).text == "below 1,000"
+    assert rate(0, 600).text == "0 of 600 runs (95 %: 0 to 0.5 %)"
+    assert rate(0, 2).text == "0 of 2 runs (95 %: 0 to 100 %)"
+    assert rate(2, 16).text == "2 of 16 runs (95 %: 1.6 to 38 %)"
     assert rate(0, 0).text == "no run"
     assert chance_to_see(3 / 600, 600) == pytest.approx(0.95, abs=0.001)
 
