@@ -28,7 +28,7 @@ from checkers.words.groups import groups
 from harness.core.errors import HistoryError
 from harness.core.promises import Bounds, Naming, Promise
 from harness.core.record import BUSY, Json
-from harness.core.verdict import Finding, Judgement, Verdict
+from harness.core.verdict import Finding, Judgement, Verdict, fingerprint
 from harness.judging.at_work import AtWork, of_all
 from harness.judging.checks import chosen, judgement_of, longest_first, second_opinions
 from harness.judging.engines import EngineFailed, is_starting
@@ -277,8 +277,8 @@ def _settling(exposure: Exposure) -> Judgement:
         return Judgement(checker="settling", findings=(), witnesses={}, unknown={"stall": reason})
     if is_stall and exposure.note is not None:
         sentence = exposure.note.removeprefix("stall: ")
-        fingerprint = sha256(b"stall").hexdigest()[:16]
-        findings = (Finding(fingerprint=fingerprint, anomaly="stall", checker="settling", sentence=f"{sentence}."),)
+        facts = fingerprint("stall")
+        findings = (Finding(fingerprint=facts, anomaly="stall", checker="settling", sentence=f"{sentence}."),)
     return Judgement(checker="settling", findings=findings, witnesses={"stall": final_successes(exposure)})
 
 
