@@ -2,7 +2,9 @@
 
 Theory of operation. See clusters/parts/procedures.py. A request to a region goes to the store that led it last; "not
 leader", a broken connection or silence sends it on to another one. To a region that a flashback has closed it is sent
-again. Where regions have changed it follows its keys; if these are in several regions now, or it names none, the answer
+again. An answer to an earlier life of this node belongs to no request: no life uses a number again. Else a store whose
+log was cut off for a while would answer the prewrite of one transaction with the success of another one's. Where
+regions have changed a request follows its keys; if these are in several regions now, or it names none, the answer
 is `Moved`.
 """
 
@@ -56,7 +58,7 @@ class Tasks:
         self.table = RegionTable()
         self._site = site
         self._leaders: dict[int, NodeId] = {}
-        self._procedures = Procedures[Wanted, Answer](site, self)
+        self._procedures = Procedures[Wanted, Answer](site, self, first=site.now_ns())
         self.run, self.answered = self._procedures.run, self._procedures.answered
         self.closed, self.tick = self._procedures.closed, self._procedures.tick
 
