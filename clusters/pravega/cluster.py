@@ -123,6 +123,7 @@ class Pravega(MachineCluster):
         "slow-link",
         "lost-writes",
     )
+    checks: tuple[str, ...] = ("clusters.pravega.checks",)
     workloads: tuple[str, ...] = ("txn-blocks", "keyed-sequence")
     settle_ns: int = 15_000 * MS
 

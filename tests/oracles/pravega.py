@@ -25,7 +25,7 @@ class Run:
     def __init__(self, evidence: Sequence[Evidence]) -> None:
         self.asked = {record.index: record for record in evidence if isinstance(record, Invoke)}
         self.ended = {record.index: record for record in evidence if isinstance(record, Complete)}
-        self.events = [each for each in evidence if isinstance(each, StreamEvent)]
+        self.events = [each for each in evidence if isinstance(each, StreamEvent) and each.span is not None]
         self.rows = [each for each in self.events if each.kind == "row"]
         states = [record for record in evidence if isinstance(record, State)]
         self.segments = {str(state.key): convert(state.value, Dumped) for state in states if state.object == "segment"}

@@ -110,6 +110,8 @@ class Reader:
         answer = yield from changed(GROUP, entry.version, encoded(after))
         if not answer.is_done:
             raise Superseded
+        if session != self._session:
+            self._deliver(Delivery(session=session, kind="open"))
         self._session, self._reported_ns = session, self._site.now_ns()
         self._site.context.point("reader-reported")
         self._obey(after)
