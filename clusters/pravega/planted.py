@@ -10,17 +10,13 @@ from typing import Final
 CUT_BEFORE_SORT: Final = "cut-before-sort"
 ORDER_PER_SEGMENT: Final = "order-per-segment"
 MERGE_NOT_ATOMIC: Final = "merge-not-atomic"
-NO_CTR: Final = "no-ctr"
 ROLL_NOT_PINNED: Final = "roll-not-pinned"
 EPOCHS_SWAPPED: Final = "epochs-swapped"
-PUBLISH_BEFORE_SEAL: Final = "publish-before-seal"
-DUP_SEAL_NOT_AWAITED: Final = "dup-seal-not-awaited"
 STALE_ETR: Final = "stale-etr"
 WRONG_TXN_EPOCH_NAME: Final = "wrong-txn-epoch-name"
 TXN_AGAINST_DUPLICATE: Final = "txn-against-duplicate"
 COMMIT_BEFORE_FLUSH: Final = "commit-before-flush"
 ABORT_WITHOUT_VERSION: Final = "abort-without-version"
-ABORT_RACES_COMMIT: Final = "abort-races-commit"
 SWEEPER_ABORTS_ALL: Final = "sweeper-aborts-all"
 WRITER_NO_HOLD: Final = "writer-no-hold"
 RESEND_NO_DEDUPE: Final = "resend-no-dedupe"
@@ -36,17 +32,13 @@ BUGS: Mapping[str, str] = MappingProxyType(
         CUT_BEFORE_SORT: "B01: a batch is cut from marked transactions before they are put in order",
         ORDER_PER_SEGMENT: "B02: each segment gets the transactions of a batch in its own order",
         MERGE_NOT_ATOMIC: "B03: a merge copies, and deletes its source in a second step",
-        NO_CTR: "B04: what a commit comprises is not recorded, and collected again after a fail-over",
         ROLL_NOT_PINNED: "B05: a roll that another controller goes on with takes the epoch that is active now",
         EPOCHS_SWAPPED: "B07: a roll puts the duplicates of the active epoch before the transactions",
-        PUBLISH_BEFORE_SEAL: "B09: a new epoch is handed out before the old segments are sealed",
-        DUP_SEAL_NOT_AWAITED: "B10: the segments of rolled transactions are not sealed before the roll goes on",
         STALE_ETR: "B12: a scale is carried out as planned, though its epoch is no longer active",
         WRONG_TXN_EPOCH_NAME: "B13: a merge names its sources after the active epoch",
         TXN_AGAINST_DUPLICATE: "B14: a transaction is created against the active epoch, not against its reference",
         COMMIT_BEFORE_FLUSH: "B15: a writer requests the commit before its events are acknowledged",
         ABORT_WITHOUT_VERSION: "B16: a lease that ran out aborts its transaction, though another host has renewed it",
-        ABORT_RACES_COMMIT: "B17: an abort takes a transaction that is marked for commit",
         SWEEPER_ABORTS_ALL: "B18: all transactions of a dead controller are aborted",
         WRITER_NO_HOLD: "B20: new events go to the successors of a sealed segment before those to be sent again",
         RESEND_NO_DEDUPE: "B21: an event that is sent again is appended again",

@@ -13,7 +13,7 @@ from tests.oracles.pravega import complaints
 from tests.scenario.simulated import Simulated
 
 FIRST = int(os.environ.get("SEAMARK_TEST_SEED", "0"))
-SEEDS = range(FIRST, FIRST + int(os.environ.get("SEAMARK_FUZZ_COUNT", "20")))
+SEEDS = range(FIRST, FIRST + int(os.environ.get("SEAMARK_FUZZ_COUNT", "12")))
 AGAIN = SEEDS[:2]
 WORKLOADS = ("txn-blocks", "keyed-sequence")
 # Bug: a seed that shows it, and the oracle that notices.

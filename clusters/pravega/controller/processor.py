@@ -142,9 +142,8 @@ class Processor:
 
     def _record(self, versions: dict[str, int], committing: Committing | None) -> Step:
         """Record what is being committed; None: nothing any more."""
-        if planted.NO_CTR not in self._bugs:
-            value = None if committing is None else encoded(committing)
-            versions[COMMITTING] = yield from replaced(COMMITTING, versions[COMMITTING], value)
+        value = None if committing is None else encoded(committing)
+        versions[COMMITTING] = yield from replaced(COMMITTING, versions[COMMITTING], value)
 
     def _collected(self) -> Procedure[Committing | None]:
         """The next batch (1)."""
@@ -208,8 +207,7 @@ class Processor:
         yield from asked([Create(span.segment) for span in rolled.spans])
         self._site.context.point("roll-created")
         yield from self._merge_all(rolled.spans, active.spans, epochs, committing)
-        if planted.DUP_SEAL_NOT_AWAITED not in self._bugs:
-            yield from asked([Seal(span.segment) for span in rolled.spans])
+        yield from asked([Seal(span.segment) for span in rolled.spans])
         self._site.context.point("roll-sealed")
         yield from asked([Create(span.segment) for span in again.spans])
         if planted.EPOCHS_SWAPPED in self._bugs:
@@ -218,13 +216,9 @@ class Processor:
             epochs = History((*epochs.epochs, rolled, again), epochs.current)
             versions[HISTORY] = yield from replaced(HISTORY, versions[HISTORY], encoded(epochs))
         self._site.context.point("roll-recorded")
-        moved = encoded(History(epochs.epochs, y))
-        if planted.PUBLISH_BEFORE_SEAL in self._bugs:
-            versions[HISTORY] = yield from replaced(HISTORY, versions[HISTORY], moved)
-            yield Sleep(50 * MS)
         yield from asked([Seal(span.segment) for span in active.spans])
         self._site.context.point("roll-active-sealed")
-        yield from replaced(HISTORY, versions[HISTORY], moved)
+        yield from replaced(HISTORY, versions[HISTORY], encoded(History(epochs.epochs, y)))
         self._site.context.sometimes("a transaction was rolled")
         self._site.context.point("roll-moved")
 

@@ -91,7 +91,7 @@ class Transactions:
         if version is not None and version != entry.version and planted.ABORT_WITHOUT_VERSION not in self._bugs:
             self._site.context.sometimes("a lease ran out that another controller had renewed")
             return Status(record.status)
-        if record.status == "open" or planted.ABORT_RACES_COMMIT in self._bugs:
+        if record.status == "open":
             yield from replaced(f"{TXNS}{txn}", entry.version, encoded(Txn(txn, "aborting", self._node)))
             self._leases.pop(txn, None)
             self._site.context.point("abort-marked")
