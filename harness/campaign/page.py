@@ -20,6 +20,7 @@ from harness.scenario.sut import release
 
 PAGE_FILE: Final = "page.html"
 NIGHTS_MAX: Final = 60  # The most bars and rows; sweep.json of each night is kept.
+NEXT_MAX: Final = 3  # The most commands in the first screen; sweep.json has one for each red run.
 KEPT_MAX: Final = 200
 TROUBLE_MAX: Final = 50
 TITLES: Final = {
@@ -83,6 +84,7 @@ def sweep_page(sweep: Sweep, rows: Sequence[Row], earlier: Sequence[Sweep], fold
         title=_title(sweep),
         began=_began(sweep),
         release=release(sweep.sut),
+        next=[(f"seed {red.seed}, {red.workload}", red.command) for red in sweep.red[:NEXT_MAX]],
         versions=", ".join(f"{name} {version}" for name, version in sweep.versions.items()),
         findings=[
             (title_of(each.anomaly), NAMES.get(each.anomaly, ""), each, _link(each.first_run, folder))

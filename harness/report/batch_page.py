@@ -13,10 +13,11 @@ from checkers.words.titles import title
 from harness.core.verdict import Verdict
 from harness.report.findings.headlines import headline
 from harness.report.markdown import escaped, table
-from harness.report.model import FindingRow, Report, called
+from harness.report.model import FindingRow, Report, called, repetition, smaller
 from harness.report.page import STRIP, TITLES, rendered
 
 LINKS_MAX: Final = 8  # The most runs that are named with a class of findings; the list of runs has all.
+NEXT_MAX: Final = 3  # The most commands in the first screen.
 PROMISE_WORDS: Final = ("violated", "unknown", "not-exercised", "holds")
 
 
@@ -72,6 +73,7 @@ def batch_page(summary: Summary, reports: Sequence[Report], folder: Path) -> str
         word=Verdict(summary.verdict).word,
         title=broken.headline if broken else TITLES[summary.verdict],
         broken=broken,
+        next=list(_next(reports)),
         promised=[row for row in sums if broken and row.name in broken.promises],
         first=reports[0] if reports else None,
         classes=classes,
@@ -115,6 +117,19 @@ def batch_summary(summary: Summary, reports: Sequence[Report]) -> str:
     faults = [(escaped(kind), *(f"{number:,}" for number in numbers)) for kind, numbers in _faults(reports)]
     lines += [*table(("fault", "planned", "took effect", "ok", "fail", "unknown"), faults), ""] if faults else []
     return "\n".join([*lines, ""])
+
+
+def _next(reports: Sequence[Report]) -> Iterator[tuple[str, str]]:
+    """For each class of findings that breaks a promise the command that makes its first run small, or repeats it."""
+    first: dict[str, tuple[Report, FindingRow]] = {}
+    for report in reports:
+        for finding in report.findings:
+            if finding.promise is not None:
+                first.setdefault(finding.anomaly, (report, finding))
+    for report, finding in list(first.values())[:NEXT_MAX]:
+        command = smaller(report, finding) or repetition(report)
+        if command is not None:
+            yield f"{title(finding.anomaly)}, seed {report.seed}", command
 
 
 def _broken(classes: Sequence[Class]) -> Class | None:

@@ -8,6 +8,7 @@ from harness.signoff.document import Decision, Signoff
 from harness.signoff.statistics import percent
 from harness.signoff.texts import MEANINGS, STATES, amount, measured, releases, sentence_of_power, versions
 
+NEXT_MAX = 3  # The most commands in the first screen.
 COLOURS = {Decision.GO: "valid", Decision.NO_GO: "invalid", Decision.INSUFFICIENT: "vacuous"}
 STATE_COLOURS = {"new": "violated", "worse": "violated", "ongoing": "not-exercised", "rare": "not-exercised"}
 TITLES = {
@@ -29,6 +30,9 @@ def signoff_page(signoff: Signoff, sha256: str) -> str:
         word=decision.word,
         releases=releases(signoff),
         release=release,
+        next=[("make it again", each.command) for each in signoff.findings if each.is_blocking and each.command][
+            :NEXT_MAX
+        ],
         colour=COLOURS[decision],
         title=TITLES[decision],
         sides=(("baseline", signoff.baseline), ("candidate", signoff.candidate)),

@@ -214,6 +214,9 @@ def test_a_batch_is_sorted_by_finding_and_links_its_runs(tmp_path: Path) -> None
     assert 'href="../../a%20b/2/report.html"' in html
     assert "Stopped after 3 of 3 runs: an anomaly was found." in html
     assert "violated 2" in html
+    assert re.search(
+        r"Next</h3>\s*<p class=.command.><span class=.soft.>Dirty write \(G0\), seed \d+</span><code>seamark ", html
+    )
     assert "| Dirty write \\(G0\\) | P-1 | 1 of 3 | It broke. |" in batch_summary(batch(Verdict.INVALID), runs)
 
 
