@@ -8,7 +8,9 @@ from typing import Final
 from checkers.columns.files import read_columns
 
 ORIGINS: Final = "origins.parquet"
-LINE, POSITION, UNIT = range(3)  # Of an event, by its place in the history; of a position and of a unit, by number.
+# The line of an event, by its place in the history; the text of a position and of a unit, by number; and with number 0
+# that the file has no times.
+LINE, POSITION, UNIT, UNTIMED = range(4)
 
 
 class Origins:

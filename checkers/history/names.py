@@ -10,7 +10,7 @@ from typing import Final, Literal
 import msgspec
 
 from checkers.columns.files import read_columns
-from checkers.columns.origins import LINE, POSITION, UNIT, Origins
+from checkers.columns.origins import LINE, POSITION, UNIT, UNTIMED, Origins
 from harness.core.columns import NAMED
 from harness.core.promises import Bounds, Naming, StreamContract
 from harness.core.record import Json
@@ -154,6 +154,11 @@ class Names:
     def key(self, identity: int) -> str:
         """A key as sentences name it, such as k54."""
         return self.forms.key(self.plain(identity), is_number=0 <= identity < NAMED)
+
+    @property
+    def has_times(self) -> bool:
+        """False for a foreign stream whose file has no times."""
+        return self.origins.text(UNTIMED, 0) is None
 
     def unit(self, number: int) -> str:
         """A unit by the system's own name of it; else its number."""

@@ -80,6 +80,7 @@ def check(history: Path, context: Context) -> Judgement:
 def finding(example: Example, name: Names) -> Finding:
     """The finding of an example, with the sentence of its rule."""
     scope = RULES[example.anomaly].scope
+    example = example if name.has_times else example.untimed()
     if isinstance(scope, OfAllLogs | OfSource):
         raise AssertionError(f"{example.anomaly} has no examples")
     return example_finding(example, scope.sentence(example, name), name)

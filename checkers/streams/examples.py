@@ -1,6 +1,7 @@
 """An example for each rule that a log breaks, with the facts for its sentence."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Final
 
 import numpy as np
 
@@ -8,6 +9,8 @@ from checkers.columns.runs import distinct
 from checkers.history.streams import StreamLog
 from checkers.streams.view import Ruling, StreamView
 from harness.core.columns import NEVER, Int64s
+
+NO_TIME: Final = -1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +52,15 @@ class Example:
     watermark: Sight  # For a rule without watermarks, the event that broke it.
     event: Sight | None
     missed: Missed | None
+    partition: str | None = None  # That of the watermark.
+
+    def untimed(self) -> "Example":
+        """The same example, of a history that has no times."""
+        missed = self.missed
+        if missed is not None and missed.came is not None:
+            missed = replace(missed, came=replace(missed.came, ns=NO_TIME))
+        event = None if self.event is None else replace(self.event, ns=NO_TIME)
+        return replace(self, watermark=replace(self.watermark, ns=NO_TIME), event=event, missed=missed)
 
 
 def examples_of(anomaly: str, log: StreamLog, view: StreamView, ruling: Ruling) -> list[Example]:
@@ -77,6 +89,7 @@ def _example(anomaly: str, log: StreamLog, view: StreamView, ruling: Ruling, pla
     """The example of the violations at those places of the ruling, which are one subscriber's, earliest first."""
     first = int(places[0])
     watermark, row, write = (int(column[first]) for column in (ruling.watermark, ruling.row, ruling.write))
+    span = int(view.deliveries.span[watermark])
     return Example(
         anomaly=anomaly,
         subscriber=log.subscribers[int(view.deliveries.subscriber[watermark])],
@@ -84,6 +97,7 @@ def _example(anomaly: str, log: StreamLog, view: StreamView, ruling: Ruling, pla
         watermark=sight_of(view, watermark),
         event=sight_of(view, row) if row >= 0 else None,
         missed=_missed(view, watermark, write) if write >= 0 else None,
+        partition=log.spans[span] if 0 <= span < len(log.spans) else None,
     )
 
 

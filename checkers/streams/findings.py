@@ -4,7 +4,7 @@ from typing import Final
 
 from checkers.history.names import Names, capital
 from checkers.history.units import NO_KEY
-from checkers.streams.examples import Example, Missed, Sight
+from checkers.streams.examples import NO_TIME, Example, Missed, Sight
 from harness.core.columns import BACKFILL, ROW
 from harness.core.verdict import Finding, fingerprint
 
@@ -102,11 +102,15 @@ def written(write: Missed, name: Names, *, beside: Sight | None = None) -> str:
 
 def later(earlier: Sight, later: Sight) -> str:
     """How long after the first event the second one came, as a phrase."""
+    if NO_TIME in (earlier.ns, later.ns):
+        return f"{after(earlier, later)} later"
     return f"{after(earlier, later)} later" if later.ns > earlier.ns else "after it, at the same instant"
 
 
 def after(earlier: Sight, later: Sight) -> str:
     """The time between two events, in a suitable unit."""
+    if NO_TIME in (earlier.ns, later.ns):
+        return "some time"
     between_ns = later.ns - earlier.ns
     for unit, size in (("s", _SECOND), ("ms", _SECOND // 1_000), ("µs", _SECOND // 1_000_000)):
         if between_ns >= size // 10:

@@ -86,3 +86,12 @@ def test_positions_are_shown_as_the_source_writes_them() -> None:
     [finding] = report.findings
     assert "LSN 00000027:00000800:0005 change 00000027:00000800:0003 is below" in finding.sentence
     assert finding.sentence.endswith("(lines 2 and 3).")
+    assert "reached stream some time after value" in finding.sentence  # The file has no times.
+
+
+def test_a_watermark_that_went_back_names_its_partition(tmp_path: Path) -> None:
+    resolved = '{"topic": "t", "partition": 3, "key": null, "value": {"resolved": "%d.0"}}\n'
+    (tmp_path / "s.jsonl").write_text(resolved % 6 + resolved % 5)
+    [finding] = check(tmp_path / "s.jsonl", stream="crdb").findings
+    assert "stream on partition t/3 some time after" in finding.sentence
+    assert finding.sentence.endswith("(lines 1 and 2).")

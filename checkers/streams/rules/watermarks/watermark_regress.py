@@ -29,7 +29,8 @@ def regressions(view: StreamView) -> Ruling:
 def _sentence(example: Example, name: Names) -> str:
     mark, earlier = both(example)
     before = name.forms.watermark(earlier.position)
-    return f"{announced(example, name)} {after(earlier, mark)} after {before}: it went back."
+    where = "" if example.partition is None else f" on partition {example.partition}"
+    return f"{announced(example, name)}{where} {after(earlier, mark)} after {before}: it went back."
 
 
 WATERMARK_REGRESS: Final = Rule(

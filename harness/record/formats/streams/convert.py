@@ -57,7 +57,8 @@ def load_stream(path: Path, into: Path, form: StreamFormat) -> tuple[Loaded, Pro
         write_history(survey.records(), into / HISTORY)
     except OSError as error:
         raise HistoryError(f"{into}: cannot be written ({error.strerror}); make room, or use another folder") from None
-    write_origins(into / HISTORY, survey.lines, survey.positions.texts(), survey.units.numbers)
+    texts, units = survey.positions.texts(), survey.units.numbers
+    write_origins(into / HISTORY, survey.lines, texts, units, has_times=survey.has_times)
     loaded = Loaded(history=into / HISTORY, format=form.name, is_foreign=True, notes=tuple(_notes(form, survey)))
     naming = Naming(position=NOUNS.get(survey.positions.kind or "")) if form.is_by_source else Naming()
     return loaded, Promised(promises=tuple(_promises(form)), stream=survey.contract, naming=naming)
@@ -97,6 +98,7 @@ class Survey:
         self._path, self._form = path, form
         self.positions = Positions()
         self.units = Units()
+        self.has_times = False
         self.lines = array("q")  # The number of the line, or row, of each event.
         self.rows = self.keyless = self.spanless = 0
         self._opens: dict[tuple[str, Json], list[Key]] = {}
@@ -159,6 +161,7 @@ class Survey:
         self.units.take(content)
         if content.kind in ("unit", "begun"):
             return
+        self.has_times |= content.time_ns is not None
         if content.kind in ("row", "backfill"):
             self.rows += 1
             self.keyless += not content.has_key

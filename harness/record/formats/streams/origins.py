@@ -11,7 +11,7 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from checkers.columns.origins import LINE, ORIGINS, POSITION, UNIT
+from checkers.columns.origins import LINE, ORIGINS, POSITION, UNIT, UNTIMED
 from harness.core.record import Json
 
 _SCHEMA: Final = pa.schema([("kind", pa.int64()), ("id", pa.int64()), ("text", pa.string())])
@@ -19,12 +19,18 @@ _ROWS: Final = 250_000
 
 
 def write_origins(
-    history: Path, lines: Sequence[int], positions: Iterable[tuple[int, str]], units: Mapping[Json, int]
+    history: Path,
+    lines: Sequence[int],
+    positions: Iterable[tuple[int, str]],
+    units: Mapping[Json, int],
+    *,
+    has_times: bool,
 ) -> None:
     """Write the line of each event, by its place in the history, and the texts of positions and units, by number."""
     rows = (
         *((LINE, enumerate(map(str, lines))), (POSITION, positions)),
         (UNIT, ((number, str(name)) for name, number in units.items())),
+        (UNTIMED, [] if has_times else [(0, "the file has no times")]),
     )
     with pq.ParquetWriter(history / ORIGINS, _SCHEMA, compression="zstd") as writer:
         for kind, pairs in rows:
