@@ -233,11 +233,12 @@ class _Work:
         tests = [cell.cluster for cell in design.cells]
         for numbers, run in delivered(store, tests, self._begun.order.id):
             report = read_report(run)
-            if report is None or len(numbers) != 3:
+            if report is None or len(numbers) != 3 or not design.has(*numbers[:2]):
                 continue
             cell, seed, attempt = numbers
             if report.verdict != Verdict.ERROR.value:
-                report = msgspec.structs.replace(judge_run(run, in_threads), run=report.run)
+                code = self._begun.config.code_of(design.cells[cell])
+                report = msgspec.structs.replace(judge_run(run, in_threads, code=code), run=str(run))
             if is_next(design, self.rows, row := row_of(report, cell=cell, seed=seed, attempt=attempt)):
                 self._appended(row)
 

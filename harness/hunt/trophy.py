@@ -30,7 +30,7 @@ def brought_home(begun: Begun, row: Row, engine: EngineFor) -> Trophy:
     known = dict(delivered(begun.store, [str(row.report.cluster)], begun.order.id))
     if numbers in known and read_report(known[numbers]) is not None:  # By an earlier session, which was killed later.
         run = known[numbers]
-        report = msgspec.structs.replace(judge_run(run, in_threads), run=str(run))
+        report = msgspec.structs.replace(judge_run(run, in_threads, code=begun.code), run=str(run))
     else:
         run, _ = prepare(row.case.scenario, begun.code, begun.store, row.case.plan)
         mark(run, Attempt(campaign=begun.order.id, numbers=numbers))

@@ -35,7 +35,7 @@ DIFFERS, UNCHECKED = 1, 3  # Exit codes.
 class Request(msgspec.Struct, frozen=True, kw_only=True):
     """What to verify: the document, `replay` drawn runs of it, and where its sweeps are now, if not where they were.
 
-    `allowed` is code in files that may be loaded to repeat runs.
+    `allowed` is code in files that may be loaded: to judge by checks of its own, and to repeat runs.
     """
 
     document: Path
@@ -94,7 +94,7 @@ def verified(request: Request) -> Verified:
     every = {"baseline": evidence_at(inputs.baseline), "candidate": evidence_at(inputs.candidate)}
     judged = {name: set[tuple[int, int]]() for name in every}
     for name, side in every.items():
-        for row, report in _judged_again(side):
+        for row, report in _judged_again(request, side):
             judged[name].add(row.key)
             differences += _differences(f"{name}, {_title(row)}, judged again", row, report)
     drawn, unrepeatable = _drawn(request, every, judged)
@@ -145,20 +145,22 @@ def _title(row: Row) -> str:
     return f"cell {row.cell}, seed {row.seed}"
 
 
-def _judged_again(side: Evidence) -> Iterator[tuple[Row, Report | str]]:
+def _judged_again(request: Request, side: Evidence) -> Iterator[tuple[Row, Report | str]]:
     """The rows whose run's folder was kept and is still in the store, each with its report, or why there is none."""
     try:
         store = store_of(side.folder, KIND)
     except ScenarioError:
         return  # A copy of the sweep's folder alone: no run is beside it.
+    allowed = {code.name: code for code in map(on_command_line, request.allowed)}
     for row in final_rows(side.kept.rows):
         if row.report.run is None:
             continue
+        code = allowed.get(side.order.design.cells[row.cell].scenario.cluster)
         run = store / Path(row.report.run).parent.name / Path(row.report.run).name  # Wherever the store is now.
         if is_run(run) and run.resolve().parents[1] == store.resolve():  # Not through a link, nor "..".
             try:
                 require_plain(run)
-                yield row, judge_run(run, in_threads)
+                yield row, judge_run(run, in_threads, code=code)
             except SeamarkError as error:
                 yield row, str(error)
 

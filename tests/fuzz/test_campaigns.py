@@ -175,23 +175,29 @@ def damaged(draw: random.Random, content: bytes) -> bytes:
     return b"".join(lines)
 
 
+def changed(draw: random.Random, rows: list[Any]) -> None:
+    """Change, add or remove one row."""
+    place = draw.randrange(len(rows))
+    match draw.randrange(5):
+        case 0:
+            rows.append(rows[place] | {"id": f"{draw.getrandbits(64):016x}", "seed": draw.choice((0, 1, 7, 8))})
+        case 1:
+            rows[place] = rows[place] | {"report": rows[place]["report"] | {"verdict": "valid", "exit_code": 0}}
+        case 2:
+            rows[place] = rows[place] | {draw.choice(("cell", "attempt", "seed")): draw.choice((0, 1, 2, 7, -1))}
+        case 3 if len(rows) > 1:
+            del rows[place]
+        case _:
+            rows[place] = spoiled(draw, rows[place])
+
+
 def chained(draw: random.Random, folder: Path) -> None:
     """Damage rows, and compute the chain and the summary anew, as somebody could who can run Seamark."""
     order, kept = kept_in(folder)
     rows: list[Any] = [msgspec.to_builtins(row) for row in kept.rows]
     for _ in range(draw.randint(1, 2)):
-        place = draw.randrange(len(rows))
-        match draw.randrange(5):
-            case 0:
-                rows.append(rows[place] | {"id": f"{draw.getrandbits(64):016x}", "seed": draw.choice((0, 1, 7, 8))})
-            case 1:
-                rows[place] = rows[place] | {"report": rows[place]["report"] | {"verdict": "valid", "exit_code": 0}}
-            case 2:
-                rows[place] = rows[place] | {draw.choice(("cell", "attempt", "seed")): draw.choice((0, 1, 2, 7, -1))}
-            case 3 if len(rows) > 1:
-                del rows[place]
-            case _:
-                rows[place] = spoiled(draw, rows[place])
+        with suppress(LookupError, TypeError):  # An earlier damage took away what this one changes.
+            changed(draw, rows)
     (folder / ROWS_FILE).unlink()
     with RowsFile[Any](folder, Row, digest_of(order)) as file:
         for row in rows:

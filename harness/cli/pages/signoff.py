@@ -41,7 +41,7 @@ def signoff(  # noqa: PLR0913, PLR0917  Each argument is an option of the comman
     replay: Annotated[int, typer.Option(min=0, help="With --verify: carry out so many drawn runs again.")] = 0,
     cluster: Annotated[
         list[str] | None,
-        typer.Option(metavar="FILE.py:NAME", help="With --replay: code in a file that runs may need."),
+        typer.Option(metavar="FILE.py:NAME", help="With --verify: code in a file, its checks included."),
     ] = None,
     signed_by: Annotated[str | None, typer.Option(metavar="NAME", help="The person who signs.")] = None,
     ticket: Annotated[str | None, typer.Option(help="The ticket of the release.")] = None,
