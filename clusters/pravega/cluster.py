@@ -104,7 +104,6 @@ class Pravega(MachineCluster):
         "a reader gave a segment away",
         "a reader was removed",
         "a reader was taken for dead with segments",
-        "a scale of another epoch was dropped",
         "a scale was carried over to duplicates",
         "a segment was split",
         "a store took over a log",

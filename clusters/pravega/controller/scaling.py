@@ -67,7 +67,6 @@ class Scaling:
         assert plan is not None
         if plan.epoch != epochs.current and planted.STALE_ETR not in self._bugs:
             if epochs.epochs[plan.epoch].reference != epochs.active.reference:
-                self._site.context.sometimes("a scale of another epoch was dropped")
                 yield from replaced(TRANSITION, versions[TRANSITION], None)
                 return
             self._site.context.sometimes("a scale was carried over to duplicates")
