@@ -106,7 +106,7 @@ def test_the_workers_of_an_import_end_with_the_process_that_started_them(tmp_pat
     script.write_text(SPREADING)
     environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[3])}
     reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
-    with subprocess.Popen([sys.executable, script, fifo], env=environment) as process:
+    with subprocess.Popen([sys.executable, script, fifo], env=environment, stderr=subprocess.DEVNULL) as process:
         for _ in range(min(2, os.cpu_count() or 1)):
             assert comes(reader, select.POLLIN), "no worker begins"
             os.read(reader, 1)
