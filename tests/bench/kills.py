@@ -171,7 +171,10 @@ def sweep(struck: Struck, kills: int) -> None:
     config = struck.folder / "killed.toml"
     config.write_text(SWEEP, encoding="utf-8")
     _campaign(struck, kills, "sweep", lambda seed: ("sweep", str(config), "--seed", seed), "sweep.json")
-    runs = Counter(path.name.partition("Z-")[2].partition(".")[0] for path in struck.folder.glob("store/tutorial/*"))
+    folders = list(struck.folder.glob("store/tutorial/*"))
+    empty = [path.name for path in folders if not any(path.iterdir())]
+    struck.require(not empty, f"empty folders of runs: {empty}")
+    runs = Counter(path.name.partition("Z-")[2].partition(".")[0] for path in folders if path.name not in empty)
     struck.counts["red runs kept"] = len(runs)
     struck.require(set(runs.values()) <= {1}, f"red runs that are kept twice: {runs}")
 
