@@ -119,6 +119,15 @@ def test_the_same_run_without_the_bug_finds_nothing(runs: Runs, bug: str) -> Non
     assert all(fault.effective == fault.planned for fault in report.faults)
 
 
+def test_a_batch_that_another_controller_has_committed_is_not_recorded_again(tmp_path: Path) -> None:
+    """Seed 34003 found that a name that had been removed was free again for who had read that it was."""
+    scenario = Scenario(cluster="pravega", seed=34003, time_s=20, workload="txn-blocks")
+    run, _ = prepare(scenario, CODE, tmp_path, None)
+    simulated = Simulated(scenario, cluster=Pravega())
+    write_history([*simulated.evidence, Footer(0, simulated.reason, simulated.unseed)], run / HISTORY)
+    assert judge_run(run, in_threads).findings == ()
+
+
 def test_the_table_of_the_readme_says_what_is_found(runs: Runs) -> None:
     readme = (Path(pravega.__file__).with_name("README.md")).read_text(encoding="utf-8")
     rows = TABLE.findall(readme)

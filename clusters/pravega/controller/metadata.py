@@ -101,9 +101,9 @@ def counted(name: str) -> Procedure[int]:
 
 
 def stream() -> Procedure[Stream]:
-    """The records of the stream."""
+    """The records of the stream. An empty value is nothing: what is removed would lose its version with its name."""
     entries = {entry.name: entry for entry in (yield from listed(STREAM))}
-    found = {name: entry.value for name, entry in entries.items() if entry.value is not None}
+    found = {name: entry.value for name, entry in entries.items() if entry.value}
     return Stream(
         state=state_of(found[STATE]) if STATE in found else State(),
         history=history_of(found[HISTORY]) if HISTORY in found else first_history(),

@@ -142,7 +142,7 @@ class Processor:
 
     def _record(self, versions: dict[str, int], committing: Committing | None) -> Step:
         """Record what is being committed; None: nothing any more."""
-        value = None if committing is None else encoded(committing)
+        value = b"" if committing is None else encoded(committing)
         versions[COMMITTING] = yield from replaced(COMMITTING, versions[COMMITTING], value)
 
     def _collected(self) -> Procedure[Committing | None]:

@@ -67,7 +67,7 @@ class Scaling:
         assert plan is not None
         if plan.epoch != epochs.current and planted.STALE_ETR not in self._bugs:
             if epochs.epochs[plan.epoch].reference != epochs.active.reference:
-                yield from replaced(TRANSITION, versions[TRANSITION], None)
+                yield from replaced(TRANSITION, versions[TRANSITION], b"")
                 return
             self._site.context.sometimes("a scale was carried over to duplicates")
             numbers = [segment.number for segment in plan.seal]
@@ -95,7 +95,7 @@ class Scaling:
             yield from replaced(HISTORY, versions[HISTORY], encoded(moved))
             self._site.context.sometimes("a segment was split" if len(plan.seal) == 1 else "segments were merged")
             self._site.context.point("scale-moved")
-        yield from replaced(TRANSITION, versions[TRANSITION], None)
+        yield from replaced(TRANSITION, versions[TRANSITION], b"")
         yield from replaced(STATE, versions[STATE], encoded(State()))
 
 
