@@ -79,7 +79,7 @@ def test_what_cannot_be_exported_is_said_in_a_line(seamark: Seamark, tmp_path: P
         (["h.edn", "--output", "there"], 64, "it already exists"),
         (["h.edn", "--output", "no/folder"], 64, "cannot be written"),
         (["h.edn", "--format", "jsnl"], 64, "'edn'"),
-        (["there"], 64, "is in no format that I read"),
+        (["there"], 4, "is empty: there is no history in it"),
     ]:
         outcome = seamark("export", *arguments)
         assert (outcome.code, outcome.out) == (code, ""), outcome

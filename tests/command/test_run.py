@@ -90,7 +90,7 @@ def test_json_is_all_that_goes_to_standard_output(seamark: Seamark, tmp_path: Pa
 def test_clusters_are_described_with_what_a_run_may_name(seamark: Seamark) -> None:
     tutorial = msgspec.convert(seamark("clusters", "--json").json["tutorial"], dict[str, Json])
     assert set(tutorial) >= {"promises", "bugs", "workloads", "faults"}
-    shown = seamark("clusters").out
+    shown = seamark("clusters", "ndb", "tutorial").out
     for name in ("TUT-1", "TUT-5", "lost-ack", "torn-watermark", "late-row", "list-append", "slow-subscriber"):
         assert name in shown
         assert name in str(tutorial)
@@ -171,7 +171,7 @@ def test_a_batch_gives_the_command_for_every_red_seed_and_the_last_of_its_runs_i
     assert len(red) > 1
     assert re.findall(r"^  seed (\d+)  seamark run --cluster tutorial .*$", shown, re.MULTILINE) == red
     last = seamark("list", "--limit", "1").out
-    assert re.match(r"\w+  \d{4}-\d\d-\d\d \d\d:\d\d:\d\d  seed 3  bug late-row\n", last)
+    assert re.match(r"\w+  \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC  seed 3  bug late-row\n", last)
     assert seamark("check", "latest", "--engine", "local", "--json").json["seed"] == 3
 
 

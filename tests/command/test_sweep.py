@@ -127,7 +127,7 @@ def test_a_red_run_is_kept_found_in_the_list_and_repeated(ended: Path, tmp_path:
     assert late.first_run is not None
     assert (tmp_path / late.first_run / "report.html").is_file()
     assert late.command == "seamark run --cluster tutorial --seed 0 --time 8 --bug late-row"
-    assert f"  again   {late.command}" in outcome.out
+    assert f"  seed 0  {late.command}" in outcome.out
     assert late.first_run in seamark("list").out
     assert "Late event" in (folder / "page.html").read_text(encoding="utf-8")
     assert (folder / "page.html").read_text(encoding="utf-8").count("<rect") >= 2  # This night and the one before.
