@@ -153,5 +153,5 @@ def _in_file(history: AnyPath | Operations) -> Iterator[Path]:
         try:
             path.write_bytes(msgspec.json.encode(list(history)))
         except TypeError as error:
-            raise ScenarioError(f"operations are mappings of what JSON can hold ({error})") from None
+            raise ScenarioError(f"operations are mappings of JSON values ({error})") from None
         yield path

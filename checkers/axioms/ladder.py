@@ -56,7 +56,9 @@ RUNGS: Final = tuple(
 )
 ANOMALIES: Final = frozenset(rung.anomaly for rung in RUNGS)
 Evidence = Breach | Contradiction
-UNWRITTEN: Final = "unwritten-values: what nobody wrote was read, and if it was there at first, no order explains that"
+UNWRITTEN: Final = (
+    "unwritten-values: a value that no operation wrote was read, and no order explains it even as an initial value"
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,7 @@ UNEXPECTED, NIL, TOTAL, NEGATIVE = "unexpected-key", "nil-balance", "wrong-total
 ANOMALIES: Final = {
     UNEXPECTED: "A read of a bank shows an account that does not exist.",
     NIL: "A read of a bank shows an account without a balance.",
-    TOTAL: "A read of all accounts of a bank does not come to what they hold together.",
+    TOTAL: "A read of all accounts of a bank does not show the bank's total.",
     NEGATIVE: "An account of a bank is below zero.",
 }
 

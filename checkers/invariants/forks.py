@@ -26,7 +26,7 @@ from harness.core.verdict import Judgement
 
 LONG_FORK: Final = "long-fork"
 WRITE_SKEW: Final = "write-skew"
-FORK_ANOMALIES: Final = {LONG_FORK: "Of two reads of the same keys each sees more of one key than the other."}
+FORK_ANOMALIES: Final = {LONG_FORK: "Two reads of the same keys each see more of one key than the other read does."}
 SKEW_ANOMALIES: Final = {
     WRITE_SKEW: "Two transactions read the same keys, write one each, and neither sees the other's write.",
 }

@@ -68,7 +68,7 @@ def judged_queue(operations: Sequence[Op]) -> Judgement:
 def _not_there(each: Taken, begun: Sequence[int], place: int) -> Trouble:
     facts, ops = (str(each.value), each.number), (each.number,)
     if not begun:
-        text = f"T{each.number} took {shown(each.value)} out, which nobody had put in."
+        text = f"T{each.number} took {shown(each.value)} out, which no operation had put in."
         return Trouble(UNEXPECTED, text, facts, ops)
     if place >= len(begun):
         text = f"T{each.number} took {shown(each.value)} out once more than it was put in ({len(begun)} times)."

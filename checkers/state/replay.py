@@ -329,7 +329,7 @@ def _mismatch(acts: Acts, anomaly: str, read: int, count: int, name: Names) -> T
     how, row, at = _difference(acts, op, key, snapshot, seen)
     text = shown_list([*map(name, seen)], at)
     ops: tuple[int, ...] = (number,)
-    why = "which is not what had been committed by then, in the order of commits"
+    why = "which differs from the commits by then, in the order of commits"
     if row >= 0:
         by = int(acts.append_op[row])
         when = f"{'only ' if how == 'with' else ''}at {name.forms.position(int(acts.commit[by]))}"

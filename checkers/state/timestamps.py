@@ -40,7 +40,7 @@ TRACKED: Final = "tracked-rows"
 ANOMALIES: Final = {
     DOUBLE: "A transaction has two commit timestamps, or another one's, or one not above its start.",
     ABOVE: "A transaction started at or below a watermark that had been announced before.",
-    BELOW: "A transaction committed below a bound of its own that others had been given.",
+    BELOW: "A transaction committed below its own bound, which others had received.",
     TRACKED: "To advance a watermark more was kept than an entry for each small lock and each large transaction.",
 }
 

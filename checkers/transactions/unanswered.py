@@ -22,8 +22,8 @@ COVERS: Final = {
     "G-SIb": "G-nonadjacent",
     "G-update": "G2-item",
 }
-_NOT_SOUGHT: Final = "not-sought: it is a case of {}, which occurs, and no check tells these cases apart"
-_UNNAMED: Final = "unnamed-cycle: what was read has a cycle with known versions or time, which no search named"
+_NOT_SOUGHT: Final = "not-sought: it is a case of {}, which occurs, and no check distinguishes these cases"
+_UNNAMED: Final = "unnamed-cycle: the reads have a cycle with known versions or time, which no search named"
 _CONTRADICTED: Final = "contradicted-order: reads of a list disagree on its order, so it proves nothing"
 _ANYWAY: Final = frozenset({"internal", OWN})  # Found within one transaction, even if its keys are left out.
 _UNWRITTEN: Final = frozenset({"garbage-read", "unwritten-read"})
@@ -32,7 +32,7 @@ _LEFT_OUT: Final = {
     "duplicate-writes": "{element} was written to {key} more than once (T{op})",
     "written-again": "{element} was read in {key} before T{op} wrote it, so {key} held it at first, unless you declare "
     "with --initial what registers held (null for nothing)",
-    "equal-commits": "so many writes of {key} share their positions (T{op} among them) that they are not ordered",
+    "equal-commits": "too many writes of {key} share a position (T{op} among them) to be ordered",
     "mixed-key": "{key} is used as a list (T{op}) and as a register",
 }
 _WRITTEN_AGAIN: Final = "{key} held {element} at first, and that was written again (T{op})"
@@ -145,4 +145,4 @@ def unwritten(report: Report, options: Options) -> list[str]:
     elif twice:
         remark = f"{twice} key(s) had two such values, of which only one can have been there at first"
     read = f"T{example.op} read {options.name(example.element)} in {options.name.key(example.key)}"
-    return [f"garbage-read: {read}, which nobody wrote{reads}; {remark}"]
+    return [f"garbage-read: {read}, which no operation wrote{reads}; {remark}"]

@@ -75,7 +75,9 @@ from harness.core.record import Json
 from harness.core.verdict import Finding, Judgement
 
 LOCKED: Final = "watermark-graph-locked"
-_NO_CUT: Final = "cut: unknown: nobody knows what a watermark of this stream contains, so there is no node to judge"
+_NO_CUT: Final = (
+    "cut: unknown: the contract does not declare what a watermark of this stream covers, so there is no node to judge"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -215,7 +217,7 @@ class _Check:
             region = partial(numbered, places=self.places, region=certificate.Region(windows, ends))
             edges = self._residual(self.held.map(region).beside(clients.items()), windows, ends)
             if isinstance(edges, int):
-                unknown = dict.fromkeys(NAMES, f"residual-too-large: {edges} edges, of which none was searched")
+                unknown = dict.fromkeys(NAMES, f"residual-too-large: {edges} edges, and no edge was searched")
             elif (of := self.options.stretches) is not None:
                 is_open = may_be_cyclic(edges, self.places, self._chunks(), of, self.options.forbidden)
                 unknown = dict.fromkeys(NAMES, "cycles-of-generations: some may be made of several") if is_open else {}

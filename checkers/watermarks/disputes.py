@@ -48,7 +48,7 @@ from harness.core.verdict import Finding
 
 SEEN: Final = ""
 WHOLE: Final = "expected: no transaction has one row in the watermark and lacks another there"
-LOST: Final = "expected: what is missing never came, and is not next to what came in any order of versions"
+LOST: Final = "expected: the missing rows never came, and no order of versions puts them next to rows that came"
 APART: Final = "expected: no watermark that contains it is one node with one that lacks it"
 OPEN_POSITION: Final = "expected: no watermark there closes its position"
 SHARED: Final = "expected: a watermark is one for all subscribers there, of whom another may have received it"

@@ -42,7 +42,7 @@ _DISPUTED: Final = "disagreement"
 _EXPECTED: Final = "expected: no dependency contradicts it"
 _BY_POSITION: Final = "expected: the stream keeps its positions, and these contradict what transactions saw"
 _OTHERWISE: Final = "expected: the rules found something else, which may change whose row it seems to be"
-_APART: Final = "expected: the graph judges what lies between restarts by itself"
+_APART: Final = "expected: the graph judges each stretch between restarts separately"
 _UNDECIDED: Final = "expected: the other opinion could not decide"
 
 

@@ -149,5 +149,5 @@ class CycleExplainer:
         whose = (
             "the cut of one subscriber is inconsistent" if chains <= 1 else f"{chains} chains of watermarks disagree"
         )
-        aside = " The operations alone have a cycle there, too." if cycle.is_secondary else ""
+        aside = " The operations alone have a cycle there." if cycle.is_secondary else ""
         return f"So each of these comes before itself: {whose}.{aside}"

@@ -25,7 +25,7 @@ AXIOMS: Final = {
     "non-monotonic-view": "A transaction sees one write of another, and later misses a second.",
     "fractured-read": "A transaction sees one write of another, and misses a second.",
     "causal-violation": "A transaction misses a write that came before what it sees.",
-    "prefix-violation": "No order of commits is such that each transaction sees the first so many of them.",
+    "prefix-violation": "No order of commits lets each transaction see a prefix of it.",
 }
 UPDATE: Final = "G-UA"
 OWN: Final = "missed-own-write"
@@ -126,20 +126,20 @@ TRANSACTIONAL: Final[Mapping[str, str]] = MappingProxyType(
 
 SHARED: Final[Mapping[str, str]] = MappingProxyType(
     {
-        "lost-acknowledged": "What was acknowledged is gone.",
-        "resurrected": "What was certainly undone has come back.",
+        "lost-acknowledged": "An acknowledged write is gone.",
+        "resurrected": "An undone write has come back.",
         "phantom-write": "The state has an element of an operation that certainly failed, or of nobody.",
-        "lost-element": "What was certainly put into a set or a queue is gone.",
+        "lost-element": "An acknowledged element of a set or a queue is gone.",
         "unexpected-element": "A set or a queue shows what nobody tried to put in.",
-        "disputed-cut": "Watermarks and positions, two opinions on one stream, differ on what both had to see.",
+        "disputed-cut": "Watermarks and positions, two opinions on one stream, differ on an event that both must see.",
     }
 )
 
 CUTS: Final = {
     "G0": "A watermark contains a write and lacks one that it overwrote",
     "G1c": "A watermark contains a transaction and lacks one that this one had read, or that came before what it read",
-    "G-single": "No snapshot is what a watermark contains: a cycle through watermarks with one rw of a transaction",
-    "G-nonadjacent": "No snapshots are what watermarks contain: a cycle with several rw, none right after another",
+    "G-single": "The content of a watermark is not a snapshot: a cycle through watermarks with one rw of a transaction",
+    "G-nonadjacent": "The contents of watermarks are not snapshots: a cycle with several rw, none right after another",
     "G2-item": "A watermark contradicts the order in which transactions missed each other's writes",
 }
 WATERMARK: Final[Mapping[str, str]] = MappingProxyType(

@@ -95,7 +95,7 @@ class RunFacts:
 class PromiseVerdict:
     """A promise and its state. `witnesses` are those of its best exercised anomaly.
 
-    If it holds, `reason` names those anomalies of its own that nothing could have shown; None if there are none.
+    If it holds, `reason` names those anomalies of its own that no event could have shown; None if there are none.
     """
 
     promise: Promise
@@ -228,7 +228,7 @@ def _promise_verdict(
     else:
         state, exercised = PromiseState.HOLDS, {name for name, count in seen if count}
         idle = [name for name in promise.forbids if name not in models and name not in exercised]
-        reason = f"nothing could have shown {', '.join(idle)}" if idle else None
+        reason = f"no event could have shown {', '.join(idle)}" if idle else None
     return PromiseVerdict(promise=promise, state=state, witnesses=witnesses, findings=findings, reason=reason)
 
 
@@ -277,9 +277,9 @@ def _too_little_evidence(states: Sequence[PromiseVerdict], facts: RunFacts, limi
             text = f"{each.promise.called} was not exercised: {each.reason}"
             yield Vacuity(clause="c", number=each.witnesses, sentence=text)
     if not states:
-        yield Vacuity(clause="c", number=0, sentence="nothing was promised, so nothing could be broken")
+        yield Vacuity(clause="c", number=0, sentence="no promise was given, so none could be broken")
     elif all(each.state is PromiseState.NOT_EXERCISED for each in states):
-        yield Vacuity(clause="c", number=0, sentence="nothing could be judged: no promise was exercised")
+        yield Vacuity(clause="c", number=0, sentence="no promise was exercised")
     if facts.known_versions * 100 < limits.known_versions_percent * facts.all_versions:
         percent = facts.known_versions * 100 // facts.all_versions
         counts = f"{facts.known_versions} of {facts.all_versions} writes ({percent} %)"
@@ -329,7 +329,7 @@ def _unforbidden(observations: Sequence[Finding]) -> str:
     """The part of the reason that names anomalies seen but not forbidden, so that no passing verdict hides them."""
     names = sorted({finding.anomaly for finding in observations})
     what = "anomaly" if len(names) == 1 else "anomalies"
-    return f"; {len(names)} {what} seen that nothing forbids: {', '.join(names)}" if names else ""
+    return f"; {len(names)} {what} seen and not forbidden: {', '.join(names)}" if names else ""
 
 
 def _times(number: int) -> str:

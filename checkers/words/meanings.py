@@ -14,13 +14,13 @@ _SENTENCES: Final = MappingProxyType(
         "update-serializable": "Transactions that write have the effect of some serial order; any other fits in one.",
         "consistent-view": "A transaction misses nothing of those on which it depends.",
         "cursor-stability": "No transaction sees what was aborted, or what its writer overwrote; no update is lost.",
-        "update-atomic": "A transaction sees those that it reads from, or that wrote a key before it, each whole.",
-        "repeatable-read": "Transactions have the effect of some serial order, but for what predicates select.",
+        "update-atomic": "A transaction sees each one that it reads from, or that wrote a key before it, whole.",
+        "repeatable-read": "Transactions have the effect of some serial order, apart from predicate reads.",
         "read-atomic": "A transaction that sees one write of another misses none of its writes.",
         "monotonic-atomic-view": "Once a transaction has seen one write of another, it misses none of its writes.",
         "read-committed": "No transaction sees what was aborted, or what its writer overwrote.",
         "read-uncommitted": "Writes of two transactions never interleave.",
-        "prefix": "Each transaction sees the first so many transactions of one order of commits, and nothing else.",
+        "prefix": "Each transaction sees a prefix of one order of commits, and nothing else.",
         "causal-cerone": "A transaction that sees a write sees all that led to it.",
     }
 )

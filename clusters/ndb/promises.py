@@ -69,7 +69,7 @@ PROMISES = (
         "watermark-regress",
         is_purpose=True,
     ),
-    _promise(7, "Of a complete epoch every committed change has been delivered.", "missing-event", is_purpose=True),
+    _promise(7, "Every committed change of a complete epoch has been delivered.", "missing-event", is_purpose=True),
     _promise(
         8,
         "In a complete epoch every transaction was delivered whole, or is in none.",
@@ -93,9 +93,9 @@ PROMISES = (
         "split-watermark",
         "fork-watermark",
     ),
-    _promise(13, "What is missing from a stream is marked before the next epoch behind it.", "silent-gap"),
+    _promise(13, "A gap in a stream is marked before the next epoch.", "silent-gap"),
     _promise(14, "A gap is marked only if there was a cause for one.", "false-gap"),
-    _promise(15, "Epochs rise without holes while the view rests, and none is ever used again.", "epoch-shape"),
+    _promise(15, "Epochs rise without holes while the view is stable, and no epoch is used twice.", "epoch-shape"),
     _promise(16, "At each epoch a subscriber's fold is the state of the committed transactions.", "state-mismatch"),
     _promise(
         21,
@@ -109,12 +109,12 @@ PROMISES = (
     ),
     _promise(
         22,
-        "A restart of the whole cluster loses only what was acknowledged lately, and never what was reported as saved.",
+        "A restart of the whole cluster loses only recently acknowledged writes, and never a write reported as saved.",
         "loss-beyond-bound",
     ),
     _promise(
         23,
-        "While each node group has a live node nothing acknowledged is lost, nothing failed appears, nothing is torn.",
+        "With a live node in each group no acknowledged write is lost, no failed one appears, no transaction is torn.",
         "lost-acknowledged",
         "phantom-write",
         "fractured-transaction",
@@ -138,7 +138,7 @@ PROMISES = (
     _promise(29, "A slow user delays no acknowledgement of its subscriber.", "user-blocks-acknowledgements"),
     _promise(
         32,
-        "What a complete epoch contains is where locked reads put it: what they missed is in no earlier epoch.",
+        "Locked reads agree with epochs: a write that they missed is in no earlier epoch.",
         *_MISSED_BY_LOCKED,
         check="watermark-graph-locked",
     ),

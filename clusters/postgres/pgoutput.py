@@ -112,7 +112,7 @@ class Reader:
         if message[at : at + 1] in (b"K", b"O"):
             at, _ = _columns(message, at + 1)
         if message[at : at + 1] != b"N":
-            raise ProtocolError(f"a row came without what it is now: {message[:60]!r}")
+            raise ProtocolError(f"a row came without its new values: {message[:60]!r}")
         _, columns = _columns(message, at + 1)
         self._rows.append(Row(self._tables[number], columns))
 

@@ -66,7 +66,7 @@ FRESH: Final = _promise(
 )
 DURABLE: Final = _promise(
     5,
-    "What was acknowledged survives crashes of the server, and what was undone does not come back.",
+    "Acknowledged writes survive crashes of the server, and undone writes do not come back.",
     'chapter 30.1, "Reliability", and 30.3, "Write-Ahead Logging"',
     "lost-acknowledged",
     "phantom-write",
@@ -116,7 +116,7 @@ OF_STREAM: Final = (
     ),
     _promise(
         13,
-        "Each change of a committed transaction is sent: a slot keeps what was not confirmed, whatever crashes.",
+        "Each change of a committed transaction is sent: a slot keeps unconfirmed changes through any crash.",
         _SLOTS,
         "missing-event",
         is_purpose=True,
@@ -128,7 +128,7 @@ OF_STREAM: Final = (
         "torn-unit",
         is_purpose=True,
     ),
-    _promise(15, "Only what was committed is sent, as it was committed.", _DECODING, "phantom-event", "wrong-value"),
+    _promise(15, "Only committed changes are sent, unaltered.", _DECODING, "phantom-event", "wrong-value"),
     _promise(
         16,
         "A session that resumes is sent everything behind the position that it names, without a gap.",
@@ -151,7 +151,7 @@ OF_STREAM: Final = (
     # that saw, overwrote or followed it writes its own record later. One log has one order for all slots.
     _promise(
         21,
-        "What a position contains is a consistent cut, the same for all: with a transaction all that it built upon.",
+        "The content of a position is a consistent cut, the same for all subscribers.",
         _DECODING,
         "order-watermark",
         "intermediate-watermark",
@@ -164,7 +164,7 @@ OF_STREAM: Final = (
     ),
     _promise(
         22,
-        "What a subscriber confirmed as flushed, it holds after a crash: the source need not send it again.",
+        "A subscriber holds its flushed changes after a crash: the source need not send them again.",
         'chapter 55.4, "Streaming Replication Protocol", standby status update',
         "lost-acknowledged",
         check="acknowledgements",

@@ -89,7 +89,7 @@ class Ticdc(MachineCluster):
         "a coordinator's clock was far from the oracle's",
         "a commit timestamp was below the bound",
         "a congested capture lost its session",
-        "a flashback committed a lock of what it brings back",
+        "a flashback committed a lock of its own version",
         "a flashback kept others out of a region",
         "a flashback rolled back an open transaction",
         "a flashback was committed",

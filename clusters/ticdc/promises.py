@@ -55,7 +55,7 @@ PROMISES = (
     ),
     _promise(
         3,
-        "A transaction commits above its start, at or above each bound that others have, at one timestamp of its own.",
+        "A transaction commits above its start, at or above each bound that others hold, at a unique timestamp.",
         "double-timestamp",
         "commit-below-bound",
     ),
@@ -94,7 +94,7 @@ PROMISES = (
     _promise(11, "A stale read shows the state at its timestamp, whichever replica serves it.", "stale-mismatch"),
     _promise(
         12,
-        "All subscribers see the same at one timestamp, and what transactions saw agrees with it.",
+        "All subscribers see the same state at one timestamp, and transactions' reads agree with it.",
         "split-view",
         "torn-watermark",
         "intermediate-watermark",
@@ -103,10 +103,10 @@ PROMISES = (
         "order-watermark",
         *_CUTS,
     ),
-    _promise(13, "Nobody rolls back a large transaction whose heartbeats are answered.", "spurious-abort"),
+    _promise(13, "A large transaction whose heartbeats are answered is never rolled back.", "spurious-abort"),
     _promise(
         14,
-        "Outside faults and their grace resolved timestamps go on, whoever died with locks held.",
+        "Outside faults and their grace resolved timestamps advance, even if a client died with locks held.",
         "stall",
         check="liveness",
     ),
@@ -120,13 +120,13 @@ PROMISES = (
     ),
     _promise(
         16,
-        "Rows go out in the order of their commits, and in a session none comes twice.",
+        "Rows go out in commit order, and no row comes twice in a session.",
         "order-inversion",
         "duplicate-event",
     ),
     _promise(
         17,
-        "What lies below a capture's checkpoint survives its crash.",
+        "Rows below a capture's checkpoint survive its crash.",
         "lost-acknowledged",
         check="acknowledgements",
     ),

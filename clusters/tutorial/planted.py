@@ -12,6 +12,6 @@ BUGS: Mapping[str, str] = MappingProxyType(
     {
         LOST_ACK: "the primary answers before its backup has the transaction, which a promotion then loses",
         TORN_WATERMARK: "a full send buffer stops a transaction half way, and the watermark counts it as sent",
-        LATE_ROW: "the watermark says what is committed, not what this subscriber was sent",
+        LATE_ROW: "the watermark follows commits instead of the rows sent to this subscriber",
     }
 )

@@ -34,7 +34,7 @@ def require_cluster(address: str) -> str:
     for place in address.removeprefix(scheme).partition("/")[0].split(","):  # Standby masters are listed, too.
         host, _, port = place.rpartition(":")
         if not (host and port.isdecimal()):
-            raise ScenarioError(f"--on {address}: {place} is no HOST:PORT")
+            raise ScenarioError(f"--on {address}: {place} is not HOST:PORT")
         try:
             with socket.create_connection((host, int(port)), ANSWER_S):
                 return address

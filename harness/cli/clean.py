@@ -18,9 +18,12 @@ from harness.runtimes.containers.images.images import remove_images
 
 def clean(
     everything: Annotated[
-        bool, typer.Option("--all", help="Also what other machines made in the same engine, whether they live or not.")
+        bool,
+        typer.Option(
+            "--all", help="Include leftovers that other machines made in the same engine, of live harnesses as well."
+        ),
     ] = False,
-    images: Annotated[bool, typer.Option("--images", help="Also the images that no container uses.")] = False,
+    images: Annotated[bool, typer.Option("--images", help="Include the images that no container uses.")] = False,
     store: Annotated[Path, typer.Option(help="The folder in which runs are kept.")] = Path("store"),
 ) -> int:
     """Remove processes, containers, networks, volumes and temporary files of dead runs. Live runs keep theirs."""
@@ -43,5 +46,5 @@ def clean(
     removed += show(sweep(engine, everything=everything))
     if images:
         removed += show(tuple(Swept(kind="image", name=tag, run=None) for tag in remove_images(engine)))
-    console.print(plain(f"{removed} things removed" if removed else "nothing was left behind"))
+    console.print(plain(f"{removed} things removed" if removed else "no leftovers found"))
     return 0

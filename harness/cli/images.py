@@ -13,9 +13,9 @@ from harness.runtimes.containers.images.images import Ready, ensure, way_of
 
 
 def images(
-    names: Annotated[list[str] | None, typer.Argument(help="Which to build: all of them if none is named.")] = None,
+    names: Annotated[list[str] | None, typer.Argument(help="Images to build. Default: all.")] = None,
     published: Annotated[
-        bool, typer.Option("--published", help="Build on published images, whatever can be reached.")
+        bool, typer.Option("--published", help="Build on published images even if no registry answers.")
     ] = False,
     debian: Annotated[
         bool, typer.Option("--debian", help="Build on Debian's packages and Go modules, without a registry of images.")

@@ -25,9 +25,7 @@ def new(
 ) -> int:
     """Write a file that puts a server under test, with comments on what to change. It runs unchanged."""
     if not re.fullmatch(r"[a-z][a-z0-9_]*", name) or keyword.iskeyword(name):
-        raise ScenarioError(
-            f"{name!r} is no name for a file and its class: begin with a small letter; then small letters, digits and _"
-        )
+        raise ScenarioError(f"{name!r} is not a valid name: use small letters, digits and _, and begin with a letter")
     if name in cluster_names():
         raise ScenarioError(f"{name!r} is installed already (seamark clusters {name}): choose another name")
     path = Path(f"{name}.py")

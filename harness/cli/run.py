@@ -37,9 +37,7 @@ def run(  # noqa: PLR0913, PLR0917  Each argument is an option of the command.
     ] = None,
     cluster: Annotated[str | None, typer.Option(help="The system under test: see seamark clusters.")] = None,
     runtime: Annotated[str | None, typer.Option(help="sim (default), or docker: real processes and networks.")] = None,
-    workload: Annotated[
-        str | None, typer.Option(help="The load, and what it is checked for: see seamark clusters.")
-    ] = None,
+    workload: Annotated[str | None, typer.Option(help="The load with its checks: see seamark clusters.")] = None,
     seed: Annotated[int | None, typer.Option(help="Decides everything that is drawn. Default: a new one.")] = None,
     time: Annotated[float | None, typer.Option(help="Seconds of load. Default: 60.")] = None,
     rate: Annotated[float | None, typer.Option(help="Operations a second. Default: 100.")] = None,

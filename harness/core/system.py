@@ -37,7 +37,7 @@ def _no_subscriber(node: NodeId, *_: object) -> Subscriber:
 
 
 async def _nobody_takes_over(dead: NodeId, *_: object) -> NodeId:
-    raise OSError(f"nobody can take the place of {dead}")
+    raise OSError(f"no other node can replace {dead}")
 
 
 def _always(*_: object) -> bool:

@@ -269,7 +269,7 @@ class _Hunt:
         return row
 
     def _full(self, why: str) -> StoreFull:
-        then = f"what was recorded is kept; make room, then {self._begun.resumption}"
+        then = f"the records are kept; make room, and run {self._begun.resumption}"
         return StoreFull(f"{self._begun.store}: takes no more ({why}); {then}")
 
     def _tried(self, case: Case, future: "Future[Tried]") -> Tried:

@@ -77,7 +77,7 @@ def canonical(record: Evidence) -> bytes:
     try:
         return _CANONICAL.encode(record)
     except TypeError as error:  # An object with names that are not text: msgpack can hold it, JSON cannot.
-        raise ValueError(f"a value is no JSON: {error}") from None
+        raise ValueError(f"a value is not JSON: {error}") from None
 
 
 class HistoryHash:
@@ -196,7 +196,7 @@ def end_after(path: Path, count: int, footer: Footer) -> None:
             head = file.read(_HEAD.size)
             length, checksum = _HEAD.unpack(head) if len(head) == _HEAD.size else (0, -1)
             if zlib.crc32(file.read(length)) != checksum:
-                raise HistoryError(f"{path}: {count} records were to be kept, and only {number - 1} are whole")
+                raise HistoryError(f"{path}: {count} records were expected, and only {number - 1} are whole")
         payload = _ENCODER.encode(footer)
         file.truncate(file.tell())
         file.write(_HEAD.pack(len(payload), zlib.crc32(payload)) + payload)

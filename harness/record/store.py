@@ -36,7 +36,9 @@ _FILES: Final = (
     *(f"{LOGS}/run.log", f"{LOGS}/harness.log"),
 )
 _FOLDERS: Final = (HISTORY, LOGS)
-_NOT_PLAIN: Final = "is a link or no file, and a run has plain files and folders only: remove it, or copy what it is"
+_NOT_PLAIN: Final = (
+    "is a link or no file, and a run has plain files and folders only: remove it, or copy the file itself"
+)
 
 
 class Brought(msgspec.Struct, frozen=True, kw_only=True):

@@ -108,7 +108,7 @@ def choice(series: Series, finding: Finding, prefix: str, *, is_alone: bool = Fa
         high_ns = min(high_ns, series.limit_ns(last_ns))
     if earliest_ns < low_ns or latest_ns > high_ns:
         span = f"from {moment(earliest_ns, is_order=series.is_order)} to {moment(latest_ns, is_order=series.is_order)}"
-        notes.append(f"The evidence is {span}; what lies outside of the drawing stands at its edge.")
+        notes.append(f"The evidence is {span}; events outside of the drawing are at its edge.")
     beyond = len(finding.ops) + len(finding.events) - len(ops) - len(seqs)
     if beyond > 0:
         notes.append(f"{beyond} more pieces of evidence are named in report.json.")

@@ -116,7 +116,7 @@ def _clocks(finding: FindingRow, series: Series, run_file: RunFile | None) -> It
         yield Exclusion(explanation=explanation, is_excluded=True, because=because)
     elif run_file is not None and not series.is_order:
         is_steady = bool((np.diff(series.invoke_ns) >= 0).all())
-        because = "all times are those of the harness's one clock, which never ran back"
+        because = "all times come from the harness's one clock, which never ran back"
         if not is_steady:
             because = "the harness's clock ran back in this run"
         yield Exclusion(explanation=explanation, is_excluded=is_steady, because=because)
@@ -149,7 +149,7 @@ def _one_opinion(report: Report, finding: FindingRow) -> Iterator[Exclusion]:
         return
     because = f"the check {finding.checker} alone found this promise broken"
     if len(checks) > 1:
-        because = f"{len(checks)} checks found it broken, each by rules of its own: {', '.join(checks)}"
+        because = f"{len(checks)} checks found it broken, each by separate rules: {', '.join(checks)}"
     yield Exclusion(explanation="One check is mistaken", is_excluded=len(checks) > 1, because=because)
 
 

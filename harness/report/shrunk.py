@@ -31,7 +31,7 @@ def origin_of(run: str | None) -> Origin | None:
     if run is None or not is_shrunk(run):
         return None
     try:
-        return read_document(Path(run) / SHRUNK_FILE, Origin, "what seamark shrink writes", SHRUNK_SCHEMA)
+        return read_document(Path(run) / SHRUNK_FILE, Origin, "the output of seamark shrink", SHRUNK_SCHEMA)
     except HistoryError:
         return None
 

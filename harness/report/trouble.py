@@ -30,7 +30,7 @@ def _kept(error: BaseException, log: Path) -> str:
         descriptor = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o666)
         with os.fdopen(descriptor, "a", encoding="utf-8", errors="backslashreplace") as file:
             if os.fstat(file.fileno()).st_nlink > 1:
-                return f"its details were not written to {log}, which is another file as well"
+                return f"its details were not written to {log}, which is a link to another file"
             file.write("".join(traceback.format_exception(error)))
     except OSError:
         return f"its details could not be written to {log}"

@@ -74,10 +74,10 @@ def anew(run: Path, changes: Changes, engine: EngineFor, watcher: Watcher | None
     run_file = read_run_file(run / RUN_FILE)
     before = read_report(run)
     if before is None:
-        raise ScenarioError(f"{run}: was not judged yet, and nothing can be compared: {seamark('check', run)}")
+        raise ScenarioError(f"{run}: was not judged yet, so there is nothing to compare: {seamark('check', run)}")
     scenario = scenario_of(run_file, run / RUN_FILE)
     if scenario.attach is not None:
-        raise ScenarioError(f"{run}: strikes the containers of a project, whose version only you can change")
+        raise ScenarioError(f"{run}: strikes the containers of a project, and only you can change its version")
     scenario, dropped = _fitted(run, scenario, run_file, load_cluster(changes.code), changes)
     reports = []
     for seed in range(scenario.seed, scenario.seed + changes.times):

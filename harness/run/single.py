@@ -187,7 +187,7 @@ def judge_run(
         except HistoryError as error:
             if failure is None:
                 raise
-            report = error_report(f"{failure}; and what was recorded cannot be judged: {error}")
+            report = error_report(f"{failure}; and the records cannot be judged: {error}")
             return _about(report, run, run_file)
     return _about(msgspec.structs.replace(report, history_sha256=sha256, unseed=unseed), run, run_file)
 
@@ -210,7 +210,7 @@ def confirmed(report: Report, footer: Footer | None) -> Report:
     if footer is None or not is_stopped(footer) or report.verdict not in UNCONFIRMED:
         return report
     error = Verdict.ERROR
-    reason = f"{footer.reason}; the judgement of what was recorded shows none"
+    reason = f"{footer.reason}; the records show no finding"
     return msgspec.structs.replace(report, verdict=error.value, exit_code=error.exit_code, reason=reason, clause=None)
 
 

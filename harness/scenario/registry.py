@@ -175,7 +175,7 @@ def _called(make: Callable[[], object], path: Path, what: str) -> object:
         sibling = path.with_name(f"{(getattr(error, 'name', None) or '').partition('.')[0]}.py")
         hint = ""
         if isinstance(error, ModuleNotFoundError) and sibling != path and sibling.is_file():
-            hint = "; a file cannot import the one beside it: install both as a package, with an entry point"
+            hint = "; a file cannot import another file of its folder: install both as a package, with an entry point"
         kind, text = type(error).__name__, error.msg if isinstance(error, SyntaxError) else str(error)
         raise ScenarioError(f"{_where(error, path)}: {what} cannot be loaded: {kind}: {text}{hint}") from error
 
@@ -215,7 +215,7 @@ def _fit(cluster: Any, where: str) -> Cluster:
         missing.append("service (for servers as others wrote them) or machine")
     if missing:
         advice = "seamark.System and seamark.MachineCluster have a default for most: see docs/your-own-system.md"
-        raise ScenarioError(f"{where} is no cluster, it lacks: {', '.join(missing)}; {advice}")
+        raise ScenarioError(f"{where} is not a cluster, it lacks: {', '.join(missing)}; {advice}")
     for problem in _problems(cluster):
         raise ScenarioError(f"{where}: {problem}")
     fit: Cluster = cluster

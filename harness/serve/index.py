@@ -188,7 +188,7 @@ class Known(Generic[T]):
 def _judged(unknown: Row, path: str) -> Row:
     report = _document(path, _Judged)
     if report.verdict not in STATES:
-        raise HistoryError(f"{REPORT_FILE}: {report.verdict[:40]!r} is no verdict; judge the run again")
+        raise HistoryError(f"{REPORT_FILE}: {report.verdict[:40]!r} is not a verdict; judge the run again")
     return msgspec.structs.replace(
         unknown,
         state=report.verdict,

@@ -51,7 +51,7 @@ def folder_in(store: Path, *names: str) -> Path:
     except (OSError, ValueError):
         raise NotThere(f"the store has no {'/'.join(names)}") from None
     if not is_plain or not path.is_dir():
-        raise NotThere(f"{'/'.join(names)} is a link or no folder, and nothing is read through it")
+        raise NotThere(f"{'/'.join(names)} is a link or not a folder, and links are not followed")
     return path
 
 

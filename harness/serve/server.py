@@ -39,7 +39,7 @@ def serve(store: Path, host: str, port: int, token: str | None, tell: Callable[[
     shown = f"[{host}]" if ":" in host else host
     tell(f"http://{shown}:{listening.getsockname()[1]}/?{TOKEN}={token}")
     if not address.is_loopback:
-        tell(f"{host} can be reached from elsewhere, and nothing is encrypted: ssh -L to a loopback address is safer")
+        tell(f"{host} can be reached from other machines without encryption: ssh -L to a loopback address is safer")
     Thread(target=_read_ahead, args=(pages,), name="read-ahead", daemon=True).start()
     _allow_connections()
     config = uvicorn.Config(

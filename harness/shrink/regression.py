@@ -24,7 +24,7 @@ _TEST = '''\
 
 {sentence}
 
-Shrunk to {size}. It fails as long as the bug is there: `pytest {name}.py`.
+Shrunk to {size}. It fails until the bug is gone: `pytest {name}.py`.
 """
 
 import seamark

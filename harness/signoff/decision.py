@@ -69,7 +69,7 @@ def sign_off(inputs: Inputs, today: date) -> Signoff:
     Raises ScenarioError for inputs that are missing or cannot be signed off, HistoryError for damaged ones.
     """
     if inputs.baseline.resolve() == inputs.candidate.resolve():
-        raise ScenarioError(f"{inputs.candidate}: is the baseline as well; name the sweeps of two releases")
+        raise ScenarioError(f"{inputs.candidate}: is also the baseline; name the sweeps of two releases")
     baseline, candidate = evidence_at(inputs.baseline), evidence_at(inputs.candidate)
     fingerprints = [each.fingerprint for side in (baseline, candidate) for each in side.sweep.findings]
     waivers = read_waivers(inputs.waivers, fingerprints) if inputs.waivers is not None else ()

@@ -29,7 +29,7 @@ def signoff_markdown(signoff: Signoff, sha256: str) -> str:
         ("Behaviour under faults", _behaviour(signoff)),
         ("Promises", _promises(signoff)),
         ("Waivers", _waivers(signoff)),
-        ("What it rests on", _digests(signoff, sha256)),
+        ("Evidence", _digests(signoff, sha256)),
     ):
         lines += [f"## {heading}", "", *found, ""]
     return "\n".join(lines)

@@ -64,6 +64,6 @@ def sentence_of_power(signoff: Signoff) -> Iterator[str]:
         if row.what == RUNS and row.candidate > 3:  # Of fewer runs the bound says nothing.
             below = number(3 / row.candidate * PER)
             yield (
-                f"{row.cluster}: what was not seen in {row.candidate:,.0f} runs is in fewer than {below} of 1,000 "
+                f"{row.cluster}: an event not seen in {row.candidate:,.0f} runs is in fewer than {below} of 1,000 "
                 "(3/n, at 95 %)."
             )

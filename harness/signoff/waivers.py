@@ -37,7 +37,7 @@ def read_waivers(path: Path, fingerprints: Sequence[str]) -> tuple[Waiver, ...]:
         known_at(path, name, (_TABLE,), "table")
     tables = content.get(_TABLE, [])
     if not isinstance(tables, list):
-        raise ScenarioError(f"{path}: write each waiver as a table of its own, under [[{_TABLE}]]")
+        raise ScenarioError(f"{path}: write each waiver as a separate table, under [[{_TABLE}]]")
     found = [_waiver(table, f"{path}, waiver {number}") for number, table in enumerate(tables, 1)]
     for number, each in enumerate(found, 1):
         if each.fingerprint in (other.fingerprint for other in found[: number - 1]):
@@ -48,7 +48,7 @@ def read_waivers(path: Path, fingerprints: Sequence[str]) -> tuple[Waiver, ...]:
 
 def _waiver(table: object, place: str) -> Waiver:
     if not isinstance(table, dict):
-        raise ScenarioError(f"{place}: is no table; write it under [[{_TABLE}]]")
+        raise ScenarioError(f"{place}: is not a table; write it under [[{_TABLE}]]")
     for name in table:
         known_at(place, name, Waiver.__struct_fields__, "field")
     for name in Waiver.__struct_fields__:

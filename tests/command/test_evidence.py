@@ -162,5 +162,5 @@ def test_a_traceback_goes_into_no_file_that_has_another_name(
     (run_copy.parent.parent / "seamark-error.log").hardlink_to(tmp_path / "outside")
     monkeypatch.setattr("harness.run.checking.judge_run", broken)
     outcome = seamark("check", run_copy, "--engine", "local")
-    assert (outcome.code, "which is another file as well" in outcome.line) == (4, True)
+    assert (outcome.code, "which is a link to another file" in outcome.line) == (4, True)
     assert (tmp_path / "outside").read_text() == "of somebody else"

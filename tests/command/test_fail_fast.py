@@ -74,7 +74,7 @@ def test_of_many_runs_the_first_that_fails_ends_early_and_is_the_last(seamark: S
 def test_a_violation_that_the_judgement_does_not_show_is_an_error(verdict: str) -> None:
     report = confirmed(Report(verdict=verdict, exit_code=0, reason="r"), FOOTER)
     assert (report.verdict, report.exit_code) == ("error", 4)
-    assert report.reason == f"{FOOTER.reason}; the judgement of what was recorded shows none"
+    assert report.reason == f"{FOOTER.reason}; the records show no finding"
 
 
 @pytest.mark.parametrize("verdict", ["invalid", "error", "unknown"])

@@ -140,7 +140,7 @@ def test_a_run_that_promised_nothing_is_vacuous_whatever_held(seamark: Seamark, 
     promising(run_copy, [])
     for outcome in (seamark("check", run_copy, "--engine", "local", "--json"), seamark("run", *options)):
         assert (outcome.code, outcome.json["clause"]) == (3, "c")
-        assert "nothing was promised, so nothing could be broken" in str(outcome.json["reason"])
+        assert "no promise was given, so none could be broken" in str(outcome.json["reason"])
 
 
 def test_what_nothing_forbids_is_in_the_verdict_line(seamark: Seamark, tmp_path: Path) -> None:
@@ -153,7 +153,7 @@ def test_what_nothing_forbids_is_in_the_verdict_line(seamark: Seamark, tmp_path:
     outcome = seamark("check", run, "--engine", "local", "--json")
     assert outcome.code in (0, 3)
     assert f"{len(seen)} anomal" in str(outcome.json["reason"])
-    assert str(outcome.json["reason"]).endswith(f"seen that nothing forbids: {', '.join(sorted(seen))}")
+    assert str(outcome.json["reason"]).endswith(f"seen and not forbidden: {', '.join(sorted(seen))}")
 
 
 @pytest.mark.parametrize(

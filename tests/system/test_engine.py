@@ -43,7 +43,7 @@ def test_without_an_engine_a_command_says_so_in_one_line(words: tuple[str, ...])
     assert ended.returncode == 4
     lines = ended.stderr.splitlines()
     assert len(lines) == 1
-    assert lines[0].startswith("seamark: no Docker engine at unix:///nowhere/docker.sock: none is there: start it")
+    assert lines[0].startswith("seamark: no Docker engine at unix:///nowhere/docker.sock: no engine is there: start it")
 
 
 def test_the_script_finds_a_running_engine_and_has_nothing_to_do(engine: docker.DockerClient) -> None:

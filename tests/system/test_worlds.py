@@ -67,7 +67,7 @@ def assert_judged(harness: Harness, reason: str, at_least: int = 1) -> dict[str,
 
 def test_without_an_engine_nothing_is_begun(tmp_path: Path) -> None:
     harness = Harness(tmp_path, *RUN, DOCKER_HOST="unix:///nowhere/docker.sock")
-    assert_one_line(harness, "no Docker engine at unix:///nowhere/docker.sock: none is there: start it")
+    assert_one_line(harness, "no Docker engine at unix:///nowhere/docker.sock: no engine is there: start it")
     assert not (tmp_path / "store").exists()
 
 

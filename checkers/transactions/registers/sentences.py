@@ -225,7 +225,7 @@ class RegisterSentences:
             case "G1b":
                 return f"{op} read {key} as {value}, but {other} wrote that and then more: an intermediate state."
             case "garbage-read":
-                return f"{op} read {key} as {value}, which nobody wrote."
+                return f"{op} read {key} as {value}, which no operation wrote."
             case "G0":
                 theirs = _shown(example.versions[0], self._name)
                 return (
@@ -233,7 +233,9 @@ class RegisterSentences:
                     f"{theirs}, which {op} had written, and then wrote it: their writes interleave."
                 )
             case "unwritten-read":
-                return f"{op} read {key} as {value}, which nobody wrote; nor was it declared as the initial value."
+                return (
+                    f"{op} read {key} as {value}, which no operation wrote; nor was it declared as the initial value."
+                )
             case _:
                 read = next((each.value for each in _external(operation) if each.key == example.key), NOTHING)
                 return (

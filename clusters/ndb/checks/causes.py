@@ -52,7 +52,7 @@ from harness.core.verdict import Judgement
 CHECKER = "causes"
 FALSE_GAP, SPURIOUS = "false-gap", "spurious-disconnect"
 ANOMALIES: Final = {
-    FALSE_GAP: "A gap marker, though nothing was lost.",
+    FALSE_GAP: "A gap marker without a loss.",
     SPURIOUS: "A subscriber was disconnected for no reason that is declared.",
 }
 CAUSES = ("inconsistent", "out-of-memory", "disconnected", "cluster-failure")

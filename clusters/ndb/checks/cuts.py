@@ -38,7 +38,7 @@ from harness.core.verdict import Judgement
 
 CHECKER: Final = "cuts"
 NOT_CLOSED: Final = "cut-not-closed"
-ANOMALIES: Final = {NOT_CLOSED: "What a watermark contains depends on something that it does not contain."}
+ANOMALIES: Final = {NOT_CLOSED: "A watermark contains a change that depends on a change outside of it."}
 KINDS: Final = ("ww", "wr", "rt", "rw")
 NOBODY: Final = -1
 

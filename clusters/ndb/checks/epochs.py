@@ -38,7 +38,7 @@ DOUBLE: Final = "double-epoch"
 SHAPE: Final = "epoch-shape"
 ANOMALIES: Final = {
     DOUBLE: "One transaction appears in two epochs.",
-    SHAPE: "An epoch does not consist of what its declaration says.",
+    SHAPE: "An epoch does not consist of the changes that its declaration names.",
 }
 ANSWER: Final = -1  # In place of a subscriber: the observation is a client's answer.
 

@@ -132,7 +132,7 @@ def _settle(site: Site, tasks: Tasks, lock: Lock, to_ts: int) -> Procedure[None]
         if status.state == "committed":
             commit_ts = status.timestamp
             if commit_ts <= to_ts:
-                site.context.sometimes("a flashback committed a lock of what it brings back")
+                site.context.sometimes("a flashback committed a lock of its own version")
         elif status.is_flashback:
             site.context.sometimes("a flashback rolled back an open transaction")
     yield from settle_keys(tasks, lock.start_ts, commit_ts, [lock.key])

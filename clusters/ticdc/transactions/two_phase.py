@@ -95,7 +95,7 @@ class TwoPhase:
         if isinstance(snapshot, Failed):
             return snapshot
         if not all(mop.f != "append" or named(mop.key) == incarnation(snapshot[key_of(mop.key)]) for mop in mops):
-            return Failed("a flashback has ended that incarnation, or none has begun it")
+            return Failed("a flashback has ended that incarnation, or it has not begun")
         results, after = _executed(mops, snapshot)
         mutations = _mutations(mops, snapshot, after)
         if not mutations:
@@ -297,7 +297,7 @@ class TwoPhase:
             check = CheckStatus(txn.primary, txn.start_ts, reader_ts=0, now_ts=0, may_roll_back=False)
             status = yield from call(self._tasks.table.of(txn.primary), check)
             if not isinstance(status, Status):
-                return Failed("rolled back, and nobody says by whom")
+                return Failed("rolled back by an unknown client")
             return Failed("rolled back by a flashback" if status.is_flashback else ROLLED_BACK_ALIVE)
         return Failed("rolled back by others", may_retry=True)
 

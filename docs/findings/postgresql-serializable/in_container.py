@@ -2,7 +2,7 @@
 
     .venv/bin/python docs/findings/postgresql-serializable/in_container.py --release 15
 
-Options that it does not know go to repeat.py, whose output and exit code it hands on; 4 if there is no container.
+Options that it does not know go to repeat.py, whose output and exit code it hands on; 4 if there is not a container.
 The container has no network, and of root's capabilities those to become the server's user and to attach a debugger
 to its processes, whose memory is a file of that user.
 """

@@ -111,7 +111,7 @@ def _begun(path: Path | None, given: dict[str, Any], store: Path, of_hunt: dict[
         given["time"] = SECONDS
     options, code, plan = run_options(path, given)
     if plan is not None or options.script is not None:
-        raise ScenarioError(f"{path}: has a fault plan or operations of its own, and a hunt draws them: leave them out")
+        raise ScenarioError(f"{path}: contains a fault plan or operations, and a hunt draws both: leave them out")
     seed = secrets.randbelow(SEED_MAX) if options.seed is None else options.seed
     return begin(options.scenario(0), code, store, seed=seed, **of_hunt)
 
@@ -127,7 +127,7 @@ def _resumed(
 ) -> Begun:
     """The hunt to continue. Raises ScenarioError if options describe it as well: its folder has them."""
     if any(each is not None for each in described):
-        raise ScenarioError("--resume goes on with what its folder says: leave out what describes a hunt")
+        raise ScenarioError("--resume takes the hunt from its folder: leave out the options that describe a hunt")
     return resumed(path, store, cluster, runs=runs, seconds=seconds)
 
 

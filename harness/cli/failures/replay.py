@@ -36,7 +36,7 @@ CLUSTER_HELP = (
 )
 BUG_HELP = "Carry the operations and faults out with this planted bug; none for none."
 OPTION_HELP = "Carry them out with this option of the cluster."
-TIMES_HELP = "Of another version: how many runs, each with other delays."
+TIMES_HELP = "Number of runs with another version, each with other delays."
 PLAN_HELP = "A file with another fault plan: the same scenario under it, as a new run in that store."
 
 
@@ -64,7 +64,7 @@ def replay(  # noqa: PLR0913, PLR0917  Each argument is an option of the command
     if trace is not None and (plan is not None or changes is not None):
         raise ScenarioError("--trace is of the run as it was: make the new run first, and trace that")
     if times > 1 and (plan is not None or changes is None):
-        raise ScenarioError(f"--times {times}: the same run again is the same each time; name what is to be another")
+        raise ScenarioError(f"--times {times}: a repeated run is always the same: name another cluster or plan")
     if plan is not None:
         if bug or option:
             raise ScenarioError("--plan draws the operations anew: not with --bug or --option")

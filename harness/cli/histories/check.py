@@ -34,7 +34,7 @@ def check(  # noqa: PLR0913, PLR0917  Each argument is an option of the command.
     paths: Annotated[list[Path], typer.Argument(metavar="PATH...", help=PATHS_HELP)],
     model: Annotated[str | None, typer.Option(help=MODEL_HELP)] = None,
     promises: Annotated[
-        Path | None, typer.Option(help="What was promised where the history was recorded: a promise file, in TOML.")
+        Path | None, typer.Option(help="A promise file (TOML): the guarantees of the system that recorded the history.")
     ] = None,
     initial: Annotated[str | None, typer.Option(help=INITIAL_HELP)] = None,
     stream: Annotated[str | None, typer.Option(help=STREAM_HELP)] = None,

@@ -17,7 +17,7 @@ def serve(
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="0: any that is free.")] = 8137,
     token: Annotated[
-        str | None, typer.Option(envvar="SEAMARK_TOKEN", help="What a browser must know. Default: drawn, and printed.")
+        str | None, typer.Option(envvar="SEAMARK_TOKEN", help="Access token for browsers. Default: drawn and printed.")
     ] = None,
 ) -> int:
     """Show the store in a browser, until Ctrl-C: runs, what they found, two side by side, one while it runs.

@@ -31,7 +31,9 @@ def signoff(  # noqa: PLR0913, PLR0917  Each argument is an option of the comman
     waivers: Annotated[
         Path | None, typer.Option(help="A TOML file: fingerprint, owner, reason and expires of each [[waiver]].")
     ] = None,
-    calibration: Annotated[Path | None, typer.Option(help="calibration.json, for what would have been seen.")] = None,
+    calibration: Annotated[
+        Path | None, typer.Option(help="calibration.json, for the bugs that the sweeps would have found.")
+    ] = None,
     out: Annotated[Path, typer.Option(help="The folder for signoff.html, signoff.md and signoff.json.")] = Path(
         "signoff"
     ),

@@ -34,8 +34,8 @@ CONTRACT: Final[Mapping[str, Words]] = MappingProxyType(
         "cut": Words(
             "Which events make up the state at a watermark?",
             {
-                "delivery": "All that were delivered before it, whatever their position.",
-                "position": "Those whose position it closes; what lies above it and came early is left out.",
+                "delivery": "All events delivered before it, at any position.",
+                "position": "The events whose position it closes; early events above it are left out.",
                 "unknown": "The system does not say.",
             },
         ),
@@ -53,8 +53,8 @@ CONTRACT: Final[Mapping[str, Words]] = MappingProxyType(
             "Among which events is delivery in order of position?",
             {
                 "none": "No order is promised.",
-                "key": "Those of one key.",
-                "partition": "Those of one partition.",
+                "key": "Events of one key.",
+                "partition": "Events of one partition.",
                 "global": "All of them.",
             },
         ),
@@ -66,7 +66,7 @@ CONTRACT: Final[Mapping[str, Words]] = MappingProxyType(
             "How often does an event come?",
             {
                 "exactly-once": "Once; a second time only if the session requested that by where it opened.",
-                "at-least-once": "Once or more; the field replay says when it may come again.",
+                "at-least-once": "Once or more; the field replay defines when an event may come again.",
                 "at-most-once": "Once or never; a second time only as with exactly-once.",
             },
         ),
@@ -74,13 +74,13 @@ CONTRACT: Final[Mapping[str, Words]] = MappingProxyType(
             "Where delivery is at least once: when may an event come again?",
             {
                 "resume": "In a later session only; inside of one session a repetition is a finding.",
-                "session": "At any time, inside of one session as well.",
+                "session": "At any time, even within a session.",
             },
         ),
         "atomic_unit": Words(
-            "What may a watermark not tear?",
+            "Which unit must a watermark keep whole?",
             {
-                "none": "Nothing: each event stands for itself.",
+                "none": "No unit: each event is independent.",
                 "response": "The events of one answer of the server.",
                 "batch": "The events of one batch.",
                 "transaction": "The events of one transaction.",
@@ -90,19 +90,19 @@ CONTRACT: Final[Mapping[str, Words]] = MappingProxyType(
         "unit_scope": Words(
             "How far does a unit reach?",
             {
-                "partition": "It is whole in each partition by itself.",
+                "partition": "It is whole in each partition separately.",
                 "global": "It is whole over all partitions together.",
             },
         ),
         "unit_rows": Words(
-            "Of a key that one unit writes several times, what is sent?",
+            "Which versions are sent of a key that one unit writes several times?",
             {"final": "One event, with the last value.", "each": "One event for each write."},
         ),
         "versions": Words(
             "Which versions of a key are delivered?",
             {
                 "every": "All of them.",
-                "latest-per-epoch": "At least the newest of each epoch; those that it replaced may be missing.",
+                "latest-per-epoch": "At least the newest version of each epoch; replaced versions may be missing.",
                 "latest": "At least the newest; any that a newer one has replaced may be missing.",
             },
         ),
@@ -112,14 +112,14 @@ CONTRACT: Final[Mapping[str, Words]] = MappingProxyType(
         ),
         "is_position_global": Words(
             "Do positions of different partitions compare?",
-            _yes_or_no("Yes, they are of one order.", "No, each partition counts by itself."),
+            _yes_or_no("Yes, they are of one order.", "No, each partition counts separately."),
         ),
         "follows_clock": Words(
             "Do positions follow a clock?",
-            _yes_or_no("Yes, so that they rise without writes as well.", "No, they follow the writes."),
+            _yes_or_no("Yes, so they rise even without writes.", "No, they follow the writes."),
         ),
         "identity": Words(
-            "By what are two events known to be the same one?",
+            "How does a consumer recognise a repeated event?",
             {
                 "position+key": "By position and key.",
                 "position+key+ordinal": "By position, key and number in the unit.",
@@ -136,11 +136,11 @@ CONTRACT: Final[Mapping[str, Words]] = MappingProxyType(
             },
         ),
         "wm_idle": Words(
-            "What does the watermark do while nothing is written?",
+            "Does the watermark advance without writes?",
             {"moves": "It moves on.", "rests": "It rests, at what was written last."},
         ),
         "has_gap_marker": Words(
-            "Does the stream say so when it has lost something?",
+            "Does the stream mark a loss?",
             _yes_or_no("Yes; a loss that no marker precedes is a finding.", "No, it has no marker."),
         ),
         "has_noop_events": Words(
@@ -151,7 +151,7 @@ CONTRACT: Final[Mapping[str, Words]] = MappingProxyType(
             ),
         ),
         "system_events": Words(
-            "Which events have no client's write behind them, such as expiry or triggers?", {"none": "There are none."}
+            "Which events come without a client's write, such as expiry or triggers?", {"none": "There are none."}
         ),
         "realtime": Words(
             "Do positions obey real time?",
@@ -166,12 +166,12 @@ CONTRACT: Final[Mapping[str, Words]] = MappingProxyType(
             {"not promised": "The two clocks do not compare."},
         ),
         "is_whole_least": Words(
-            "Is a watermark of the whole stream made of those that its session received by partition?",
+            "Does the consumer make a watermark of the whole stream from its session's watermarks by partition?",
             _yes_or_no("Yes, it is never above the least of them.", "No, or that is not declared."),
         ),
         "epochs": Words(
-            "Whose epoch is it that an event names?",
-            {"units": "That of the unit which it is of.", "owners": "That of the owner who put it into its log."},
+            "Which epoch does an event carry?",
+            {"units": "The epoch of its unit.", "owners": "The epoch of the owner that appended it to the log."},
         ),
         "owners": Words(
             "Who owns a log?",
@@ -181,12 +181,12 @@ CONTRACT: Final[Mapping[str, Words]] = MappingProxyType(
             },
         ),
         "backfill": Words(
-            "What does a snapshot hold with which a session begins?",
+            "Which rows does a session's first snapshot contain?",
             {"partial": "Some keys; others may come later.", "whole": "Every key that was there at its position."},
         ),
         "events_at_position": Words(
-            "How many events stand at one position?",
-            {"one": "One: whoever reads it again, reads the same.", "many": "As many as there are."},
+            "How many events can have one position?",
+            {"one": "One: every reader gets the same event at that position.", "many": "As many as there are."},
         ),
         "acknowledged": Words(
             "What do checkpoints, and the positions with which sessions open, say of a subscriber's own state?",
@@ -207,8 +207,8 @@ CONTRACT: Final[Mapping[str, Words]] = MappingProxyType(
         "tail": Words(
             "Had everything come to rest when the recording ended?",
             {
-                "open": "Nobody says so, unless the run itself waited for it.",
-                "settled": "Yes; what had not arrived by then is lost.",
+                "open": "Not declared: only a run that waited for it knows.",
+                "settled": "Yes; events that had not arrived by then are lost.",
             },
         ),
         "consumers": Words(
@@ -224,18 +224,20 @@ BOUNDS: Final[Mapping[str, Words]] = MappingProxyType(
             "Nodes that hold the same data; of each group one must be alive. "
             "Without groups a key that no node shows is not judged."
         ),
-        "saved_bits": Words("Positions that are equal above so many bits become durable together."),
-        "loss_ns": Words("What was acknowledged so long before a failure of the whole cluster survives it."),
-        "records": Words("A node keeps so many epochs for its subscribers at most."),
-        "disconnect_ns": Words("A subscriber that acknowledges nothing for so long is disconnected."),
+        "saved_bits": Words("Positions that are equal above this number of bits become durable together."),
+        "loss_ns": Words("A write that was acknowledged this long before a failure of the whole cluster survives it."),
+        "records": Words("A node keeps at most this number of epochs for its subscribers."),
+        "disconnect_ns": Words("A subscriber without an acknowledgement for this long is disconnected."),
         "stall_ns": Words("The longest that watermarks rest outside of faults and their grace."),
         "blocked_ns": Words("The longest that a commit waits for an epoch outside of faults and their grace."),
         "behind_ns": Words(
             "The longest that an answered write stays above the watermark outside of faults and their grace."
         ),
         "spurious": Words("Reasons for which an operation may fail only where a fault explains it."),
-        "spurious_keys": Words("Only operations that append to so many keys, or more, could fail for such a reason."),
-        "grace_ns": Words("What a fault excuses after its end: detection, take-over, restart."),
-        "total": Words("What the accounts of a bank come to together; if none is given, what its first read shows."),
+        "spurious_keys": Words(
+            "Only operations that append to at least this number of keys can fail for such a reason."
+        ),
+        "grace_ns": Words("The time after a fault's end that the fault excuses: detection, take-over, restart."),
+        "total": Words("The sum of a bank's accounts. Default: the sum in its first read."),
     }
 )

@@ -22,7 +22,7 @@ EXAMPLES: Mapping[str, tuple[tuple[str, str], ...]] = MappingProxyType(
         ),
         "sweep": (
             ("sweep nightly.toml --seed 7000", "its runs with other seeds each night"),
-            ("sweep --resume latest", "what is left after an interruption"),
+            ("sweep --resume latest", "the rest of an interrupted sweep"),
         ),
         "calibrate": (("calibrate tutorial", "the planted bugs of the smallest cluster"),),
         "check": (
@@ -38,8 +38,8 @@ EXAMPLES: Mapping[str, tuple[tuple[str, str], ...]] = MappingProxyType(
         "shrink": (("shrink latest --bank tests/failures", "and keep the test in a folder of yours"),),
         "hunt": (("hunt --cluster tutorial --bug lost-ack", "found and shrunk in a minute"),),
         "signoff": (("signoff OLD NEW --waivers waivers.toml", "two folders below store/sweeps"),),
-        "serve": (("serve", "then open the address that it prints"),),
-        "clusters": (("clusters tutorial", "what it promises, and its planted bugs"),),
+        "serve": (("serve", "open the address that it prints"),),
+        "clusters": (("clusters tutorial", "its promises and planted bugs"),),
         "new": (("new shop", "then: seamark run --cluster shop.py:shop --runtime docker --time 30"),),
     }
 )

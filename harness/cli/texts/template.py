@@ -21,7 +21,7 @@ SYNCED = ("--appendonly", "yes", "--appendfsync", "always")
 PROMISES = (
     Promise(
         id="YOURS-1",
-        text="Transactions are executed one after the other, and what was acknowledged survives kill -9.",
+        text="Transactions are executed one after the other, and acknowledged writes survive kill -9.",
         source="redis.io/docs: Transactions, and Redis persistence with appendfsync always",
         forbids=("strict-serializable", "stale-acknowledged"),
     ),

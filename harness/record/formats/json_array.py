@@ -40,7 +40,7 @@ def array_elements(blocks: Iterable[bytes]) -> Iterator[bytes]:
             is_over = end < 0
             between = _GAP if number and not is_over else _FIRST_GAP
             if not between.fullmatch(text, done, begin):
-                raise BadJson(f"element {number + 1}: it is no object, or no comma is before it")
+                raise BadJson(f"element {number + 1}: it is not an object, or no comma is before it")
             done = begin + 1 if is_over else end
             if not is_over:
                 number += 1

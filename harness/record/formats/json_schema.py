@@ -23,7 +23,7 @@ def history_schema() -> dict[str, Any]:
     return {
         "$schema": _DRAFT,
         "title": f"One line of a Seamark history, schema {SCHEMA}",
-        "description": "Records stand in the order in which things happened; see docs/history-format.md.",
+        "description": "Records are in the order of events; see docs/history-format.md.",
         "anyOf": described["anyOf"],
         "$defs": {name: _without_breaks(part) for name, part in sorted(parts.items())},
     }

@@ -87,7 +87,7 @@ def _our_records(values: Iterable[tuple[str, Json]]) -> Iterator[Evidence]:
 def _record(place: str, value: Json) -> Record:
     tag = value.get("type") if isinstance(value, dict) else None
     if not isinstance(value, dict) or not isinstance(tag, str) or tag not in _KINDS:
-        raise BadJson(f"{place}: it is no record: its type must be one of {', '.join(_KINDS)}")
+        raise BadJson(f"{place}: it is not a record: its type must be one of {', '.join(_KINDS)}")
     fields = _FIELDS[tag]
     unknown = [name for name in value if name != "type" and name not in {field.name for field in fields}]
     if unknown:

@@ -143,7 +143,7 @@ def _forbidden(checks: Sequence[Check]) -> tuple[str, ...]:
 def _require_sense(promised: Promised, checks: Sequence[Check]) -> None:
     """Raise ScenarioError if no check looks for what a promise forbids, or a declaration serves no promise."""
     if not promised.promises:
-        raise ScenarioError('nothing is promised: add model = "serializable", or a [[promise]] with forbids')
+        raise ScenarioError('the file promises nothing: add model = "serializable", or a [[promise]] with forbids')
     streams = [each for each in checks if each.needs_contract and each.when is When.ALWAYS]
     of_stream = {name for each in streams for name in each.anomalies}
     about = [(each.id, name) for each in promised.promises for name in each.forbids if name in of_stream]

@@ -23,7 +23,7 @@ MEANING: Final = {
     "rw": "was not seen by the read: it came later",
     "process": "same client, one after the other",
     "realtime": "had ended before the other began",
-    "watermark": "what a watermark holds comes before it, what it lacks after it",
+    "watermark": "rows that a watermark contains come before it, rows that it lacks come after it",
 }
 
 
@@ -105,7 +105,7 @@ def _mops(name: str, operations: Mapping[int, tuple[Invoke, Complete | None]]) -
 def _lines(name: str, telling: Sequence[MicroOp], every: Sequence[MicroOp], forms: Forms) -> tuple[str, ...]:
     """The lines of a box. `telling` are the steps on keys that other transactions of the cycle use too."""
     if not _is_operation(name):
-        return ("what was announced as complete",)
+        return ("announced as complete",)
     most = LINES_MAX + (len(every) == LINES_MAX + 1)  # "And 1 more" would take as much room as that one.
     shown = [_short(mop_text(mop, forms)) for mop in (every if len(every) <= most else telling or every)[:most]]
     left = len(every) - len(shown)

@@ -63,6 +63,6 @@ def _shared(engine: docker.DockerClient, project: str, containers: Mapping[NodeI
     joined = [sorted(each.attrs["NetworkSettings"]["Networks"]) for each in containers.values()]
     shared = [name for name in joined[0] if all(name in names for names in joined) and name not in WITHOUT_NAMES]
     if not shared:
-        raise DeployError(f"the services of {project} share no network of their own")
+        raise DeployError(f"the services of {project} share no private network")
     usual = f"{project}_default"
     return engine.networks.get(usual if usual in shared else shared[0])

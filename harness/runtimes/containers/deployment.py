@@ -213,7 +213,7 @@ class Deployment:
                 raise DeployError(f"the Docker engine does not tell what runs: {short(error)}") from error
             if self._toxiproxy is not None and states.get(self._toxiproxy.id) != "running":
                 tail = await in_thread(tail_of, self._toxiproxy)
-                raise DeployError(f"Toxiproxy has ended by itself; it said: {tail}")
+                raise DeployError(f"Toxiproxy ended unexpectedly; its last output: {tail}")
 
     async def _confirm(self, each: NodeContainer) -> None:
         """Raise DeployError if that node's container ended by itself, not by a fault."""
@@ -225,7 +225,7 @@ class Deployment:
                     each.control.away()
                     return
                 tail = await in_thread(tail_of, each.container)
-                raise DeployError(f"the container of {each.node} has ended by itself ({state}); it said: {tail}")
+                raise DeployError(f"the container of {each.node} ended unexpectedly ({state}); it said: {tail}")
 
     # Calls to the engine run in threads.
 

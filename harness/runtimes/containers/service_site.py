@@ -88,7 +88,7 @@ class ServiceSite:
     async def run_in(self, node: NodeId, command: list[str]) -> str:
         """The output of a command in a server's container. Raises DeployError if it fails."""
         if node not in self.deployment.nodes:
-            raise DeployError(f"{node} is no container")
+            raise DeployError(f"{node} is not a container")
         return await self.deployment.run_in(node, command)
 
     async def put(self, node: NodeId, path: str, content: bytes) -> None:

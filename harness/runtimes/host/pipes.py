@@ -191,7 +191,7 @@ class Dialled(asyncio.Protocol):
     def __init__(self, pipe: Pipe, hello: Hello, closer: Closer) -> None:
         self._pipe, self._hello, self._closer = pipe, hello, closer
         self._splitter = Splitter(HANDSHAKE_MAX)
-        self._reason = "nobody said welcome"
+        self._reason = "no welcome came"
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)

@@ -29,7 +29,7 @@ def _chain(task: asyncio.Task[object]) -> str:
         line = frame.f_lineno if isinstance(frame, FrameType) else code.co_firstlineno
         links.append(f"{code.co_qualname} ({PurePath(code.co_filename).name}:{line})")
         current = _first(current, "cr_await", "gi_yieldfrom")
-    return " > ".join(links) or "something that is no coroutine"
+    return " > ".join(links) or "an object that is not a coroutine"
 
 
 def _first(holder: object, *names: str) -> object:

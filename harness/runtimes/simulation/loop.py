@@ -115,7 +115,7 @@ class VirtualLoop(Secluded):
             callback(argument)
 
     def _deadlock(self) -> Stalled:
-        return Stalled(f"nothing can happen any more at {self.now_ns} ns: {awaited(self._tasks)}")
+        return Stalled(f"no event is left at {self.now_ns} ns: {awaited(self._tasks)}")
 
     def _livelock(self, step: str) -> Stalled:
         turning = f"{STEPS_PER_INSTANT} steps and no time passes at {self.now_ns} ns"

@@ -22,7 +22,7 @@ _DONE_TO_MESSAGES: Final[dict[LinkFault | DatagramFault, str]] = {
     "limit-data": "connections closed",
     "drop": "messages lost",
     "duplicate": "messages doubled",
-    "reorder": "messages sent behind others",
+    "reorder": "reordered messages",
 }
 
 

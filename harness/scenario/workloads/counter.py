@@ -11,7 +11,7 @@ from harness.scenario.workloads.populations import COUNTER
 COUNTS = promise(
     "counter",
     1,
-    "A list is as long as what was certainly appended before, and no longer than what may have been.",
+    "A list has at least the elements certainly appended before, and at most those that may have been.",
     "counter-out-of-bounds",
 )
 

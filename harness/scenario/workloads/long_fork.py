@@ -25,5 +25,9 @@ LONG_FORK = Design(
     size=KEYS,
     life=LIFE,
     mops=long_fork,
-    promises=(promise("long-fork", 1, "Of two reads of the same keys one sees all that the other sees.", "long-fork"),),
+    promises=(
+        promise(
+            "long-fork", 1, "For two reads of the same keys, one sees everything that the other sees.", "long-fork"
+        ),
+    ),
 )

@@ -19,5 +19,5 @@ MONOTONIC = Design(
     size=1,
     life=LIFE,
     mops=monotonic,
-    promises=(promise("monotonic", 1, "What a process has read it reads again.", "non-monotonic-read"),),
+    promises=(promise("monotonic", 1, "A process reads again every element that it has read.", "non-monotonic-read"),),
 )

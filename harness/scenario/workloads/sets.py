@@ -23,7 +23,7 @@ SETS = Design(
         promise(
             "sets",
             1,
-            "What was added to a set is in it from then on.",
+            "An added element stays in the set.",
             "lost-element",
             "stale-element",
             check="set-full",

@@ -21,8 +21,6 @@ WRITE_SKEW = Design(
     life=LIFE,
     mops=write_skew,
     promises=(
-        promise(
-            "write-skew", 1, "Of two transactions that read both keys one sees what the other wrote.", "write-skew"
-        ),
+        promise("write-skew", 1, "One of two transactions that read both keys sees the other's write.", "write-skew"),
     ),
 )

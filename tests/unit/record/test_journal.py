@@ -156,7 +156,7 @@ def test_header_and_footer_are_no_evidence() -> None:
 
 def test_an_object_whose_names_are_numbers_is_refused_with_its_record(tmp_path: Path) -> None:
     mops = (MicroOp("append", 1, cast("Json", {1: 2})),)  # As msgpack may hold it.
-    with pytest.raises(HistoryError, match="a value is no JSON"):
+    with pytest.raises(HistoryError, match="a value is not JSON"):
         write_history([Invoke(0, 5, 5, 0, "txn", None, mops)], tmp_path / "history")
 
 

@@ -34,7 +34,7 @@ def test_a_node_that_is_no_transaction_is_a_watermark(name: str, called: str) ->
     transaction, watermark = drawing.boxes
     assert (transaction.name, transaction.is_watermark) == ("T1", False)
     assert (watermark.name, watermark.is_watermark) == (called, True)
-    assert watermark.lines == ("what was announced as complete",)
+    assert watermark.lines == ("announced as complete",)
 
 
 def test_a_long_name_stays_in_its_box() -> None:

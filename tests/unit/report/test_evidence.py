@@ -181,7 +181,7 @@ def test_a_drawing_ends_with_the_load_though_final_reads_are_evidence(written: W
     assert series.load_end_ns == 1_000 * MS
     assert found.high_ns == series.load_end_ns
     assert found.notes == (
-        "The evidence is from 0.1000 s to 20.1000 s; what lies outside of the drawing stands at its edge.",
+        "The evidence is from 0.1000 s to 20.1000 s; events outside of the drawing are at its edge.",
     )
     assert [number.percent for number in timeline(found, series, ()).numbers][1] > 98
     assert dataclasses.replace(series, found_ns=20_100 * MS).drawn_end_ns == series.load_end_ns

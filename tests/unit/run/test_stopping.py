@@ -127,7 +127,7 @@ def test_a_journal_is_not_cut_where_it_has_too_little(tmp_path: Path) -> None:
     journal = tmp_path / "journal.log"
     written(journal, CLEAN)
     before = journal.read_bytes()
-    with pytest.raises(HistoryError, match=r"6 records were to be kept, and only 5 are whole"):
+    with pytest.raises(HistoryError, match=r"6 records were expected, and only 5 are whole"):
         end_after(journal, 6, Footer(1, "stopped"))
     assert journal.read_bytes() == before
 

@@ -113,7 +113,7 @@ def test_a_file_without_a_name_is_refused_with_its_names(file: Path) -> None:
         ),
         ("def Box(one):\n    return one\n", "Box() cannot be loaded: TypeError: Box() missing 1 required"),
         ("raise SystemExit('no')\n", "box.py:1: it cannot be loaded: SystemExit: no"),
-        ("Box = 7\n", "box.py:Box is no cluster, it lacks: name, summary, nodes"),
+        ("Box = 7\n", "box.py:Box is not a cluster, it lacks: name, summary, nodes"),
         (
             "class Box:\n    name = 'box'\n    def machine(self, node): ...\n",
             "it lacks: summary, nodes, links, promises",

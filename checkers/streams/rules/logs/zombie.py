@@ -42,7 +42,7 @@ def zombie_events(view: StreamView) -> Ruling:
 def _sentence(example: Example, name: Names) -> str:
     mark, newer = both(example)
     old = f"{first(mark, name)} stands{place(mark, name)}, put there by an older owner"
-    return f"{old} than {shown(newer, name)}{place(newer, name)}: who had been replaced still wrote."
+    return f"{old} than {shown(newer, name)}{place(newer, name)}: a replaced writer still wrote."
 
 
 ZOMBIE: Final = Rule(

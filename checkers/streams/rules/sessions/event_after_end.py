@@ -53,7 +53,7 @@ def _sentence(example: Example, name: Names) -> str:
     what = arrived(example, name)
     if mark.kind == WATERMARK:
         what = f"{capital(name.forms.watermark(mark.position))} reached {example.subscriber}"
-    return f"{what} {after(end, mark)} after the end of what it belongs to."
+    return f"{what} {after(end, mark)} after the end of its unit."
 
 
 EVENT_AFTER_END: Final = Rule(

@@ -163,7 +163,7 @@ HAND_OVER_HOLE: Final = Rule(
     name="hand-over-hole",
     id="S25",
     rank=180,
-    meaning="Between a backfill and the stream behind it an event is missing.",
+    meaning="An event is missing between a backfill and the stream that continues it.",
     witness="a key of a snapshot that was written after it",
     needs=frozenset({Need.POSITIONS, Need.ALL}),
     scope=OfLog(hand_over_holes, _sentence, after=(snapshot_holes,)),

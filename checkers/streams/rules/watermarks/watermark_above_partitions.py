@@ -84,7 +84,7 @@ WATERMARK_ABOVE_PARTITIONS: Final = Rule(
     name="watermark-above-partitions",
     id="S15",
     rank=200,
-    meaning="A watermark of the whole stream is above that of a partition.",
+    meaning="A watermark of the whole stream is above the watermark of a partition.",
     witness="a watermark of the whole stream while two partitions differ",
     scope=OfLog(watermarks_above_partitions, _sentence),
 )

@@ -131,7 +131,7 @@ def _highest(issued: Issued, order: Int64s | None, before: Int64s, writes: int) 
 def _sentence(example: Example, name: Names) -> str:
     highest = example.missed
     if highest is None:
-        return f"{announced(example, name)}, which nothing had reached by then."
+        return f"{announced(example, name)}, beyond every commit of that time."
     reached = f"{name.forms.position(highest.position)}, of operation {highest.op}, was the highest that had begun"
     return f"{announced(example, name)}, when {reached}."
 

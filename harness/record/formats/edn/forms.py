@@ -94,7 +94,7 @@ def forms(blocks: Iterable[bytes], plain: Callable[[bytes], list[P] | None] = _n
         try:
             text = rest + decoder.decode(block, final=not block)
         except UnicodeDecodeError:
-            raise BadEdn("what follows is not UTF-8", *_position(rest, line, column)) from None
+            raise BadEdn("the bytes after this are not UTF-8", *_position(rest, line, column)) from None
         whole = text.rfind("\n") + 1 if block and "\n" in text else len(text)
         lines, rest = text[:whole], text[whole:]
         found = plain(lines.encode()) if block and parser.is_between_forms else None

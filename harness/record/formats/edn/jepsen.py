@@ -175,7 +175,7 @@ class Pairing:
         if opened.mops is not None and (is_ok or _is_transaction(each)):
             mops = _mops(each, is_empty=is_ok and self._is_of_lists)
             if mops is None or not same_request(opened.mops, mops):
-                raise ValueError(f"its transaction is not that of its invocation, {opened.place}")
+                raise ValueError(f"its transaction differs from its invocation, {opened.place}")
         value = _value(each) if mops is None else None
         if mops is not None and not is_ok and all(mop.f != "r" or mop.value is None for mop in mops):
             mops = None
@@ -233,7 +233,7 @@ def checked(
     if isinstance(fields, dict) and len(fields) == 1 and "#jepsen.history.Op" in fields:
         fields = fields["#jepsen.history.Op"]
     if not isinstance(fields, dict):
-        raise ValueError("it is no map")
+        raise ValueError("it is not a map")
     kind = _word(fields.get(names.type))
     if kind not in _TYPES:
         raise ValueError(f"its type must be one of {', '.join(_TYPES)}")
@@ -265,7 +265,7 @@ def _number(fields: dict[str, Json], name: str, default: int) -> int:
     if value is None:
         return default
     if type(value) is not int or not 0 <= value <= _INT_MAX:
-        raise ValueError(f"its {name.removeprefix(':')} is no integer from 0 to {_INT_MAX}")
+        raise ValueError(f"its {name.removeprefix(':')} is not an integer from 0 to {_INT_MAX}")
     return value
 
 

@@ -44,7 +44,7 @@ def atom(token: str) -> Json:
         return int(token)  # Most uncached tokens are such numbers: they need no regular expression.
     if first == ":":
         if not _KEYWORD.fullmatch(token):
-            raise ValueError(f"{shown(token)} is no keyword")
+            raise ValueError(f"{shown(token)} is not a keyword")
         return token
     if first == '"':
         return _text(token)
@@ -56,7 +56,7 @@ def atom(token: str) -> Json:
         return {"#float": token}
     if _SYMBOL.fullmatch(token):
         return {"#symbol": token}
-    raise ValueError(f"{shown(token)} is no value")
+    raise ValueError(f"{shown(token)} is not a value")
 
 
 def collection(opener: str, items: list[Json]) -> Json:
@@ -161,7 +161,7 @@ def _character(name: str) -> str:
         return _CHARACTERS[name]
     if _UNICODE.fullmatch(name) and not 0xD800 <= (code := int(name[1:], 16)) <= 0xDFFF:
         return chr(code)
-    raise ValueError(f"{shown(name)} is no character")
+    raise ValueError(f"{shown(name)} is not a character")
 
 
 def _written_special(value: dict[str, Json]) -> str | None:

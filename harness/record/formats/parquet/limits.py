@@ -207,7 +207,7 @@ def _chunks(opened: _File) -> Iterator[_Chunk]:
             width = _WIDTHS.get(column.physical_type, max(0, column.length))
             yield _chunk(opened, group, column.path, chunk, width=width, is_repeated=is_repeated)
     if left:
-        raise ValueError("its row groups have not as many rows as it says")
+        raise ValueError("the rows of its row groups do not add up to its row count")
 
 
 def _chunk(

@@ -55,7 +55,7 @@ def _check(value: Json, depth: int) -> None:
             for each in value.values():
                 _check(each, depth - 1)
         case _:
-            raise ValueError(f"a value is no JSON: {repr(value)[:60]}")
+            raise ValueError(f"a value is not JSON: {repr(value)[:60]}")
 
 
 def plain_ids(values: list[Json]) -> Int64s | None:

@@ -71,7 +71,7 @@ def _promises(form: StreamFormat) -> Iterator[Promise]:
         if Need.SOURCE in rule.needs:
             text = f"{text} Cannot be judged without the operations of the source."
         elif Need.OPENS in rule.needs and not form.has_opens:
-            text = f"{text} Cannot be judged where sessions do not say where they begin."
+            text = f"{text} Cannot be judged where sessions do not declare their start."
         elif Need.ALL in rule.needs and form.contract.consumers == "group":
             text = f"{text} Cannot be judged where subscribers share the events."
         else:
@@ -82,7 +82,7 @@ def _promises(form: StreamFormat) -> Iterator[Promise]:
 def _notes(form: StreamFormat, survey: "Survey") -> Iterator[str]:
     yield f"not exercised without the operations of the source: {', '.join(NEED_SOURCE)}"
     if not form.has_opens:
-        yield f"not exercised, as sessions do not say where they begin: {', '.join(NEED_OPENS)}"
+        yield f"not exercised, as sessions do not declare where they begin: {', '.join(NEED_OPENS)}"
     if survey.has_tables_for_partitions:
         yield (
             f"{survey.keyless} of {survey.rows} rows came without a key, and no line names its partition: each table "

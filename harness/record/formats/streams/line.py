@@ -86,7 +86,7 @@ def enveloped(line: Json) -> tuple[dict[str, Json], dict[str, Json]]:
     if isinstance(value, dict) and isinstance(value.get("payload"), dict):
         value = value["payload"]
     if not isinstance(value, dict):
-        raise ValueError("it is no object")
+        raise ValueError("it is not an object")
     return around, value
 
 

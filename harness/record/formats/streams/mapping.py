@@ -119,7 +119,7 @@ def _time_unit(given: Any) -> Literal["s", "ms", "us", "ns"]:
 def _require_sense(mapping: Mapping) -> None:
     if mapping.fields.session is None and not mapping.one_session:
         raise ScenarioError(
-            "[fields]: it has no session: name the field that tells connections apart, or write one_session = true "
+            "[fields]: no field is the session: name the field of a connection, or write one_session = true "
             "above [fields] if there was only one"
         )
     if mapping.kinds and mapping.fields.kind is None:
@@ -146,7 +146,7 @@ def _own_kinds(mapping: Mapping) -> tuple[str, ...]:
 def _read(mapping: Mapping, line: Json) -> Iterator[Content]:
     """The event of one line, if any. Raises ValueError."""
     if not isinstance(line, dict):
-        raise ValueError("it is no object")
+        raise ValueError("it is not an object")
     kind = _kind(mapping, line)
     if kind == SKIP:
         return
@@ -202,7 +202,7 @@ def _required(line: dict[str, Json], field: str | None, what: str) -> Json:
 def _number(line: dict[str, Json], field: str | None) -> int | None:
     value = inside(line, field) if field is not None else None
     if value is not None and type(value) is not int:
-        raise ValueError(f"its {field} is no integer")
+        raise ValueError(f"its {field} is not an integer")
     return value
 
 

@@ -16,8 +16,8 @@ API_MIN = (1, 41)  # Docker 20.10.
 
 _REMEDIES = {
     "PermissionError": "you may not use it: run as root, or add yourself to the group docker and log in again",
-    "FileNotFoundError": "none is there: start it (as root on Debian: scripts/docker), or set DOCKER_HOST",
-    "onnection refused": "nothing listens there: start it (as root on Debian: scripts/docker), or set DOCKER_HOST",
+    "FileNotFoundError": "no engine is there: start it (as root on Debian: scripts/docker), or set DOCKER_HOST",
+    "onnection refused": "no engine listens there: start it (as root on Debian: scripts/docker), or set DOCKER_HOST",
     "imeout": "it did not answer in time: restart it, or set DOCKER_HOST",
     "imed out": "it did not answer in time: restart it, or set DOCKER_HOST",
     "NameResolutionError": "its host's name is not known: set DOCKER_HOST",

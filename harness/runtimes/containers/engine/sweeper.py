@@ -83,7 +83,7 @@ def _removed(client: docker.DockerClient, label: str, is_ours: Callable[[Mapping
                 return
             time.sleep(PAUSE_S)
     except (DockerException, OSError) as error:
-        raise DeployError(f"what dead runs left could not be removed: {error}") from error
+        raise DeployError(f"leftovers of dead runs could not be removed: {error}") from error
 
 
 def _found(

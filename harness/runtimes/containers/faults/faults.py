@@ -42,7 +42,7 @@ class ContainerFaults:
     def refusal(self, step: Step) -> str | None:
         """The reason why containers cannot do that step, in one line, or None."""
         if step.fault == "failover" and self._promote is None:
-            return "nobody can be promoted here: machines find out themselves who leads"
+            return "no node can be promoted here: machines elect their leader themselves"
         return "; ".join(problems(Plan(steps=(step,)), self._topology, runtime="docker")) or None
 
     async def apply(self, step: Step) -> None:
@@ -97,7 +97,7 @@ class ContainerFaults:
                 return FullDisk(nodes, site=site, rules=rules)
             case "failover":
                 if self._promote is None:
-                    raise AssertionError("failover was not refused, though nobody can be promoted")
+                    raise AssertionError("failover was accepted, though no node can be promoted")
                 return Failover(nodes[0], site=site, promote=self._promote)
             case unknown:
                 assert_never(unknown)

@@ -86,7 +86,7 @@ class OnClocks:
             await self._read()
         worst_s = self._error_ns_max / _SECOND_NS
         note = f"{self._wrong_readings} readings of a clock that was up to {worst_s:.3g} s wrong"
-        return Effect(self._wrong_readings, note + "".join(f"; that of {node} was right" for node in self._right))
+        return Effect(self._wrong_readings, note + "".join(f"; the clock of {node} was right" for node in self._right))
 
     async def _read(self) -> None:
         errors = await asyncio.gather(*(self._error_ns(node) for node in self._nodes))

@@ -45,4 +45,4 @@ def _opened(path: Path) -> int:
 
 
 def _refused(path: Path, reason: str) -> DeployError:
-    return DeployError(f"the lock {path} is refused: {reason}; remove it, or set TMPDIR to a folder of your own")
+    return DeployError(f"the lock {path} is refused: {reason}; remove it, or set TMPDIR to another folder")

@@ -30,7 +30,7 @@ def _pins(text: str) -> Mapping[str, str]:
     for word in text.split():
         match = _PIN.fullmatch(word)
         if match is None:
-            raise ScenarioError(f"{VARIABLE}: {word!r} is no pin: write name:tag@sha256: and 64 hexadecimal digits")
+            raise ScenarioError(f"{VARIABLE}: {word!r} is not a pin: write name:tag@sha256: and 64 hexadecimal digits")
         if found.setdefault(match["reference"], word) != word:
             raise ScenarioError(f"{VARIABLE} pins {match['reference']} twice, to different digests")
     return found

@@ -40,7 +40,7 @@ def test_what_nobody_wrote_is_named_and_may_have_been_there_at_first(tmp_path: P
     assert report.verdict == "valid"
     notes = report.facts["notes"]
     assert isinstance(notes, list)
-    assert "T2 read 0 in :x, which nobody wrote; if keys held it at first" in str(notes[0])
+    assert "T2 read 0 in :x, which no operation wrote; if keys held it at first" in str(notes[0])
     assert judged(tmp_path, HIDDEN, "strong-session-serializable", None).verdict == "unknown"
     assert judged(tmp_path, HIDDEN, "strong-session-serializable", "0").verdict == "invalid"
 
@@ -69,7 +69,7 @@ def test_each_read_of_what_nobody_wrote_is_listed(tmp_path: Path) -> None:
 def test_what_was_not_declared_was_not_there(tmp_path: Path) -> None:
     report = judged(tmp_path, (*HIDDEN, ("[[:r :x 7]]", 2)), "serializable", "0")
     assert report.verdict == "invalid"
-    sentence = "T3 read :x as 7, which nobody wrote; nor was it declared as the initial value."
+    sentence = "T3 read :x as 7, which no operation wrote; nor was it declared as the initial value."
     assert [finding.sentence for finding in report.findings if finding.anomaly == "unwritten-read"] == [sentence]
 
 
@@ -78,7 +78,7 @@ def test_of_a_list_no_declaration_is_asked_for(initial: str | None, tmp_path: Pa
     shown = (("[[:r :y [8]] [:append :y 0]]", 0), ("[[:r :y [8 0]]]", 1))
     facts = judged(tmp_path, shown, "serializable", initial).facts["serializability"]
     assert isinstance(facts, dict)
-    expected = "T0 read 8 in :y, which nobody wrote, one of 2 such reads; the list may have held it at first"
+    expected = "T0 read 8 in :y, which no operation wrote, one of 2 such reads; the list may have held it at first"
     assert facts["notes"] == [f"garbage-read: {expected}"]
 
 

@@ -80,7 +80,7 @@ def test_elements_in_another_order_than_that_of_commits_are_found(tmp_path: Path
     story.op(append(2), read_ts=4, commit_ts=5)
     story.op(read(2, 1), read_ts=7)
     (finding,) = story.judged(tmp_path).findings
-    assert finding.sentence.endswith("which is not what had been committed by then, in the order of commits.")
+    assert finding.sentence.endswith("which differs from the commits by then, in the order of commits.")
 
 
 def test_own_appends_unclear_ones_and_reads_without_a_timestamp_are_legal(tmp_path: Path) -> None:

@@ -129,7 +129,7 @@ def told(log: str, source: str, anomaly: str, **changes: object) -> Finding:
             "open@0 w@1000000001",
             "",
             {"follows_clock": True, "clock_error_ns": 0},
-            "Watermark 1000000001 was announced to s1, which nothing had reached by then.",
+            "Watermark 1000000001 was announced to s1, beyond every commit of that time.",
         ),
         (
             "watermark-above-partitions",
@@ -161,14 +161,14 @@ def told(log: str, source: str, anomaly: str, **changes: object) -> Finding:
             "open@0 end x=1@4",
             "",
             {},
-            "Value 1 of key x at position 4 reached s1 1.0 s after the end of what it belongs to.",
+            "Value 1 of key x at position 4 reached s1 1.0 s after the end of its unit.",
         ),
         (
             "event-after-end",
             "open@0 end w@4",
             "",
             {},
-            "Watermark 4 reached s1 1.0 s after the end of what it belongs to.",
+            "Watermark 4 reached s1 1.0 s after the end of its unit.",
         ),
         (
             "zombie",

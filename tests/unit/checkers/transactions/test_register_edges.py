@@ -143,7 +143,11 @@ def test_what_a_timed_order_proves_is_not_said_of_weaker_models() -> None:
         (concurrent("wx1 rx="), ORDER, "T0 read x as nothing, but it had itself written 1."),
         (concurrent("rx= rx=1", "wx1"), ORDER, "T0 read x as 1, but it had itself read nothing."),
         (concurrent("rx=1 wx1"), ORDER, "T0 read x as 1 before it wrote that."),
-        (concurrent("rx=1"), ORDER, "T0 read x as 1, which nobody wrote; nor was it declared as the initial value."),
+        (
+            concurrent("rx=1"),
+            ORDER,
+            "T0 read x as 1, which no operation wrote; nor was it declared as the initial value.",
+        ),
         (
             concurrent("rx= wx1", "rx= wx2"),
             ORDER,

@@ -12,7 +12,7 @@ from harness.core.verdict import Finding, Judgement
 KEPT = "expected: the stream keeps its positions, and these contradict what transactions saw"
 NO_DEPENDENCY = "expected: no dependency contradicts it"
 OTHERWISE = "expected: the rules found something else, which may change whose row it seems to be"
-APART = "expected: the graph judges what lies between restarts by itself"
+APART = "expected: the graph judges each stretch between restarts separately"
 UNTOLD = "expected: the other opinion could not decide"
 LOST = "expected: lost"
 

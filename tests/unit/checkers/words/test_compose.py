@@ -237,7 +237,7 @@ def test_a_finding_beside_a_doubt_is_a_violation() -> None:
 def test_a_finding_that_no_promise_forbids_is_an_observation() -> None:
     result = run(GOOD, judgement(CYCLE, torn_unit=10))
     assert (result.verdict, result.observations) == (Verdict.VALID, (CYCLE,))
-    assert result.reason.endswith("; 1 anomaly seen that nothing forbids: G1c")
+    assert result.reason.endswith("; 1 anomaly seen and not forbidden: G1c")
     result = run(GOOD, judgement(CYCLE, torn_unit=10), promises=(ATOMIC, SERIAL))
     assert (result.verdict, result.observations) == (Verdict.INVALID, ())
     assert result.reason == "Circular information flow (G1c), once: P-2 is violated"
@@ -283,7 +283,7 @@ def test_a_promise_of_the_harness_alone_is_no_pass_and_can_be_violated() -> None
     exercised = judgement(torn_unit=50)
     result = compose((), (exercised,), GOOD, of_harness=(ATOMIC,))
     assert (result.verdict, result.clause) == (Verdict.VACUOUS, "c")
-    assert result.reason == "nothing was promised, so nothing could be broken"
+    assert result.reason == "no promise was given, so none could be broken"
     assert result.promises[0].state is PromiseState.HOLDS
     idle = compose((SERIAL,), (exercised,), GOOD, of_harness=(ATOMIC,))
     assert idle.verdict is Verdict.VACUOUS
@@ -293,7 +293,7 @@ def test_a_promise_of_the_harness_alone_is_no_pass_and_can_be_violated() -> None
 def test_a_vacuous_run_names_what_was_seen_as_well() -> None:
     result = compose((), (judgement(CYCLE, TORN, torn_unit=50),), GOOD)
     assert result.verdict is Verdict.VACUOUS
-    assert result.reason.endswith("; 2 anomalies seen that nothing forbids: G1c, torn-unit")
+    assert result.reason.endswith("; 2 anomalies seen and not forbidden: G1c, torn-unit")
 
 
 def test_thresholds_can_be_set_but_not_to_nothing() -> None:
@@ -309,7 +309,7 @@ def test_thresholds_can_be_set_but_not_to_nothing() -> None:
 def test_a_promise_that_holds_says_of_what_it_was_not_put_to_the_test() -> None:
     both = Promise(id="P-5", text="Whole.", source="page", forbids=("torn-unit", "split-view", "serializable"))
     [held] = run(GOOD, judgement(torn_unit=10, split_view=0, G0=3), promises=(both,)).promises
-    assert (held.state, held.reason) == (PromiseState.HOLDS, "nothing could have shown split-view")
+    assert (held.state, held.reason) == (PromiseState.HOLDS, "no event could have shown split-view")
     [whole] = run(GOOD, judgement(torn_unit=10, split_view=1, G0=3), promises=(both,)).promises
     assert (whole.state, whole.reason) == (PromiseState.HOLDS, None)
 

@@ -115,11 +115,11 @@ def test_one_list_around_all_is_taken_off() -> None:
         ("1e999", "line 1, column 1: '1e999' is too large for a float"),
         ("#_", "line 1, column 1: the file ends inside of '#_'"),
         ("[#tag]", "line 1, column 6: ']' does not end '#tag'"),
-        ("##Foo", "line 1, column 1: '##Foo' is no value"),
-        ("012x", "line 1, column 1: '012x' is no value"),
+        ("##Foo", "line 1, column 1: '##Foo' is not a value"),
+        ("012x", "line 1, column 1: '012x' is not a value"),
         ("# 1", "line 1, column 1: a tag has no name"),
-        (":", "line 1, column 1: ':' is no keyword"),
-        (r"\xyz", "line 1, column 1: 'xyz' is no character"),
+        (":", "line 1, column 1: ':' is not a keyword"),
+        (r"\xyz", "line 1, column 1: 'xyz' is not a character"),
     ],
 )
 def test_what_is_no_edn_is_named_with_its_place(text: str, message: str) -> None:
@@ -133,7 +133,7 @@ def test_what_is_no_edn_is_named_with_its_place(text: str, message: str) -> None
 def test_what_is_no_text_is_named_with_its_place(tmp_path: Path) -> None:
     path = tmp_path / "h.edn"
     path.write_bytes(b"{:a 1}\n\xff")
-    with pytest.raises(HistoryError, match=r"h\.edn, line \d+, column \d+: what follows is not UTF-8"):
+    with pytest.raises(HistoryError, match=r"h\.edn, line \d+, column \d+: the bytes after this are not UTF-8"):
         list(read_edn(path))
 
 
@@ -160,5 +160,5 @@ def test_a_vector_of_integers_is_a_vector_like_any_other(depth: int) -> None:
     assert list(forms([b"[1 2] "])) == [1, 2]  # One vector around all.
     with pytest.raises(BadEdn, match="nested deeper than 64"):
         list(forms([b"{:a " * NESTING_MAX + b"[1 2]"]))
-    with pytest.raises(BadEdn, match="'01' is no value"):
+    with pytest.raises(BadEdn, match="'01' is not a value"):
         list(forms([b"{:a [01 2]}"]))

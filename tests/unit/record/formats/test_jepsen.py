@@ -148,13 +148,13 @@ def test_more_than_a_hundred_open_operations_of_one_process_are_refused() -> Non
 @pytest.mark.parametrize(
     ("maps", "problem"),
     [
-        ([17], "element 0: it is no map"),
+        ([17], "element 0: it is not a map"),
         ([{"type": "done"}], "element 0: its type must be one of invoke, ok, fail, info"),
         ([op("invoke", [], index=4), op("ok", [], index=4)], "element 1: its index is 4, and the index before is 4"),
-        ([op("invoke", [], index=-2)], "element 0: its index is no integer from 0"),
-        ([op("invoke", [], process=1.5)], "element 0: its process is no integer from 0"),
-        ([op("invoke", [], process="1")], "element 0: its process is no integer from 0"),
-        ([op("invoke", [], time=1 << 63)], "element 0: its time is no integer from 0"),
+        ([op("invoke", [], index=-2)], "element 0: its index is not an integer from 0"),
+        ([op("invoke", [], process=1.5)], "element 0: its process is not an integer from 0"),
+        ([op("invoke", [], process="1")], "element 0: its process is not an integer from 0"),
+        ([op("invoke", [], time=1 << 63)], "element 0: its time is not an integer from 0"),
         ([op("invoke")], "element 0: a transaction is a list of"),
         ([op("invoke", [["r", 1, None], ["poll", 1, 2]])], "element 0: step 2 of its transaction is not"),
         ([op("invoke", [[], ["poll"]])], "element 0: a transaction is a list of"),
@@ -175,7 +175,7 @@ def test_more_than_a_hundred_open_operations_of_one_process_are_refused() -> Non
         ([op("invoke", []), op("ok", None, f="read")], "element 1: f is 'read', and was 'txn' when element 0 invoked"),
         ([op("invoke", [["r", 1, None]]), op("ok", [["r", 2, [1]]])], "element 1: its transaction is not that of its"),
         ([op("invoke", [["append", 1, 1]]), op("fail", [["append", 1, True]])], "element 1: its transaction is not"),
-        ([op("invoke", []), op("ok")], "element 1: its transaction is not that of its invocation"),
+        ([op("invoke", []), op("ok")], "element 1: its transaction differs from its invocation"),
         (
             [op("invoke", []), op("invoke", []), op("ok", [])],
             "element 2: .*, and 2 of its open invocations are like it",

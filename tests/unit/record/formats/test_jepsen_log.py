@@ -51,7 +51,7 @@ def test_a_log_is_known_by_its_lines_whatever_it_is_called(tmp_path: Path) -> No
         ("INFO  jepsen.util - 3\t:ok\t:read\t1 2", "there are 2 forms"),
         ("INFO  jepsen.util - 3\t:maybe\t:read\t1", "its type must be one of"),
         ("INFO  jepsen.util - 3\t:ok\t:read\t1", "process 3 completes, but has no open invocation"),
-        ("INFO  jepsen.util - " + "9" * 30 + "\t:invoke\t:read\tnil", "its process is no integer from 0"),
+        ("INFO  jepsen.util - " + "9" * 30 + "\t:invoke\t:read\tnil", "its process is not an integer from 0"),
         ("INFO  jepsen.util - 3\t:invoke\t:write\t" + "1" * (1 << 20), "it is longer than 1 MiB"),
     ],
 )

@@ -64,8 +64,8 @@ def test_an_integer_beyond_64_bits_keeps_all_its_digits(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ('{"time_ns":1,"type":"done"}', "line 1: it is no record: its type must be one of header, invoke,"),
-        ('{"type":"header","schema":1,"created_utc":"x"}\n7', "line 2: it is no record"),
+        ('{"time_ns":1,"type":"done"}', "line 1: it is not a record: its type must be one of header, invoke,"),
+        ('{"type":"header","schema":1,"created_utc":"x"}\n7', "line 2: it is not a record"),
         ('{"type":"probe","time_ns":1,"node":"n","name":"m","value":1,"x":2}', "line 1: it has a field 'x', which"),
         ('{"type":"probe","time_ns":1,"node":"n","name":"m","value":"1"}', "line 1: .*`int`, got `str` - at `value`"),
         (
@@ -85,8 +85,8 @@ def test_an_integer_beyond_64_bits_keeps_all_its_digits(tmp_path: Path) -> None:
         ('{"type":"ok"}\n\xff', "line 2: "),
         ('{"value":' + "[" * 70 + "]" * 70 + "}", "line 1: it is nested deeper than 64, the limit"),
         ('{"value":' + "[" * 9000 + "]" * 9000 + "}", "line 1: it is nested deeper than 64, the limit"),
-        ("[1]", "element 1: it is no object"),
-        ('[{"type":"ok"} {"type":"ok"}]', "element 2: it is no object, or no comma is before it"),
+        ("[1]", "element 1: it is not an object"),
+        ('[{"type":"ok"} {"type":"ok"}]', "element 2: it is not an object, or no comma is before it"),
         ('[{"type":"ok"}', "element 2: the file ends before the array does"),
         (
             '{"type":"event","time_ns":21,"subscriber":"s1"}',

@@ -240,6 +240,6 @@ def test_what_is_wrong_with_a_large_file_is_said_as_of_a_small_one(
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr("harness.record.formats.load.write_in_parts", partial(write_in_parts, part_bytes=30))
     monkeypatch.setattr("harness.record.formats.load.spread", map)
-    with pytest.raises(HistoryError, match=r"line 3, column 24: ':' is no keyword"):
+    with pytest.raises(HistoryError, match=r"line 3, column 24: ':' is not a keyword"):
         load(path, tmp_path / "parts")
     assert not (tmp_path / "parts" / "history").exists()

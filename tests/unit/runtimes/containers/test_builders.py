@@ -45,9 +45,7 @@ def test_a_link_is_refused_and_what_it_leads_to_is_kept(
     precious = tmp_path / "precious"
     precious.write_text("kept", encoding="utf-8")
     lock.symlink_to(precious)
-    assert refusal(engine) == (
-        f"the lock {lock} is refused: it is a link; remove it, or set TMPDIR to a folder of your own"
-    )
+    assert refusal(engine) == (f"the lock {lock} is refused: it is a link; remove it, or set TMPDIR to another folder")
     assert precious.read_text(encoding="utf-8") == "kept"
 
 

@@ -21,13 +21,13 @@ def reason(monkeypatch: pytest.MonkeyPatch, host: str) -> str:
 
 
 def test_no_socket_means_that_an_engine_must_be_started(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    assert "none is there: start it" in reason(monkeypatch, f"unix://{tmp_path}/none.sock")
+    assert "no engine is there: start it" in reason(monkeypatch, f"unix://{tmp_path}/none.sock")
 
 
 def test_a_socket_that_a_dead_engine_left_means_the_same(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     with socket.socket(socket.AF_UNIX) as dead:
         dead.bind(str(tmp_path / "dead.sock"))
-    assert "nothing listens there: start it" in reason(monkeypatch, f"unix://{tmp_path}/dead.sock")
+    assert "no engine listens there: start it" in reason(monkeypatch, f"unix://{tmp_path}/dead.sock")
 
 
 def test_an_address_that_is_none_is_told_as_such(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,7 +22,7 @@ def test_without_pins_a_reference_stands(monkeypatch: pytest.MonkeyPatch) -> Non
 @pytest.mark.parametrize("text", ["redis:7", f"redis:7@{ONE[:-1]}", f"redis:7={ONE}", f"@{ONE}"])
 def test_what_is_no_pin_is_refused(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     monkeypatch.setenv(VARIABLE, text)
-    with pytest.raises(ScenarioError, match="is no pin: write name:tag@sha256:"):
+    with pytest.raises(ScenarioError, match="is not a pin: write name:tag@sha256:"):
         pinned("redis:7")
 
 
