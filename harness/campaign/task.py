@@ -97,6 +97,5 @@ def failed(task: Task, error: Exception, *, cluster: str, workload: str) -> Row:
 def delivered(run: Path, report: Report, store: Path) -> Report:
     """Move a run to `store` from elsewhere on its file system. Returns its report, which is in it with its page."""
     target = create_run(store, run.parent.name, report.seed or 0)
-    report = store_report(run, msgspec.structs.replace(report, run=str(target)))
-    run.rename(target)  # The rename replaces the empty folder atomically: what a kill leaves is a whole run, or none.
-    return report
+    run.rename(target)  # At once: a kill leaves a whole run or none. The rename replaces the empty folder atomically.
+    return store_report(target, msgspec.structs.replace(report, run=str(target)))

@@ -241,7 +241,7 @@ def test_a_full_disk_loses_nothing_that_was_recorded(tmp_path: Path, monkeypatch
         append(self, row)
 
     monkeypatch.setattr(RowsFile, "append", filling)
-    with pytest.raises(StoreFull, match=r"No space left.*make room, then seamark hunt --resume"):
+    with pytest.raises(StoreFull, match=r"No space left.*make room, and run seamark hunt --resume"):
         hunted(hunt, 10)
     monkeypatch.setattr(RowsFile, "append", append)
     Inline.tried = []

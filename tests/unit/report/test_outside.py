@@ -309,5 +309,5 @@ def test_a_flag_names_no_finding_that_is_elsewhere(numbers: tuple[int, ...], tex
 def test_each_verdict_has_a_page_that_says_it(verdict: Verdict) -> None:
     html = page(report(verdict, promises=(promise(),), clause="a" if verdict is Verdict.VACUOUS else None))
     assert f">{verdict.word}<" in html
-    assert ("The run as a whole is no pass" in html) == (verdict.exit_code > 1)
+    assert ("The run as a whole is not a pass" in html) == (verdict.exit_code > 1)
     assert "There is no history to draw." in html

@@ -128,7 +128,7 @@ def test_what_is_wrong_in_a_file_is_told_with_its_line(file: Path, text: str, me
 def test_a_file_that_imports_the_one_beside_it_is_told_what_to_do(file: Path) -> None:
     (file.parent / "words.py").touch()
     file.write_text("import words\n", encoding="utf-8")
-    assert "a file cannot import the one beside it: install both" in refusal(f"{file}:Box")
+    assert "a file cannot import another file of its folder: install both" in refusal(f"{file}:Box")
 
 
 @pytest.mark.parametrize(

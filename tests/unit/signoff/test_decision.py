@@ -150,7 +150,7 @@ def test_half_of_the_exposure_suffices(tmp_path: Path) -> None:
         (waiver(expires="2026-12-31T00:00:00Z"), "must be a day without quotes"),
         (waiver(until="2026-12-31"), ": unknown field 'until'"),
         (waiver().replace("waiver", "waivers"), "did you mean waiver?"),
-        (waiver().replace("[[waiver]]", "[waiver]"), "as a table of its own"),
+        (waiver().replace("[[waiver]]", "[waiver]"), "as a separate table"),
         ("[[waiver", "not valid TOML"),
     ],
 )

@@ -273,7 +273,7 @@ def test_what_is_no_sweep_is_told_so_in_a_line(tmp_path: Path) -> None:
         (tmp_path / "empty", "is no sweep's folder"),
         (cut, "has not ended: seamark sweep --resume"),
         (bare / "sweep.json", r"\(no rows.jsonl in it\): copy the whole folder"),
-        (good, "is the baseline as well"),
+        (good, "is also the baseline"),
     ):
         with pytest.raises(ScenarioError, match=told):
             signed(good, path)

@@ -55,7 +55,7 @@ from checkers.streams.check import finding
 from checkers.streams.online import Online
 from checkers.streams.check import CHECKS
 from harness.judging.checks import require_known
-from harness.cli.texts.promises_page import promises_page
+from harness.cli.texts.promises_page import promises_pages
 from harness.scenario.consent import installed
 from harness.core.promises import Promise
 from harness.scenario.registry import _problems, load_cluster
@@ -75,7 +75,7 @@ print(
             "sentences": [finding(example, PLAIN).sentence for example in result.examples],
             "check": "forbidden-seven" in CHECKS[0].anomalies,
             "problems": list(_problems(cluster)),
-            "page": promises_page([cluster]),
+            "page": "".join(promises_pages([cluster]).values()),
             "online": [each.anomaly for each in Online(contract()).feed(deliveries_of(events(LOG)))],
         }
     )

@@ -176,8 +176,7 @@ def told(log: str, source: str, anomaly: str, **changes: object) -> Finding:
             "",
             {"epochs": "owners"},
             "Value 2 of key y stands at position 6, put there by an older owner than value 1 of key x at position "
-            "4: who had been replaced still "
-            "wrote.",
+            "4: a replaced writer still wrote.",
         ),
     ],
 )

@@ -130,8 +130,8 @@ def test_more_writes_at_neighbouring_positions_than_can_be_paired_leave_their_re
     judgement = check_sources([to_transactions(operations)], ENGINE, options)
     assert judgement.findings == ()
     assert judgement.unknown["fractured-read"] == (
-        "equal-commits: so many writes of 120 share their positions (T0 among them) that they are not ordered; nothing "
-        "follows for 2 such keys"
+        "equal-commits: too many writes of 120 share a position (T0 among them) to be ordered; nothing follows for 2 "
+        "such keys"
     )
 
 

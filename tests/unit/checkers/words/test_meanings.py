@@ -15,5 +15,5 @@ def test_each_model_has_a_sentence(model: str) -> None:
 def test_a_session_model_is_the_same_with_the_order_of_clients() -> None:
     assert meaning("SER") == "Transactions have the effect of some serial order."
     assert meaning("strong-session-serializable") == f"{meaning('SER')} All of it agrees with the order of each client."
-    assert "each whole" in meaning("update-atomic")
+    assert "before it, whole" in meaning("update-atomic")
     assert meaning("PRAM") == "The consistency model PRAM holds."

@@ -173,8 +173,14 @@ def test_more_than_a_hundred_open_operations_of_one_process_are_refused() -> Non
             "element 2: .*, and 0 of its open invocations are like it",
         ),
         ([op("invoke", []), op("ok", None, f="read")], "element 1: f is 'read', and was 'txn' when element 0 invoked"),
-        ([op("invoke", [["r", 1, None]]), op("ok", [["r", 2, [1]]])], "element 1: its transaction is not that of its"),
-        ([op("invoke", [["append", 1, 1]]), op("fail", [["append", 1, True]])], "element 1: its transaction is not"),
+        (
+            [op("invoke", [["r", 1, None]]), op("ok", [["r", 2, [1]]])],
+            "element 1: its transaction differs from its invocation",
+        ),
+        (
+            [op("invoke", [["append", 1, 1]]), op("fail", [["append", 1, True]])],
+            "element 1: its transaction differs from its invocation",
+        ),
         ([op("invoke", []), op("ok")], "element 1: its transaction differs from its invocation"),
         (
             [op("invoke", []), op("invoke", []), op("ok", [])],

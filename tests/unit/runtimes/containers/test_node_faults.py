@@ -231,7 +231,7 @@ def test_a_clock_that_is_wrong_is_counted_and_one_that_is_right_is_told() -> Non
         stage.site.nodes[N1].control.clock_error_ns = -5200 * MS
         await stage.faults.apply(skew)
         effect = await stage.faults.effect(skew)
-        assert effect == Effect(2, "2 readings of a clock that was up to 5.2 s wrong; that of n2 was right")
+        assert effect == Effect(2, "2 readings of a clock that was up to 5.2 s wrong; the clock of n2 was right")
         stage.site.nodes[N1].control.clock_error_ns = 0
         await stage.faults.undo(skew)
         assert (await stage.faults.effect(skew)).count == 2
