@@ -40,9 +40,15 @@ class Nursery:
         except BrokenPipeError:
             exit_code = ""
         if not exit_code:
-            nursery.cache_clear()
+            self._forget()
             raise RunFailed(run, "the process that begins simulations has ended")
         ended_with(run, int(exit_code))
+
+    def _forget(self) -> None:
+        """Let the next run begin another process, if this is the one that all runs share."""
+        if nursery.cache_info().currsize and nursery() is self:
+            nursery.cache_clear()
+            self.close()
 
     def close(self) -> None:
         """End the process. No run may be in progress."""

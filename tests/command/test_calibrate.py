@@ -23,16 +23,37 @@ def test_what_was_measured_is_not_run_again_and_what_became_worse_is_named(seama
     assert sorted(path.name for path in folder.iterdir()) == ["calibration.html", "calibration.json", "rows"]
 
     rows = {path: path.stat().st_mtime_ns for path in folder.rglob("*.parquet")}
-    better = msgspec.structs.replace(bug, interval=Interval(low=1.1, high=1.2))
-    before = tmp_path / "before.json"
-    before.write_bytes(msgspec.json.encode(msgspec.structs.replace(found, bugs=(better,))))
-    again = seamark("calibrate", *SMALL, "--compare", before, "--quiet")
-    assert again.code == 4
-    assert "worse: tutorial late-row: 2 of 2 runs show it, a rate of 1, below 1.1 to 1.2" in again.err
+    again = seamark("calibrate", *SMALL, "--compare", folder / "calibration.json", "--quiet")
+    assert (again.code, again.err) == (0, "")
     assert {path: path.stat().st_mtime_ns for path in folder.rglob("*.parquet")} == rows
     table = seamark("calibrate", *SMALL, "--markdown", "--quiet")
     assert table.code == 0
     assert "| `tutorial` `late-row` |" in table.out
+
+
+def test_a_bug_that_is_found_less_often_than_before_is_named(seamark: Seamark, tmp_path: Path) -> None:
+    rare = (
+        "tutorial",
+        "--bug",
+        "lost-ack",
+        "--time",
+        "3",
+        "--hits",
+        "2",
+        "--runs",
+        "2",
+        "--correct",
+        "1",
+        "--jobs",
+        "1",
+    )
+    assert seamark("calibrate", *rare, "--quiet").code == 0
+    found = read_calibration(tmp_path / "store" / "calibration" / "calibration.json")
+    better = msgspec.structs.replace(found.bugs[0], interval=Interval(low=0.5, high=1.0))
+    (tmp_path / "before.json").write_bytes(msgspec.json.encode(msgspec.structs.replace(found, bugs=(better,))))
+    again = seamark("calibrate", *rare, "--compare", "before.json", "--quiet")
+    assert again.code == 4
+    assert "worse: tutorial lost-ack: 0 of 2 runs show it, a rate of 0, below 0.5 to 1" in again.err
 
 
 def test_bad_orders_are_refused_in_one_line(seamark: Seamark, tmp_path: Path) -> None:

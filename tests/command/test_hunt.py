@@ -42,7 +42,7 @@ def test_a_hunt_finds_what_is_new_keeps_it_and_goes_on_from_its_rows(seamark: Se
         (("--cluster", "tutorial", "--nemesis", "none"), "--nemesis must name some"),
         (("--resume", "nowhere"), "not a hunt's folder"),
         (("--resume", "latest"), "holds no hunt yet"),
-        (("--resume", "latest", "--seed", "3"), "leave out what describes a hunt"),
+        (("--resume", "latest", "--seed", "3"), "leave out the options that describe a hunt"),
         (("--baseline", "nowhere"), "nowhere"),
     ],
 )

@@ -39,7 +39,7 @@ def test_a_file_that_is_there_stays_as_it_is(seamark: Seamark, tmp_path: Path) -
 def test_what_cannot_name_a_file_and_a_function_is_refused(seamark: Seamark, tmp_path: Path, name: str) -> None:
     outcome = seamark("new", name)
     assert outcome.code == 64
-    assert "is no name for a file and its class" in outcome.line
+    assert "is not a valid name" in outcome.line
     assert list(tmp_path.iterdir()) == []
 
 

@@ -27,7 +27,7 @@ def all_are_large(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_threads_judge_a_small_run(seamark: Seamark) -> None:
-    outcome = seamark("run", *ON_SPARK)
+    outcome = seamark("run", *ON_SPARK, "--verbose")
     assert (outcome.code, outcome.err) == (0, "")
     assert re.search(r"check took [\d.]+ s in threads", outcome.out)
 

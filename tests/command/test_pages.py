@@ -233,4 +233,4 @@ def test_the_page_of_a_history_from_elsewhere_repeats_what_was_asked(seamark: Se
     outcome = seamark("check", "a history.edn", *options)
     assert outcome.code == 1
     html = (tmp_path / "out.html").read_text(encoding="utf-8")
-    assert html.count("seamark check &#39;a history.edn&#39; --model read-committed") == 2
+    assert html.count("seamark check &#39;a history.edn&#39; --model read-committed") == 3

@@ -114,7 +114,7 @@ def test_what_the_stream_shows_is_read_as_the_contract_says(seamark: Seamark, tm
         ('["late-event", "late-event-boundary"]', '["G1c"]', "there is a [stream], and no promise about it"),
         ('id = "WATCH-1"', 'id = "WATCH-1"\ncheck = "stream"', "unknown check 'stream'; did you mean streams?"),
         ("[[promise]]", "[promise]", "write [[promise]], with two brackets"),
-        (PROMISES, "", "nothing is promised"),
+        (PROMISES, "", "the file promises nothing"),
         (PROMISES, '[[promise]]\nforbids = ["late-event"]\n', "promise P1 forbids late-event: that needs a [stream]"),
         (PROMISES, PROMISES + PROMISES[PROMISES.index("[[") :], "another promise with the id 'WATCH-1'"),
         (PROMISES, "[bounds]\nstall_ms = 3\n", "[bounds]: unknown field 'stall_ms'; did you mean stall_ns?"),

@@ -124,7 +124,7 @@ def test_a_bad_line_is_named(seamark: Seamark, change: Line, message: str) -> No
     ("before", "after", "message"),
     [
         ("key =", "kye =", "[fields]: unknown field 'kye'; did you mean key?"),
-        ('session = "connection"\n', "", "[fields]: it has no session: name the field"),
+        ('session = "connection"\n', "", "[fields]: no field is the session: name the field"),
         ('key = "id"\n', "", "[fields]: it has no key: write key = ..."),
         ('key = "id"', "key = 7", "[fields]: key must be a text, and is a whole number"),
         ("[kinds]", "[kids]", "unknown part of a mapping file 'kids'; did you mean kinds?"),

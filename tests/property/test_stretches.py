@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from checkers.catalogue import CHECKS
 from checkers.graph.edges import Inference
 from checkers.history.generation_files import Part, parts, write_part
 from checkers.history.generations import restarts
@@ -17,6 +18,7 @@ from checkers.history.transactions import chunks, read_chunk, to_operations
 from checkers.transactions import inferred
 from checkers.transactions.partition import Share, infer
 from checkers.watermarks import components
+from clusters.ndb.checks import CHECKS as NDB
 from harness.core.columns import FAIL, Int64s
 from harness.core.promises import Promise, StreamContract
 from harness.core.record import Complete, Evidence, State, StreamEvent
@@ -84,7 +86,7 @@ def judged(history: Path, many: int, monkeypatch: pytest.MonkeyPatch, *, only: s
     monkeypatch.setattr(generations, "MANY", many)
     what = context(*EPOCHS, CUT, contract=CONTRACT)
     with generations.generations(history, what) as known:
-        checks = [check for check in chosen(what) if check.of_stretches and only in (check.name, "")]
+        checks = [check for check in chosen(what, (*CHECKS, *NDB)) if check.of_stretches and only in (check.name, "")]
         return {check.name: judgement_of(check, known) for check in checks}
 
 

@@ -99,6 +99,7 @@ value = "value"
 closed = "<="
 cut = "position"
 position = "offset"
+identity = "position+key"
 """
 
 

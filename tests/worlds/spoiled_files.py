@@ -20,7 +20,7 @@ from harness.core.record import (
 )
 from harness.judging.judge import Outlet
 from harness.judging.judge import judge as judge_history
-from harness.record.formats.load import load
+from harness.record.formats.load import UnknownFormat, load
 from harness.record.formats.parquet.parquet import records_of
 from harness.record.journal import history_sha256
 from tests.amount import count
@@ -93,12 +93,12 @@ def judge(path: Path, work: Path) -> None:
 
 
 def is_read(path: Path, work: Path, seed: int) -> bool:
-    """Was it read to its end? Fails on whatever is no HistoryError of one line, and on what takes too long."""
+    """Was it read to its end? Fails on any other error than a refusal of one line, and on what takes too long."""
     refusal: str | None = None
     started = time.process_time()  # A machine with other things to do is no fault of ours.
     try:
         judge(path, work)
-    except HistoryError as error:
+    except (HistoryError, UnknownFormat) as error:
         refusal = str(error)
     except BaseException as error:
         error.add_note(f"seed {seed}")
