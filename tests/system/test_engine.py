@@ -55,5 +55,5 @@ def test_the_script_finds_a_running_engine_and_has_nothing_to_do(engine: docker.
 def test_the_script_does_not_replace_an_engine_that_was_named(required: str, code: int) -> None:
     ended = command("scripts/docker", SEAMARK_REQUIRE_DOCKER=required, **NOTHING)
     assert ended.returncode == code
-    assert "none is there" in ended.stdout + ended.stderr
+    assert "no engine is there" in ended.stdout + ended.stderr
     assert ("is skipped" in ended.stdout) is (code == 0)

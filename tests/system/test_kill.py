@@ -67,7 +67,7 @@ def stored(run: Path) -> set[int]:
 
 def without_progress(err: str) -> list[str]:
     """The lines of stderr without those that say how far the run is."""
-    return [line for line in err.splitlines() if not re.match(r" +[0-9.]+ s  ", line)]
+    return [line for line in err.splitlines() if not re.match(r" +([0-9]+%, .* left  )?[0-9.]+ s  ", line)]
 
 
 def start(folder: Path, *options: str) -> Harness:

@@ -35,7 +35,7 @@ def test_a_follower_finds_its_leader_by_name_and_links_between_them_are_not_stru
             "service=service, prepare=prepare, "
             'nodes=(Node(NODE, "member"), Node(NodeId("n2"), "member")), dials=(("client", "member"),)',
         )
-        .replace("Invocation, Service", "Invocation, Node, Service")
+        .replace("import Completion, ", "import Completion, Node, ")
     )
     (tmp_path / "pair.py").write_text(text, encoding="utf-8")
     run = ("run", "--cluster", "pair.py:pair", "--runtime", "docker", "--time", "8", "--rate", "60", "--seed", "3")

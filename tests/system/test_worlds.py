@@ -112,7 +112,7 @@ def test_an_image_that_cannot_be_built_ends_the_run_and_its_log_is_kept(
         assert folders_of(tmp_path) == []
 
 
-@pytest.mark.parametrize(("name", "reason"), [("s1", "the container of s1 has ended"), ("toxiproxy", "Toxiproxy has")])
+@pytest.mark.parametrize(("name", "reason"), [("s1", "the container of s1 ended"), ("toxiproxy", "Toxiproxy ended")])
 def test_a_container_that_ends_by_itself_ends_the_run(
     engine: docker.DockerClient, tmp_path: Path, name: str, reason: str
 ) -> None:

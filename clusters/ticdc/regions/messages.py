@@ -7,6 +7,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from clusters.parts.log_messages import Appended, AppendEntries, Entry, RequestVote, TimeoutNow, Vote, Voted
 from clusters.ticdc.rows.messages import (
     BackupGet,
     Changing,
@@ -86,6 +87,8 @@ class Absorb(Struct, frozen=True, tag=True):
 
 RegionCommand = Found | Split | Freeze | Absorb
 Command = RowCommand | RegionCommand
+# What replicas of a region's log send and store: a container's codec needs the types with their commands.
+WIRE = (Entry[Command], Vote, AppendEntries[Command], Appended, RequestVote, Voted, TimeoutNow)
 
 
 class SplitAt(Struct, frozen=True, tag=True):

@@ -16,7 +16,7 @@ import operator
 import struct
 import sys
 from collections.abc import Sequence
-from typing import Any, Final, TypeGuard, TypeVar, cast
+from typing import Any, Final, TypeGuard, TypeVar, cast, get_origin
 
 import msgspec
 
@@ -162,20 +162,19 @@ def codec_of(cluster: str) -> Codec:
 def wire_types(package: str) -> tuple[type[Message], ...]:
     """All tagged Structs that a package's modules (or the one module of that name) define, in order of their tags.
 
-    Only imported modules count: those with a cluster's messages are imported with the cluster. Raises
+    A module names the types of shared parts that its machines send or store in `WIRE`, generic ones with their
+    parameters. Only imported modules count: those with a cluster's messages are imported with the cluster. Raises
     ScenarioError if two types have the same tag.
     """
     types: dict[str, type[Message]] = {str(kind.__struct_config__.tag): kind for kind in (Call, Answer, ProbeFrame)}
     for name, module in sorted(sys.modules.items()):
         if name == package or name.startswith(f"{package}."):
-            for kind in vars(module).values():
-                if _is_tagged(kind) and kind.__module__ == name:
-                    tag = str(kind.__struct_config__.tag)
-                    other = types.setdefault(tag, kind)
-                    if other is not kind:
-                        raise ScenarioError(
-                            f"{kind} and {other} have the same tag {tag!r}: no wire can tell them apart"
-                        )
+            own = [kind for kind in vars(module).values() if _is_tagged(kind) and kind.__module__ == name]
+            for kind in (*own, *getattr(module, "WIRE", ())):
+                tag = str((get_origin(kind) or kind).__struct_config__.tag)
+                other = types.setdefault(tag, kind)
+                if other is not kind:
+                    raise ScenarioError(f"{kind} and {other} have the same tag {tag!r}: no wire can tell them apart")
     return tuple(kind for _, kind in sorted(types.items()) if kind not in (Call, Answer, ProbeFrame))
 
 

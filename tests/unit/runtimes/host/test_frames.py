@@ -11,6 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import inspect
 
+from clusters.parts.log_messages import AppendEntries, Entry, Vote
+from clusters.ticdc.rows.messages import CommitKeys
 from harness.core.errors import ScenarioError
 from harness.core.machine import Answer, Call, Message, NodeId
 from harness.runtimes.host.frames import (
@@ -94,6 +96,14 @@ def test_a_probe_is_told_from_messages() -> None:
 def test_clusters_have_all_their_messages_on_the_wire() -> None:
     assert {"View", "Call"} & {kind.__name__ for kind in wire_types("clusters.tutorial")} == {"View"}
     assert {"Row", "Prepare", "HeartBeat"} <= {kind.__name__ for kind in wire_types("clusters.ndb")}
+
+
+def test_messages_of_a_shared_part_are_decoded_with_their_commands() -> None:
+    codec, entry = codec_of("clusters.ticdc:Cluster"), Entry(1, CommitKeys(5, 6, (7,)))
+    for record in (Vote(3, NodeId("k1")), entry):
+        assert codec.decode_record(encode_frame(record)[4:]) == record
+    message = AppendEntries(1, 1, 0, 0, (entry,), 0, 5)
+    assert codec.decode(encode_frame(message)[4:]) == message
 
 
 def test_two_messages_of_one_tag_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
