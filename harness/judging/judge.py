@@ -345,6 +345,7 @@ def _as_run(report: Report, run_file: RunFile, exposure: Exposure, facts: RunFac
         runtime=run_file.runtime,
         seed=run_file.seed,
         bugs=run_file.bugs,
+        is_given=run_file.is_plan_given or run_file.options.get("script") is not None,
         drawn={**run_file.parameters, **run_file.plan.drawn},
         faults=fault_rows(run_file, exposure),
         goals={goal: exposure.goals.get(goal, 0) for goal in run_file.goals},

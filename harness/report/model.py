@@ -122,6 +122,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     model: str | None = None
     seed: int | None = None
     bugs: tuple[str, ...] = ()
+    is_given: bool = False  # Its plan or its operations were given, as of a shrunk or repeated run: the seed drew none.
     drawn: dict[str, Json] = {}  # The seed's choices: parameters of the cluster and of the faults.
     history_sha256: str | None = None
     unseed: str | None = None

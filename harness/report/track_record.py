@@ -37,6 +37,7 @@ class _Past(msgspec.Struct, frozen=True):
     versions: dict[str, str] = {}
     sut: dict[str, str] = {}
     bugs: tuple[str, ...] = ()
+    is_given: bool = False
     findings: tuple[_Seen, ...] = ()
 
 
@@ -70,8 +71,11 @@ class TrackRecord:
 
 
 def track_records(report: Report) -> list[TrackRecord | None]:
-    """The record in the store of each finding; None if the run has no store. The report need not be stored yet."""
-    if report.run is None or not report.findings:
+    """The record in the store of each finding, over runs that their seeds drew. The report need not be stored yet.
+
+    None if the run has no store, or was not drawn: a shrunk run shows its finding because it was chosen to.
+    """
+    if report.run is None or report.is_given or not report.findings:
         return [None] * len(report.findings)
     run = Path(report.run)
     others = sorted((each for each in _folders(run.parent) if each.name != run.name), key=lambda each: each.name)
@@ -93,7 +97,7 @@ def _read(runs: Iterable[Path]) -> Iterator[_Past]:
         path = run / REPORT_FILE
         try:
             found = decoded(read_plain(path, most=_BYTES_MAX), _Past)
-            if found.verdict in _TESTED:
+            if found.verdict in _TESTED and not found.is_given:
                 yield found
         except (HistoryError, ValueError):
             continue
@@ -101,7 +105,14 @@ def _read(runs: Iterable[Path]) -> Iterator[_Past]:
 
 def _this(report: Report) -> _Past:
     findings = tuple(_Seen(each.anomaly, each.promise) for each in report.findings)
-    return _Past(report.verdict, report.started_utc, report.versions, report.sut, report.bugs, findings)
+    return _Past(
+        verdict=report.verdict,
+        started_utc=report.started_utc,
+        versions=report.versions,
+        sut=report.sut,
+        bugs=report.bugs,
+        findings=findings,
+    )
 
 
 def _releases(past: Iterable[_Past], finding: FindingRow) -> Iterator[Release]:

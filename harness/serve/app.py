@@ -36,6 +36,7 @@ from harness.serve.places import SERVED, NotThere, blocks_of, folder_in, open_fi
 from harness.serve.seats import SeatedResponse, Seats
 from harness.serve.slices import SECOND, Format, Span, written
 from harness.serve.sweeps import Campaigns
+from harness.serve.tally import Tallies
 from harness.serve.trends import sightings, trends
 
 Answer = Callable[[Request], Response]
@@ -50,7 +51,7 @@ class Pages:
     def __init__(self, store: Path) -> None:
         self.store = store.resolve()
         self.index = Index(self.store)
-        self._campaigns = Campaigns(self.store)
+        self._campaigns, self._tallies = Campaigns(self.store), Tallies(self.store)
         self._watched = Seats(STREAMS_MAX)
         # One page is made at a time, and one history is written, as each may take a hundred megabytes.
         self._pages, self._histories, self._steps = (CapacityLimiter(1) for _ in range(3))
@@ -216,12 +217,20 @@ class Pages:
 
     def trends(self, request: Request) -> Response:
         """The page of the store over time."""
-        rows = self.index.rows()
+        tally = self._tallies.of(self.index.rows())
         named: dict[str, list[object]] = {}
         for each in reversed(self._campaigns.all()):
             if each.kind == "sweep":
                 named.setdefault(each.name, []).append(each)
-        return self._page("serve_trends.html", "/trends", trends=trends(rows), sightings=sightings(rows), nights=named)
+        return self._page(
+            "serve_trends.html",
+            "/trends",
+            trends=trends(tally),
+            sightings=sightings(tally),
+            nights=named,
+            left_out=sorted(tally.left_out.items()),
+            unread=tally.unread,
+        )
 
     def calibration(self, request: Request) -> Response:
         """The page of the calibration in the store: how soon the checks find each planted bug."""

@@ -11,7 +11,7 @@ from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 from threading import Lock
-from typing import Final, Generic, TypeVar, cast
+from typing import Final, Generic, NamedTuple, TypeVar, cast
 
 import msgspec
 
@@ -24,6 +24,7 @@ from harness.record.documents import decoded, read_plain
 from harness.record.store import JOURNAL, RUN_FILE, began_utc
 from harness.report.model import REPORT_FILE
 from harness.run.batch import BATCHES
+from harness.scenario.sut import release
 from harness.serve.places import plain_folders
 
 RUNNING, UNJUDGED, UNREADABLE = "running", "not-judged", "unreadable"
@@ -39,7 +40,17 @@ COUNT_MAX: Final = 50  # The most values kept of a list or an object, such as th
 DOCUMENT_MAX: Final = 8 << 20  # The most bytes of a document.
 T = TypeVar("T", bound=msgspec.Struct)
 V = TypeVar("V")
-_Stamp = tuple[int, int, int] | None  # The version of a file: inode, size, time of change.
+
+
+class Version(NamedTuple):
+    """The version of a file."""
+
+    inode: int
+    size: int  # In bytes.
+    changed_ns: int
+
+
+Stamp = Version | None  # None: there is no such file.
 
 
 class Seen(msgspec.Struct, frozen=True):
@@ -61,6 +72,8 @@ class _Judged(msgspec.Struct, frozen=True):
     runtime: str | None = None
     seed: int | None = None
     bugs: tuple[str, ...] = ()
+    sut: dict[str, str] = {}
+    is_given: bool = False
     findings: tuple[Seen, ...] = ()
     operations: dict[str, int] = {}
 
@@ -88,6 +101,8 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     runtime: str = ""
     seed: int | None = None
     bugs: tuple[str, ...] = ()
+    release: str = ""  # The declared release of the system under test, in words; may be empty.
+    is_given: bool = False  # Its plan or its operations were given.
     findings: tuple[Seen, ...] = ()
     ok: int = 0
 
@@ -111,7 +126,7 @@ class Index:
         self.read_count = 0  # The number of documents read since the start.
         self.is_read = False  # True once all documents have been read.
         self._lock = Lock()
-        self._known: dict[tuple[str, str], tuple[tuple[_Stamp, _Stamp], Row]] = {}
+        self._known: dict[tuple[str, str], tuple[tuple[Stamp, Stamp], Row]] = {}
         self._rows: list[Row] = []
 
     def rows(self) -> list[Row]:
@@ -141,10 +156,10 @@ class Index:
                     if _began(run.name) is not None or os.path.lexists(f"{run.path}/{RUN_FILE}"):
                         yield test.name, run.name
 
-    def _looked_at(self, test: str, name: str) -> tuple[tuple[_Stamp, _Stamp], Row]:
+    def _looked_at(self, test: str, name: str) -> tuple[tuple[Stamp, Stamp], Row]:
         run = f"{self.store}/{test}/{name}"
-        report = _stamp(f"{run}/{REPORT_FILE}")
-        stamps = (report, None if report else _stamp(f"{run}/{RUN_FILE}"))  # A judged run needs no further look.
+        report = stamp(f"{run}/{REPORT_FILE}")
+        stamps = (report, None if report else stamp(f"{run}/{RUN_FILE}"))  # A judged run needs no further look.
         known = self._known.get((test, name))
         if known is not None and known[0] == stamps:
             return known
@@ -174,14 +189,14 @@ class Known(Generic[T]):
 
     def __init__(self, kind: type[T]) -> None:
         self._kind = kind
-        self._found: dict[str, tuple[_Stamp, T]] = {}
+        self._found: dict[str, tuple[Stamp, T]] = {}
 
     def read(self, path: str) -> T:
         """The document. Raises HistoryError, in one line, if it cannot be read."""
-        stamp = _stamp(path)
+        version = stamp(path)
         known = self._found.get(path)
-        if known is None or known[0] != stamp or stamp is None:
-            known = self._found[path] = stamp, _document(path, self._kind)
+        if known is None or known[0] != version or version is None:
+            known = self._found[path] = version, _document(path, self._kind)
         return known[1]
 
 
@@ -198,6 +213,8 @@ def _judged(unknown: Row, path: str) -> Row:
         runtime=report.runtime or "",
         seed=report.seed,
         bugs=report.bugs,
+        release=short(release(report.sut)),
+        is_given=report.is_given,
         findings=report.findings,
         ok=report.operations.get("ok", 0),
     )
@@ -246,12 +263,13 @@ def _changed_s(path: str) -> float:
         return 0.0
 
 
-def _stamp(path: str) -> _Stamp:
+def stamp(path: str) -> Stamp:
+    """The version of a file, without following a link."""
     try:
         found = os.lstat(path)
     except OSError:
         return None
-    return found.st_ino, found.st_size, found.st_mtime_ns
+    return Version(found.st_ino, found.st_size, found.st_mtime_ns)
 
 
 @lru_cache(maxsize=200_000)

@@ -8,13 +8,14 @@ import msgspec
 from harness.serve.index import STATES, Index, Row
 
 PAGE_ROWS = 50
-OFFERED_MAX = 40  # The most anomalies that the filter offers.
+OFFERED_MAX = 40  # The most anomalies, or releases, that the filter offers.
 
 
 class Choice(msgspec.Struct, frozen=True, kw_only=True):
     """A filter for runs. An empty field does not restrict. `finding` is a fingerprint or the name of an anomaly."""
 
     cluster: str = ""
+    release: str = ""
     verdict: str = ""
     finding: str = ""
 
@@ -22,6 +23,7 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
         """True if the run passes the filter."""
         return (
             self.cluster in ("", row.cluster)
+            and self.release in ("", row.release)
             and self.verdict in ("", row.state)
             and (not self.finding or any(self.finding in (each.fingerprint, each.anomaly) for each in row.findings))
         )
@@ -38,6 +40,7 @@ class Listed(msgspec.Struct, frozen=True, kw_only=True):
     chosen_count: int
     all_count: int
     clusters: Sequence[tuple[str, int | None]]  # None: not counted yet.
+    releases: Sequence[tuple[str, int | None]]  # The declared releases of systems under test.
     verdicts: Sequence[tuple[str, int | None]]
     anomalies: Sequence[tuple[str, int]]
 
@@ -63,6 +66,7 @@ def listed(rows: Sequence[Row], choice: Choice, page: int) -> Listed:
         chosen_count=len(chosen),
         all_count=len(rows),
         clusters=sorted(Counter(row.cluster for row in rows).items()),
+        releases=sorted(Counter(row.release for row in rows if row.release).items())[:OFFERED_MAX],
         verdicts=[(state, states[state]) for state in STATES if states[state]],
         anomalies=anomalies.most_common(OFFERED_MAX),
     )
@@ -80,6 +84,7 @@ def first_sight(index: Index) -> Listed:
         chosen_count=all_count,
         all_count=all_count,
         clusters=[(name, None) for name in sorted({row.cluster for row in rows})],
+        releases=[(name, None) for name in sorted({row.release for row in rows if row.release})],
         verdicts=[(state, None) for state in STATES],
         anomalies=(),
     )

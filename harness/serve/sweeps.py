@@ -17,7 +17,8 @@ from harness.record.store import began_utc
 from harness.report.model import REPORT_FILE
 from harness.run.batch import BATCHES
 from harness.run.single import PAGE_FILE
-from harness.serve.index import STATES, UNJUDGED, UNREADABLE, Known
+from harness.scenario.sut import release
+from harness.serve.index import STATES, UNJUDGED, UNREADABLE, Known, short
 from harness.serve.places import plain_folders
 
 
@@ -38,6 +39,7 @@ class _Document(msgspec.Struct, frozen=True):
     reason: str
     planned: int
     counts: dict[str, int]
+    sut: dict[str, str] = {}
     seconds: float = 0.0
     findings: tuple[_Class, ...] = ()
 
@@ -54,6 +56,7 @@ class Campaign(msgspec.Struct, frozen=True, kw_only=True):
     state: str
     reason: str
     began: str | None
+    release: str = ""  # The declared release of the system under test, in words; may be empty.
     planned: int = 0
     counts: tuple[tuple[str, int], ...] = ()  # Runs by verdict, the worst first; none without a run.
     seconds: float = 0.0
@@ -112,6 +115,7 @@ class Campaigns:
                 row,
                 state=found.verdict if found.verdict in STATES else UNREADABLE,
                 reason=found.reason,
+                release=short(release(found.sut)),
                 planned=found.planned,
                 counts=tuple((each, found.counts[each]) for each in STATES if found.counts.get(each)),
                 seconds=found.seconds,

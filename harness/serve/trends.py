@@ -1,17 +1,16 @@
-"""A store over time: runs by verdict for each day, and how often each anomaly was seen."""
+"""A store over time: runs by verdict for each day, and how often each anomaly was seen, by release."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
 from checkers.words.titles import title
-from harness.core.verdict import Verdict
-from harness.serve.index import STATES, Row
+from harness.serve.index import STATES
+from harness.serve.tally import Shown, Tally
 
 DAYS_MAX: Final = 60  # The number of bars: one for each of the latest days with runs.
 HEIGHT: Final = 100.0  # The height of the tallest bar.
-TESTED: Final = (Verdict.VALID.value, Verdict.INVALID.value, Verdict.UNKNOWN.value)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,66 +48,74 @@ class Trend:
     states: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """Some runs of all runs that were not vacuous."""
+
+    runs: int
+    tested: int
+
+    @property
+    def share(self) -> float:
+        """The share of runs, from 0 to 1."""
+        return self.runs / self.tested if self.tested else 0.0
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sighting:
-    """An anomaly of a cluster: seen in `runs` of the `tested` runs that were not vacuous. Times are UTC."""
+    """An anomaly of a cluster, over all its releases and by release. Times are UTC."""
 
     cluster: str
     anomaly: str
     name: str
     promises: tuple[str, ...]
-    runs: int
-    tested: int
+    rate: Rate
+    releases: tuple[tuple[str, Rate], ...]  # By name; empty if no run declares a release.
     first: str
     last: str
 
-    @property
-    def rate(self) -> float:
-        """The share of runs that show it."""
-        return self.runs / self.tested if self.tested else 0.0
 
-
-def trends(rows: Sequence[Row]) -> list[Trend]:
+def trends(tally: Tally) -> list[Trend]:
     """A trend for each cluster, the one with most runs first."""
-    clusters = Counter(row.cluster for row in rows if row.began)
+    runs = Counter[str]()
+    for (cluster, _), states in tally.days.items():
+        runs[cluster] += states.total()
     return [
-        _trend(name, [row for row in rows if row.began and row.cluster == name]) for name, _ in clusters.most_common()
+        _trend(name, {date: states for (cluster, date), states in tally.days.items() if cluster == name})
+        for name, _ in runs.most_common()
     ]
 
 
-def sightings(rows: Sequence[Row]) -> list[Sighting]:
+def sightings(tally: Tally) -> list[Sighting]:
     """The anomalies of each cluster: those that break a promise first, then by the number of runs."""
-    found: dict[tuple[str, str], list[Row]] = {}
-    tested = Counter(row.cluster for row in rows if row.state in TESTED)
-    for row in rows:
-        for anomaly in row.anomalies:
-            found.setdefault((row.cluster, anomaly), []).append(row)
-    every = [_sighting(cluster, anomaly, seen, tested[cluster]) for (cluster, anomaly), seen in found.items()]
-    return sorted(every, key=lambda each: (not each.promises, -each.runs, each.cluster, each.anomaly))
+    names = dict.fromkeys((kind.cluster, anomaly) for kind, anomaly in tally.shown)
+    every = [_sighting(tally, cluster, anomaly) for cluster, anomaly in names]
+    return sorted(every, key=lambda each: (not each.promises, -each.rate.runs, each.cluster, each.anomaly))
 
 
-def _sighting(cluster: str, anomaly: str, rows: Iterable[Row], tested: int) -> Sighting:
-    rows = list(rows)
-    times = [row.began for row in rows if row.began] or [""]
-    promises = sorted(
-        {each.promise for row in rows for each in row.findings if each.anomaly == anomaly and each.promise}
-    )
+def _sighting(tally: Tally, cluster: str, anomaly: str) -> Sighting:
+    total, rates = Shown(), dict[str, Rate]()
+    for kind, tested in sorted(tally.tested.items()):
+        if kind.cluster == cluster:
+            rates[kind.release] = Rate(0, tested)
+    for (kind, name), each in tally.shown.items():
+        if (kind.cluster, name) == (cluster, anomaly):
+            total.add(each.runs, each.promises, each.first, each.last)
+            tested = rates.get(kind.release, Rate(0, 0)).tested
+            rates[kind.release] = Rate(each.runs, max(tested, each.runs))
     return Sighting(
         cluster=cluster,
         anomaly=anomaly,
         name=title(anomaly),
-        promises=tuple(promises),
-        runs=len(rows),
-        tested=max(tested, len(rows)),
-        first=min(times),
-        last=max(times),
+        promises=tuple(sorted(total.promises)),
+        rate=Rate(total.runs, sum(each.tested for each in rates.values())),
+        releases=tuple(rates.items()) if any(rates) else (),
+        first=total.first,
+        last=total.last,
     )
 
 
-def _trend(cluster: str, rows: Sequence[Row]) -> Trend:
-    days: dict[str, Counter[str]] = {}
-    for row in rows:
-        days.setdefault((row.began or "")[:10], Counter())[row.state] += 1
+def _trend(cluster: str, days: dict[str, Counter[str]]) -> Trend:
     shown = sorted(days.items())[-DAYS_MAX:]
     most = max(counts.total() for _, counts in shown)
     states = tuple(each for each in STATES if any(counts[each] for _, counts in shown))

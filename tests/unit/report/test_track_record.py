@@ -46,6 +46,14 @@ def test_runs_are_counted_by_release_with_the_first_and_the_last_time(tmp_path: 
     assert (found.seen, found.runs, found.is_all) == (3, 4, True)
 
 
+def test_runs_that_no_seed_drew_are_not_counted(tmp_path: Path) -> None:
+    stored(tmp_path, 1, Verdict.INVALID, is_given=True)
+    shrunk = stored(tmp_path, 2, Verdict.INVALID, is_given=True)
+    found = record(stored(tmp_path, 3, Verdict.INVALID))
+    assert (found.seen, found.runs) == (1, 1)
+    assert track_records(shrunk) == [None]
+
+
 def test_what_tested_nothing_and_what_cannot_be_read_is_no_run(tmp_path: Path) -> None:
     stored(tmp_path, 1, Verdict.VACUOUS)
     stored(tmp_path, 2, Verdict.ERROR)

@@ -4,9 +4,12 @@ import re
 from html.parser import HTMLParser
 from pathlib import Path
 
+import msgspec
 import pytest
 from starlette.testclient import TestClient
 
+from harness.campaign.ledger.attempts import Attempt, mark
+from harness.campaign.ledger.rows import Row, RowsFile, row_of
 from harness.report.model import FaultRow, FindingRow, PromiseRow, Report
 from harness.serve.app import Pages
 from tests.unit.serve.stores import TORN, journal, judged, planned, report
@@ -214,6 +217,65 @@ def test_trends_count_runs_by_day_and_anomalies_by_runs(tmp_path: Path) -> None:
     assert "2026-11-21: 2 runs, 1 ANOMALY, 1 VACUOUS" in html
     assert "2 of 3" in html
     assert "66.7 %" in html
+
+
+def sweep_rows(store: Path, reports: list[Report], night: str = "20261122T020000Z-1") -> Path:
+    """The rows of a sweep with those reports, the last one tried twice if it is an error."""
+    folder = store / "sweeps" / "nightly" / night
+    folder.mkdir(parents=True)
+    with RowsFile(folder, Row, "0" * 64) as file:
+        for seed, content in enumerate(reports):
+            row = row_of(content, cell=0, seed=seed, attempt=1)
+            file.append(msgspec.structs.replace(row, finished_utc="2026-11-22T03:00:00Z"))
+    return folder / "rows.jsonl"
+
+
+def test_trends_count_the_runs_of_sweeps_by_their_rows(tmp_path: Path) -> None:
+    red, planted = report(TORN), report(TORN, bugs=("late-row",))
+    sweep_rows(tmp_path, [red, *(report() for _ in range(45)), report(verdict="error"), planted, planted])
+    kept = judged(tmp_path, red, "20261122T020000Z-0")
+    mark(kept, Attempt(campaign="0" * 16, numbers=(0, 0, 1)))
+    html = " ".join(browsing(tmp_path).get("/trends").text.split())
+    assert "2026-11-22: 46 runs, 1 ANOMALY, 45 PASS" in html
+    assert "1 of 46" in html
+    assert "Left out: 2 runs with a planted bug; runs of hunts." in html
+
+
+def test_trends_leave_out_runs_that_no_seed_drew(tmp_path: Path) -> None:
+    judged(tmp_path, report(), "20261122T000000Z-1")
+    judged(tmp_path, report(TORN, bugs=("late-row",)), "20261122T000000Z-2")
+    judged(tmp_path, report(TORN, is_given=True), "20261122T000000Z-3")
+    (judged(tmp_path, report(TORN), "20261122T000000Z-4") / "shrunk.json").write_text("{}")
+    html = " ".join(browsing(tmp_path).get("/trends").text.split())
+    assert "2026-11-22: 1 runs, 1 PASS" in html
+    assert "1 run with a planted bug; 2 runs of a given plan" not in html  # In order of the alphabet.
+    assert "Left out: 2 runs of a given plan or given operations, such as shrunk and repeated ones; 1 run with" in html
+    assert "torn-unit" not in html
+
+
+def test_rows_that_are_damaged_are_counted_up_to_the_damage(tmp_path: Path) -> None:
+    path = sweep_rows(tmp_path, [report(), report()])
+    path.write_bytes(path.read_bytes() + b"[]\n")
+    html = " ".join(browsing(tmp_path).get("/trends").text.split())
+    assert "2026-11-22: 2 runs, 2 PASS" in html
+    assert "Not counted: nightly/20261122T020000Z-1/rows.jsonl:3: is no row" in html
+    assert str(tmp_path) not in html.partition("Not counted")[2]
+
+
+def test_runs_and_anomalies_are_shown_by_release(tmp_path: Path) -> None:
+    old, new = {"name": "Shop", "version": "8.4.0"}, {"name": "Shop", "version": "8.4.1"}
+    judged(tmp_path, report(sut=old), "20261122T000000Z-1")
+    judged(tmp_path, report(TORN, sut=new), "20261123T000000Z-2")
+    judged(tmp_path, report(sut=new), "20261123T000000Z-3")
+    web = browsing(tmp_path)
+    html = " ".join(web.get("/trends").text.split())
+    assert "Shop 8.4.0: 0 of 1" in html
+    assert "Shop 8.4.1: 1 of 2" in html
+    web.get("/runs?page=2")  # Reads all.
+    assert '<option value="Shop 8.4.1">Shop 8.4.1 (2)</option>' in web.get("/runs").text
+    chosen = web.get("/runs", params={"release": "Shop 8.4.0"}).text
+    assert "20261122T000000Z-1" in chosen
+    assert "20261123T000000Z-2" not in chosen
 
 
 CALIBRATED = """{
