@@ -4,7 +4,8 @@ Theory of operation. The machine that holds a log appends each change to its dis
 A log is opened under a claim, a number that rises where the owner changes; each opening gets a token of its own.
 1. An opening under a lower claim than the log's is refused, and one under the same or a higher claim raises the token.
 2. Records are appended only with the log's token, and only behind those that are there (`index`). So what an owner
-   appends after another one has opened the log, or after it opened it anew itself, has no effect.
+   appends after another one has opened the log, or after it opened it anew itself, has no effect. Records that are
+   there already, by the same request, are acknowledged again.
 3. An opening shows every record that was ever acknowledged, as no record behind it comes from an older token.
 Source: Apache BookKeeper's ledgers, for the idea of fencing.
 """
@@ -26,6 +27,20 @@ class Opened(Struct, frozen=True, tag=True):
 
     log: str
     claim: int
+    token: int
+    records: tuple[bytes, ...]
+
+
+class Look(Struct, frozen=True, tag=True):
+    """A request for the records, by a reader that does not become the log's writer."""
+
+    log: str
+
+
+class Looked(Struct, frozen=True, tag=True):
+    """The answer to Look: the records that are there."""
+
+    log: str
     token: int
     records: tuple[bytes, ...]
 
@@ -72,8 +87,8 @@ class Stored(Struct, frozen=True, tag=True):
     records: tuple[bytes, ...]
 
 
-LogRequest = Open | Add
-LogReply = Opened | Added | Fenced
+LogRequest = Open | Add | Look
+LogReply = Opened | Added | Looked | Fenced
 LogWrite = Claimed | Stored
 
 
@@ -97,9 +112,13 @@ class FencedLogs:
                 write = Claimed(log, claim, self._tokens.get(log, 0) + 1)
                 self._apply(write)
                 return Opened(log, claim, write.token, tuple(self._records.get(log, ()))), write
+            case Look(log):
+                return Looked(log, self._tokens.get(log, 0), tuple(self._records.get(log, ()))), None
             case Add(log, token, index, records):
                 held = self._records.get(log, [])
                 is_writer = token == self._tokens.get(log, 0)
+                if is_writer and records and held[index:] == [*records]:
+                    return Added(log, token, len(held)), None
                 if self._is_fencing and (not is_writer or index != len(held)):
                     return Fenced(log, token), None
                 if not records:

@@ -3,8 +3,8 @@
 from msgspec import Struct
 
 from clusters.parts.cas_store import Cas, Get, Held, List, Listing, Next
+from clusters.parts.routing import Elsewhere, Later
 from clusters.pravega.records import Copied, Event, History, Segment, Span
-from clusters.pravega.routing import Elsewhere, Later
 from harness.core.machine import Message, NodeId
 from harness.core.record import Json, MicroOp
 

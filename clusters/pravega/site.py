@@ -3,9 +3,9 @@
 from collections.abc import Callable
 
 from clusters.parts.procedures import Procedures
+from clusters.parts.routing import Request, Routes
 from clusters.parts.syncs import Syncs
 from clusters.pravega.messages import asked
-from clusters.pravega.routing import Request, Routes
 from clusters.pravega.shape import nodes_of
 from harness.core.machine import Context, Message, NodeId, Settings
 

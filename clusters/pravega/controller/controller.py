@@ -6,6 +6,7 @@ finds it unchanged for long enough takes it over. Two controllers may both belie
 
 from clusters.parts.cas_store import Held
 from clusters.parts.procedures import TIMER, Sleep
+from clusters.parts.routing import Later, Procedure
 from clusters.pravega.controller.metadata import Superseded, changed, held, history
 from clusters.pravega.controller.processor import Processor
 from clusters.pravega.controller.transactions import Transactions
@@ -25,7 +26,6 @@ from clusters.pravega.messages import (
     Told,
 )
 from clusters.pravega.records import LEASE, History, Lease, encoded, lease_of
-from clusters.pravega.routing import Later, Procedure
 from clusters.pravega.shape import CONTROLLERS, MS
 from clusters.pravega.site import Site
 from harness.core.machine import (

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from clusters.parts.cas_store import ABSENT, Cas, Get, Held, List, Listing, Next
 from clusters.parts.procedures import Ask
+from clusters.parts.routing import Procedure
 from clusters.pravega.records import (
     ABORTS,
     COMMITS,
@@ -23,7 +24,6 @@ from clusters.pravega.records import (
     state_of,
     transition_of,
 )
-from clusters.pravega.routing import Procedure
 from clusters.pravega.shape import STORE_PLACE
 from harness.core.machine import Message
 

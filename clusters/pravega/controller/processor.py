@@ -19,6 +19,7 @@ from collections.abc import Sequence
 
 from clusters.parts.cas_store import ABSENT, Cas, Get
 from clusters.parts.procedures import Ask, Sleep
+from clusters.parts.routing import Procedure
 from clusters.pravega import planted
 from clusters.pravega.controller.metadata import Stream, Superseded, each, held, listed, replaced, stream
 from clusters.pravega.controller.scaling import Scaling
@@ -41,7 +42,6 @@ from clusters.pravega.records import (
     encoded,
     txn_of,
 )
-from clusters.pravega.routing import Procedure
 from clusters.pravega.shape import MS, container_of
 from clusters.pravega.site import Site
 

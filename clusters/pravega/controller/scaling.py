@@ -9,6 +9,7 @@ comes; it waits for no transaction.
 """
 
 from clusters.parts.procedures import Ask
+from clusters.parts.routing import Procedure
 from clusters.pravega import planted
 from clusters.pravega.controller.metadata import Stream, Superseded, replaced
 from clusters.pravega.messages import Create, Ok, Seal
@@ -24,7 +25,6 @@ from clusters.pravega.records import (
     Transition,
     encoded,
 )
-from clusters.pravega.routing import Procedure
 from clusters.pravega.shape import MS, SEGMENTS, container_of
 from clusters.pravega.site import Site
 

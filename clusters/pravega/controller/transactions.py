@@ -12,11 +12,11 @@ lease in memory.
 
 from clusters.parts.cas_store import ABSENT, Next
 from clusters.parts.procedures import Ask
+from clusters.parts.routing import Procedure
 from clusters.pravega import planted
 from clusters.pravega.controller.metadata import Superseded, changed, counted, held, history, listed, one, replaced
 from clusters.pravega.messages import Create, Created, Pending, Status
 from clusters.pravega.records import ABORTS, COMMITS, ENDED, EPOCH_SHIFT, TXNS, Txn, encoded, txn_of
-from clusters.pravega.routing import Procedure
 from clusters.pravega.shape import MS, STORE_PLACE, container_of
 from clusters.pravega.site import Site
 from harness.core.machine import NodeId

@@ -10,6 +10,7 @@ delivers again what was not reported.
 """
 
 from clusters.parts.procedures import TIMER, Ask, Sleep
+from clusters.parts.routing import Procedure
 from clusters.pravega.controller.metadata import Superseded, changed, counted, held
 from clusters.pravega.messages import Batch, Contents, Fetch, GetSuccessors, Read, Successors, Told
 from clusters.pravega.readers.group import (
@@ -23,7 +24,6 @@ from clusters.pravega.readers.group import (
     shared_out,
 )
 from clusters.pravega.records import GROUP, Copied, Segment, encoded, first_history
-from clusters.pravega.routing import Procedure
 from clusters.pravega.shape import CONTROLLER_PLACE, MS, container_of
 from clusters.pravega.site import Site
 from harness.core.machine import (

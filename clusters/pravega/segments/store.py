@@ -1,5 +1,5 @@
 """A segment store: runs the containers that are placed on it, each over a durable log.
-from clusters.pravega.routing import Elsewhere, Later
+from clusters.parts.routing import Elsewhere, Later
 
 Theory of operation. A command goes to the container's log first, and is applied and answered when the log has it. So
 what a store shows is durable, and what a new owner finds in the log is what the old one may have answered.
@@ -16,6 +16,7 @@ from collections import deque
 from msgspec import msgpack
 
 from clusters.parts.fenced_log import Add, Added, Fenced, Open, Opened
+from clusters.parts.routing import Elsewhere, Later
 from clusters.pravega.messages import (
     Alive,
     Append,
@@ -36,7 +37,6 @@ from clusters.pravega.messages import (
     ToStore,
 )
 from clusters.pravega.records import Segment
-from clusters.pravega.routing import Elsewhere, Later
 from clusters.pravega.segments.container import Container
 from clusters.pravega.shape import CONTAINERS, LOG, METADATA, MS, container_of
 from harness.core.machine import Closed, Context, Dump, Durable, Event, NodeId, Received, Settings, TimerFired

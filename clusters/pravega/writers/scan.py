@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from clusters.parts.cas_store import Get, Held
 from clusters.parts.procedures import Ask, Sleep
+from clusters.parts.routing import Procedure
 from clusters.pravega.messages import (
     Content,
     Contents,
@@ -24,7 +25,6 @@ from clusters.pravega.messages import (
 )
 from clusters.pravega.readers.group import group_of
 from clusters.pravega.records import GROUP, History, Segment
-from clusters.pravega.routing import Procedure
 from clusters.pravega.shape import CONTROLLER_PLACE, MS, STORE_PLACE, container_of, key_hash
 from clusters.pravega.site import Site
 from harness.core.record import Json, MicroOp

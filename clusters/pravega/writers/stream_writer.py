@@ -10,10 +10,10 @@ early, and ignores one that comes again.
 """
 
 from clusters.parts.procedures import Ask, Sleep
+from clusters.parts.routing import Procedure
 from clusters.pravega import planted
 from clusters.pravega.messages import Append, Appended, Done, GetSuccessors, Sealed, Successors
 from clusters.pravega.records import Epoch, Event, Segment, Span
-from clusters.pravega.routing import Procedure
 from clusters.pravega.shape import CONTROLLER_PLACE, MS, container_of, key_hash
 from clusters.pravega.site import Site
 from harness.core.machine import Answer, NodeId

@@ -10,6 +10,7 @@ Theory of operation. It is created, its events are written to its own segments a
 from collections.abc import Sequence
 
 from clusters.parts.procedures import Ask, Sleep
+from clusters.parts.routing import Procedure
 from clusters.pravega import planted
 from clusters.pravega.messages import (
     AbortTxn,
@@ -27,7 +28,6 @@ from clusters.pravega.messages import (
     Unclear,
 )
 from clusters.pravega.records import Event, Segment
-from clusters.pravega.routing import Procedure
 from clusters.pravega.shape import CONTROLLER_PLACE, MS, PINGS_PLACE, container_of, key_hash
 from clusters.pravega.site import Site
 from harness.core.record import MicroOp

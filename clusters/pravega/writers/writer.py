@@ -6,9 +6,9 @@ Each incarnation takes a name that no writer ever had, so that nobody mistakes i
 from collections import deque
 
 from clusters.parts.procedures import TIMER, Sleep
+from clusters.parts.routing import Procedure
 from clusters.pravega.controller.metadata import Superseded, counted, history
 from clusters.pravega.messages import Done, Drain, Refused, Told, Transact, Unclear
-from clusters.pravega.routing import Procedure
 from clusters.pravega.shape import MS
 from clusters.pravega.site import Site
 from clusters.pravega.writers.scan import drained, scan

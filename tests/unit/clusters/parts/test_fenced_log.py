@@ -2,7 +2,7 @@
 
 import pytest
 
-from clusters.parts.fenced_log import Add, Added, Fenced, FencedLogs, LogWrite, Open, Opened
+from clusters.parts.fenced_log import Add, Added, Fenced, FencedLogs, LogWrite, Look, Looked, Open, Opened
 
 
 def test_who_opens_a_log_fences_those_who_had() -> None:
@@ -28,8 +28,26 @@ def test_records_leave_no_hole_and_come_once() -> None:
     logs.serve(Open("a", 1))
     assert isinstance(logs.serve(Add("a", 1, 1, (b"x",)))[0], Fenced)
     logs.serve(Add("a", 1, 0, (b"x",)))
-    assert isinstance(logs.serve(Add("a", 1, 0, (b"x",)))[0], Fenced)
+    assert isinstance(logs.serve(Add("a", 1, 0, (b"y",)))[0], Fenced)
     assert logs.serve(Open("a", 1))[0] == Opened("a", 1, 2, (b"x",))
+
+
+def test_the_same_request_again_is_acknowledged_and_changes_nothing() -> None:
+    logs = FencedLogs(())
+    logs.serve(Open("a", 1))
+    logs.serve(Add("a", 1, 0, (b"x", b"y")))
+    assert logs.serve(Add("a", 1, 0, (b"x", b"y"))) == (Added("a", 1, 2), None)
+    assert logs.serve(Add("a", 1, 1, (b"y",))) == (Added("a", 1, 2), None)
+    logs.serve(Open("a", 1))
+    assert logs.serve(Add("a", 1, 0, (b"x", b"y")))[0] == Fenced("a", 1)
+
+
+def test_a_reader_sees_the_records_and_fences_no_writer() -> None:
+    logs = FencedLogs(())
+    logs.serve(Open("a", 1))
+    logs.serve(Add("a", 1, 0, (b"x",)))
+    assert logs.serve(Look("a")) == (Looked("a", 1, (b"x",)), None)
+    assert logs.serve(Add("a", 1, 1, (b"y",)))[0] == Added("a", 1, 2)
 
 
 def test_logs_are_apart() -> None:
