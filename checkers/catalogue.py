@@ -12,8 +12,6 @@ MODULES: Final = (
     "transactions.check",
     "streams.check",
     "watermarks.check",
-    "streams.acknowledged",
-    "streams.epoch_fork",
     "state.freshness",
     "state.replay",
     "state.timestamps",

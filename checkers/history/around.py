@@ -10,9 +10,9 @@ import numpy as np
 from checkers.columns.arrow import integers
 from checkers.columns.table import concat, empty
 from checkers.history.streams import SourceGroup
-from checkers.history.tables import phases, rows
+from checkers.history.tables import phases, rows, windows
 from harness.core.columns import INFO, NEVER, Int64s
-from harness.core.promises import StreamContract
+from harness.core.promises import Excuse, Excuses, StreamContract
 
 NOT_AT_REST: Final = -1
 
@@ -27,6 +27,14 @@ class Issued:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Crashes:
+    """Crashes of subscribers that had an effect and spared their disks, arrays (n,): places in a log's subscribers."""
+
+    subscriber: Int64s
+    seq: Int64s
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Around:
     """The surroundings of a stream, as positions in the journal, like `seq` of the events.
 
@@ -35,14 +43,17 @@ class Around:
     """
 
     readers: Issued  # Operations that wrote nothing.
+    crashes: Crashes
     settled_seq: int = NOT_AT_REST
     healed_seq: int = NOT_AT_REST
 
 
-NOTHING_AROUND: Final = Around(readers=empty(Issued))
+NOTHING_AROUND: Final = Around(readers=empty(Issued), crashes=empty(Crashes))
 
 
-def read_around(history: Path, readers: Issued, contract: StreamContract) -> Around:
+def read_around(
+    history: Path, readers: Issued, contract: StreamContract, excuses: Excuses, subscribers: Sequence[str]
+) -> Around:
     """The facts that the rules under that contract need; `readers` are the operations without a write.
 
     Raises HistoryError if a file is damaged.
@@ -54,9 +65,22 @@ def read_around(history: Path, readers: Issued, contract: StreamContract) -> Aro
     ends = [row["seq"] for row in rows(history, "faults", ["seq"], phase=["end"])]
     return Around(
         readers=readers,
+        crashes=_crashes(history, excuses, subscribers),
         settled_seq=marks["final"]["seq"] if is_completed and "final" in marks else NOT_AT_REST,
         healed_seq=max(ends, default=NOT_AT_REST),
     )
+
+
+def _crashes(history: Path, excuses: Excuses, subscribers: Sequence[str]) -> Crashes:
+    found = [
+        (place, window.begin_seq)
+        for window in windows(history, excuses)
+        if Excuse.MEMORY in window.excuse and Excuse.WRITES not in window.excuse and window.effect
+        for place, name in enumerate(subscribers)
+        if name in window.targets
+    ]
+    subscriber, seq = np.array(found, np.int64).reshape(-1, 2).T
+    return Crashes(subscriber=subscriber, seq=seq)
 
 
 def readers_of(group: SourceGroup) -> Issued:

@@ -14,14 +14,15 @@ from pathlib import Path
 from checkers.columns.facts import Facts
 from checkers.engine.protocol import Check, Context, When
 from checkers.history.names import Names
-from checkers.history.streams import merged, placement_by, stream_logs
+from checkers.history.streams import NOTHING_DERIVED, merged, placed, placement_by, read_writes, stream_logs
 from checkers.streams.catalogue import RULES, names_that_need
 from checkers.streams.examples import Example
 from checkers.streams.findings import CHECKER, example_finding
 from checkers.streams.rule import Conclusion, Need, OfAllLogs, OfSource, Seen, Sighted
 from checkers.streams.rules.sessions.missing_event import MISSING_EVENT
 from checkers.streams.rules.sessions.unjudged import HOMELESS, OPEN, Unjudged, sentence
-from checkers.streams.task import Outcome, judge, sights
+from checkers.streams.task import Outcome, judge, of_source, sights
+from harness.core.promises import StreamContract
 from harness.core.record import Json
 from harness.core.verdict import Finding, Judgement
 
@@ -40,10 +41,10 @@ def check(history: Path, context: Context) -> Judgement:
     logs = engine.over(parts)
     threads = max(1, engine.parallelism // max(1, len(parts)))
     if not parts:
-        return Judgement(checker=CHECKER, findings=(), witnesses=dict.fromkeys(RULES, 0), facts={"subscribers": 0})
+        return _of_source_alone(history, contract)
     derive = partial(placement_by, threads=threads, shared=Facts())
     known = merged(logs.map(derive).collect()) if len(parts) > 1 else None
-    judged = partial(judge, contract=contract, known=known, threads=threads, shared=Facts())
+    judged = partial(judge, contract=contract, excuses=context.excuses, known=known, threads=threads, shared=Facts())
     outcomes = logs.map(judged).collect()
     del derive, judged  # They hold the writes of the source.
     if contract.consumers == "group":
@@ -77,13 +78,25 @@ def check(history: Path, context: Context) -> Judgement:
     )
 
 
+def _of_source_alone(history: Path, contract: StreamContract) -> Judgement:
+    """The judgement of a history without subscribers."""
+    found = dict(of_source(history, placed(read_writes(history), NOTHING_DERIVED), contract))
+    return Judgement(
+        checker=CHECKER,
+        findings=tuple(each for conclusion in found.values() for each in conclusion.findings),
+        witnesses=dict.fromkeys(RULES, 0) | {name: conclusion.witnesses for name, conclusion in found.items()},
+        facts={"subscribers": 0},
+    )
+
+
 def finding(example: Example, name: Names) -> Finding:
     """The finding of an example, with the sentence of its rule."""
-    scope = RULES[example.anomaly].scope
+    rule = RULES[example.anomaly]
+    scope = rule.scope
     example = example if name.has_times else example.untimed()
     if isinstance(scope, OfAllLogs | OfSource):
         raise AssertionError(f"{example.anomaly} has no examples")
-    return example_finding(example, scope.sentence(example, name), name)
+    return example_finding(example, scope.sentence(example, name), rule.identity(example, name), name)
 
 
 def _conclusions(

@@ -33,13 +33,19 @@ def stream_finding(
     )
 
 
-def example_finding(example: Example, sentence: str, name: Names) -> Finding:
-    """The finding of an example. Its fingerprint depends only on the promise and on the event that broke it."""
+def identity(example: Example, name: Names) -> tuple[object, ...]:
+    """The facts of an example that its fingerprint is made of: the subscriber, and the events that are shown."""
     mark, event, missed = example.watermark, example.event, example.missed
     sides = [None if each is None else (each.position, name(each.key), name(each.value)) for each in (event, missed)]
     facts: tuple[object, ...] = (example.subscriber, mark.session, mark.position, *sides)
     if mark.kind in (BACKFILL, ROW):
         facts += (name(mark.key), name(mark.value))
+    return facts
+
+
+def example_finding(example: Example, sentence: str, facts: tuple[object, ...], name: Names) -> Finding:
+    """The finding of an example, whose fingerprint is made of the anomaly and `facts`."""
+    mark, event, missed = example.watermark, example.event, example.missed
     came = missed.came if missed else None
     is_written = missed is not None and missed.key != NO_KEY
     events = tuple(sorted({sight.seq for sight in (mark, event, came) if sight is not None}))

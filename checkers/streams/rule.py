@@ -13,6 +13,7 @@ from typing import Any, Generic, Literal, TypeVar
 
 from checkers.history.names import Names
 from checkers.streams.examples import Example, Sight
+from checkers.streams.findings import identity
 from checkers.streams.view import Ruling, StreamView
 from harness.core.columns import Int64s, SourceWrites
 from harness.core.promises import StreamContract
@@ -30,6 +31,14 @@ class Need(Enum):
     POSITIONS = "the positions of nearly all writes"
     OPENS = "sessions that report where they begin"
     ALL = "subscribers that are each sent everything"
+
+
+class Cut(Enum):
+    """What a violation does to the content of a watermark, of which the graph of watermarks is a second opinion."""
+
+    ROW = "it gives or takes a row"
+    UNIT = "it tears a transaction, so both opinions should find it"
+    STATE = "it changes which state the stream seems to show"
 
 
 class PerKey:
@@ -129,7 +138,7 @@ class Rule:
     """A rule of change streams, with its id in stream-guarantees.md.
 
     Findings are in the order of `rank`. `legal` is the name under which a rule counts legal cases that look like
-    violations; None if it counts none.
+    violations; None if it counts none. `identity` gives the facts of an example that a fingerprint is made of.
     """
 
     name: str  # The meaning of the anomaly.
@@ -141,6 +150,8 @@ class Rule:
     needs: frozenset[Need] = frozenset()
     is_online: bool = False  # True if it is judged while a run goes on.
     legal: str | None = None
+    cut: Cut | None = None
+    identity: Callable[[Example, Names], tuple[object, ...]] = identity
 
     def per_key(self) -> tuple[PerKey, ...]:
         """The rulings about single keys that the rule needs."""

@@ -21,7 +21,7 @@ from checkers.streams.rule import Conclusion, OfAllLogs, OfKeys, OfLog, OfSource
 from checkers.streams.rules.sessions.unjudged import Unjudged, unjudged, with_partitions
 from checkers.streams.view import Log, Ruling, StreamView, defect, stream_view
 from harness.core.columns import BACKFILL, GAP, INFO, NEVER, OK, ROW, WATERMARK, Deliveries, Int64s, SourceWrites
-from harness.core.promises import StreamContract
+from harness.core.promises import Excuses, StreamContract
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +50,7 @@ class Outcome:
 def judge(
     log: StreamLog,
     contract: StreamContract,
+    excuses: Excuses,
     known: Placement | None,
     threads: int = 1,
     shared: Facts | None = None,
@@ -61,18 +62,20 @@ def judge(
     """
     folder = Path(log.directory)
     with reading(log, folder, known, threads=threads, shared=shared) as found:
-        writes, conclusions = found.writes, dict(_of_source(log, found.writes, contract))
-        around = read_around(folder, found.readers, contract)
+        writes, conclusions = found.writes, dict[str, Conclusion]()
+        if log.chosen[0] == log.subscribers[0]:  # Only the first log has them.
+            conclusions |= of_source(folder, found.writes, contract)
+        around = read_around(folder, found.readers, contract, excuses, log.subscribers)
         deliveries = found.deliveries()
     del found
     return replace(judged(log, deliveries, writes, contract, around, threads=threads), conclusions=conclusions)
 
 
-def _of_source(log: StreamLog, writes: SourceWrites, contract: StreamContract) -> Iterator[tuple[str, Conclusion]]:
-    """For each rule about the source alone its conclusion. Only the first log has them."""
+def of_source(history: Path, writes: SourceWrites, contract: StreamContract) -> Iterator[tuple[str, Conclusion]]:
+    """For each rule about the source alone its conclusion."""
     for name, rule in RULES.items():
-        if isinstance(rule.scope, OfSource) and log.chosen[0] == log.subscribers[0]:
-            yield name, rule.scope.judge(Path(log.directory), writes, contract)
+        if isinstance(rule.scope, OfSource):
+            yield name, rule.scope.judge(history, writes, contract)
 
 
 def sights(

@@ -10,17 +10,9 @@ its positions are. It breaks no promise, so it makes no run red. If neither has 
 
 from typing import Final
 
-from checkers.streams.rules.events.order_inversion import ORDER_INVERSION
-from checkers.streams.rules.logs.split_view import SPLIT_VIEW
-from checkers.streams.rules.sessions.hand_over_hole import HAND_OVER_HOLE
-from checkers.streams.rules.sessions.lost_tail import LOST_TAIL
-from checkers.streams.rules.sessions.missing_event import MISSING_EVENT
-from checkers.streams.rules.sessions.resume_hole import RESUME_HOLE
-from checkers.streams.rules.watermarks.late_event import LATE_EVENT, LATE_EVENT_BOUNDARY
-from checkers.streams.rules.watermarks.silent_gap import SILENT_GAP
-from checkers.streams.rules.watermarks.state_mismatch import STATE_MISMATCH
+from checkers.streams.catalogue import RULES
+from checkers.streams.rule import Cut
 from checkers.streams.rules.watermarks.torn_unit import TORN_UNIT
-from checkers.streams.rules.watermarks.watermark_regress import WATERMARK_REGRESS
 from checkers.watermarks.components import COMPONENTS
 from checkers.watermarks.cycles.steps import INTERMEDIATE, SPLIT, TORN
 from checkers.watermarks.disputes import Why
@@ -30,14 +22,9 @@ from harness.core.verdict import Finding, Judgement, fingerprint
 CHECKER: Final = "second-opinion"
 DISPUTED: Final = "disputed-cut"
 _OF_GRAPH: Final = tuple(f"{name}-watermark" for name in (INTERMEDIATE, TORN, SPLIT))
-_OF_RULES: Final = (TORN_UNIT.name, SPLIT_VIEW.name)
-_ROWS: Final = (
-    *(rule.name for rule in (LATE_EVENT, LATE_EVENT_BOUNDARY, MISSING_EVENT, SILENT_GAP, ORDER_INVERSION)),
-    *_OF_RULES,
-)
-_STATES: Final = tuple(
-    rule.name for rule in (STATE_MISMATCH, WATERMARK_REGRESS, HAND_OVER_HOLE, RESUME_HOLE, LOST_TAIL)
-)
+_OF_RULES: Final = tuple(name for name, rule in RULES.items() if rule.cut is Cut.UNIT)
+_ROWS: Final = tuple(name for name, rule in RULES.items() if rule.cut in (Cut.ROW, Cut.UNIT))
+_SEEN: Final = tuple(name for name, rule in RULES.items() if rule.cut is not None)
 _DISPUTED: Final = "disagreement"
 _EXPECTED: Final = "expected: no dependency contradicts it"
 _BY_POSITION: Final = "expected: the stream keeps its positions, and these contradict what transactions saw"
@@ -55,7 +42,7 @@ def second_opinion(graph: Judgement, rules: Judgement, why: Why) -> Judgement | 
     if not any(graph.witnesses.values()):
         return None
     found = {finding.anomaly for finding in graph.findings} | _observed(graph)
-    seen = [one for one in rules.findings if one.anomaly in (*_ROWS, *_STATES)]
+    seen = [one for one in rules.findings if one.anomaly in _SEEN]
     by_graph = {} if seen else {one.fingerprint: _reason_of_graph(one, rules, why) for one in graph.findings}
     by_rules = {} if found else {one.fingerprint: _reason_of_rules(one, graph, why) for one in seen}
     reasons = by_graph | by_rules

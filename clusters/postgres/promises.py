@@ -167,7 +167,7 @@ OF_STREAM: Final = (
         "A subscriber holds its flushed changes after a crash: the source need not send them again.",
         'chapter 55.4, "Streaming Replication Protocol", standby status update',
         "lost-acknowledged",
-        check="acknowledgements",
+        check="streams",
     ),
 )
 

@@ -128,7 +128,7 @@ PROMISES = (
         17,
         "Rows below a capture's checkpoint survive its crash.",
         "lost-acknowledged",
-        check="acknowledgements",
+        check="streams",
     ),
     _promise(18, "A restore from the log backup shows the state at its timestamp.", "backup-mismatch"),
     _promise(

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from enum import Flag, auto
+from types import MappingProxyType
 from typing import Annotated, Final, Literal
 
 import msgspec
@@ -22,6 +23,10 @@ MODEL: Final = "MODEL"  # The id of a promise that consists of one consistency m
 Excuses = Mapping[str, Excuse]  # By package of faults. Faults without an excuse here, such as a busy machine: DELAYS.
 
 
+# Checks by the names that earlier versions gave them, in recorded runs and in users' files.
+RENAMED: Final[Mapping[str, str]] = MappingProxyType({"acknowledgements": "streams", "epoch-owners": "streams"})
+
+
 class Promise(msgspec.Struct, frozen=True, kw_only=True):
     """A documented guarantee. A finding quotes it, so that no reader has to look it up.
 
@@ -35,6 +40,10 @@ class Promise(msgspec.Struct, frozen=True, kw_only=True):
     forbids: tuple[str, ...]
     is_purpose: bool = True
     check: str | None = None  # Only this check's findings count; None: those of all checks that look for `forbids`.
+
+    def __post_init__(self) -> None:
+        if (today := RENAMED.get(self.check or "")) is not None:
+            msgspec.structs.force_setattr(self, "check", today)
 
     @property
     def called(self) -> str:

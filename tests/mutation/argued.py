@@ -38,7 +38,7 @@ ARGUED: Final[dict[str, dict[str, str]]] = {
         "starts: - to +": ("others are tried first: the same classes are found, and the example of one may be longer"),
         "seek: branch dropped": COST,
     },
-    "checkers/streams/acknowledged.py": {
+    "checkers/streams/rules/sessions/lost_acknowledged.py": {
         "_below: > to >=": (
             "between an opening and an acknowledgement of its own position lies no write: only the cost differs"
         ),

@@ -86,11 +86,11 @@ RULES = {
         "tests/property/test_stream_logs.py",
     ],
     "checkers/streams/online.py": ONLINE,
-    "checkers/streams/acknowledged.py": [
-        "tests/unit/checkers/streams/test_acknowledged.py",
+    "checkers/streams/rules/sessions/lost_acknowledged.py": [
+        "tests/unit/checkers/streams/rules/sessions/test_lost_acknowledged.py",
         "tests/property/test_acknowledged.py",
     ],
-    "checkers/streams/epoch_fork.py": ["tests/unit/checkers/streams/test_epoch_fork.py"],
+    "checkers/streams/rules/logs/epoch_fork.py": ["tests/unit/checkers/streams/rules/logs/test_epoch_fork.py"],
     "checkers/watermarks/disputes.py": OPINIONS,
     "checkers/watermarks/second_opinion.py": OPINIONS,
     "checkers/watermarks/order_elsewhere.py": [

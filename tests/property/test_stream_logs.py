@@ -1,11 +1,13 @@
 """The rules about logs and their positions agree with their slow twins on random small streams."""
 
+from dataclasses import replace
+
 import msgspec
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from checkers.history.around import Around, Issued
+from checkers.history.around import NOTHING_AROUND, Issued
 from checkers.streams.catalogue import RULES
 from checkers.streams.rules.logs.real_time_order import Placed, real_time_order
 from checkers.streams.rules.logs.rewritten_offset import rewritten_offsets
@@ -43,7 +45,7 @@ def test_watermarks_from_the_future_are_those_of_the_oracle(
         position=np.array([w.position for w in readers], np.int64),
     )
     view = view_of(log, source[: len(source) - len(readers)], contract)
-    ruling = watermarks_from_future(beside(view, Around(readers=readers_of)))
+    ruling = watermarks_from_future(beside(view, replace(NOTHING_AROUND, readers=readers_of)))
     assert (set(ruling.watermark.tolist()), ruling.witnesses) == stream_logs.from_future(Oracle(log, source, contract))
     for mark, write in zip(ruling.watermark.tolist(), ruling.write.tolist(), strict=True):
         shown = source[write] if write >= 0 else None

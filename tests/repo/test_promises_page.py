@@ -57,10 +57,10 @@ def test_the_page_of_promises_says_of_each_what_would_break_it_and_who_says_so()
 
 def test_a_promise_that_no_check_looks_for_is_told_so() -> None:
     cluster = load_cluster(installed("tutorial"))
-    cluster.promises = (Promise(id="T-1", text="All is well.", source="docs", forbids=("epoch-fork",)),)
+    cluster.promises = (Promise(id="T-1", text="All is well.", source="docs", forbids=("lost-write",)),)
     cluster.stream, cluster.bugs = None, {}
     page = promises_pages([cluster])["promises/tutorial.md"]
-    assert f"- `epoch-fork`: {NAMES['epoch-fork']} Checked by no check of today." in page
+    assert f"- `lost-write`: {NAMES['lost-write']} Checked by no check of today." in page
     assert "There is no change stream." in page
 
 

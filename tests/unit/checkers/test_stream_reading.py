@@ -150,9 +150,9 @@ def test_readers_are_the_operations_that_wrote_nothing_and_an_unclear_one_has_no
     assert readers.invoke_seq.tolist() == [2, 8]
     assert readers.complete_seq.tolist() == [3, NEVER]
     resting = contract(wm_idle="rests", is_position_global=True)
-    assert read_around(folder, readers, resting).readers is readers
+    assert read_around(folder, readers, resting, {}, ()).readers is readers
     ticking = contract(wm_idle="advances", is_position_global=True)
-    assert read_around(folder, readers, ticking).readers is NOTHING_AROUND.readers
+    assert read_around(folder, readers, ticking, {}, ()).readers is NOTHING_AROUND.readers
 
 
 def test_operations_that_wrote_nothing_do_not_count_where_they_are_given_no_positions(tmp_path: Path) -> None:

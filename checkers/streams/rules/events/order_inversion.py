@@ -11,7 +11,7 @@ from checkers.columns.runs import distinct, first_of_each, ordered
 from checkers.history.names import Names
 from checkers.streams.examples import Example
 from checkers.streams.findings import after, both, first, place, shown
-from checkers.streams.rule import OfLog, Rule, per_key
+from checkers.streams.rule import Cut, OfLog, Rule, per_key
 from checkers.streams.view import Ruling, StreamView
 from harness.core.columns import NEVER, OPEN, Int64s
 
@@ -138,5 +138,6 @@ ORDER_INVERSION: Final = Rule(
     meaning="An event arrived after one that it precedes in the stream's order.",
     witness="a first delivery compared with one before it",
     is_online=True,
+    cut=Cut.ROW,
     scope=OfLog(order_inversions, _sentence, after=(tied_inversions,)),
 )

@@ -19,7 +19,7 @@ from checkers.columns.table import concat, empty, take
 from checkers.history.names import Names
 from checkers.streams.coverage import is_marker
 from checkers.streams.findings import stream_finding
-from checkers.streams.rule import Conclusion, Need, OfAllLogs, Rule, Seen, Sighted
+from checkers.streams.rule import Conclusion, Cut, Need, OfAllLogs, Rule, Seen, Sighted
 from checkers.streams.view import StreamView
 from harness.core.columns import BACKFILL, GAP, NEVER, OPEN, ROW, Bools, Int64s
 from harness.core.verdict import Finding
@@ -275,5 +275,6 @@ SPLIT_VIEW: Final = Rule(
     meaning="Two views of the same position differ.",
     witness="a position that two sessions completed",
     needs=frozenset({Need.OPENS, Need.ALL}),
+    cut=Cut.UNIT,
     scope=OfAllLogs(views_of, _conclude, rows_at),
 )

@@ -11,7 +11,7 @@ from checkers.history.names import Names
 from checkers.streams.coverage import is_session_marker
 from checkers.streams.examples import Example
 from checkers.streams.findings import after, lost, place, shown
-from checkers.streams.rule import Need, OfLog, Rule
+from checkers.streams.rule import Cut, Need, OfLog, Rule
 from checkers.streams.rules.sessions.holes import expected_by_key, left_out_sentence, snapshot_holes
 from checkers.streams.view import Ruling, StreamView
 from harness.core.columns import BACKFILL, FAIL, GAP, NEVER, OPEN, ROW, WATERMARK, Bools, Int64s
@@ -166,5 +166,6 @@ HAND_OVER_HOLE: Final = Rule(
     meaning="An event is missing between a backfill and the stream that continues it.",
     witness="a key of a snapshot that was written after it",
     needs=frozenset({Need.POSITIONS, Need.ALL}),
+    cut=Cut.STATE,
     scope=OfLog(hand_over_holes, _sentence, after=(snapshot_holes,)),
 )

@@ -13,7 +13,7 @@ from checkers.history.names import Names
 from checkers.streams.closings import ALL_CLOSED, Part, missing_events
 from checkers.streams.examples import Example
 from checkers.streams.findings import lost, written
-from checkers.streams.rule import Need, OfLog, Rule
+from checkers.streams.rule import Cut, Need, OfLog, Rule
 from checkers.streams.rules.sessions.holes import resume_holes, snapshot_holes
 from checkers.streams.rules.sessions.missing_event import lost_events
 from checkers.streams.supersession import Versions, superseded
@@ -150,5 +150,6 @@ LOST_TAIL: Final = Rule(
     meaning="A committed write never reached a live subscriber, although all was healed and quiet.",
     witness="a live subscriber for which something was written after the last fault",
     needs=frozenset({Need.SOURCE, Need.POSITIONS, Need.ALL}),
+    cut=Cut.STATE,
     scope=OfLog(lost_tails, _sentence, after=(missing_events, resume_holes, snapshot_holes)),
 )

@@ -13,7 +13,7 @@ from checkers.history.names import Names
 from checkers.streams.closings import missing_events
 from checkers.streams.examples import Example
 from checkers.streams.findings import announced, arrived, lost, written
-from checkers.streams.rule import Need, OfLog, Rule
+from checkers.streams.rule import Cut, Need, OfLog, Rule
 from checkers.streams.rules.sessions.holes import resume_holes, snapshot_holes
 from checkers.streams.rules.sessions.passings import passed_events
 from checkers.streams.view import Ruling, StreamView
@@ -52,5 +52,6 @@ MISSING_EVENT: Final = Rule(
     meaning="A committed write below a watermark, or before a later row in the stream's order, never arrived.",
     witness="a watermark that newly closes a committed write in live coverage, or a row that does, in a declared order",
     needs=frozenset({Need.SOURCE, Need.POSITIONS, Need.ALL}),
+    cut=Cut.ROW,
     scope=OfLog(lost_events, _sentence, after=(missing_events, resume_holes, snapshot_holes)),
 )

@@ -7,7 +7,7 @@ import numpy as np
 from checkers.columns.index import ascending
 from checkers.columns.runs import distinct
 from checkers.streams.closings import missing_events
-from checkers.streams.rule import Need, OfLog, Rule
+from checkers.streams.rule import Cut, Need, OfLog, Rule
 from checkers.streams.rules.sessions.holes import left_out_sentence, opening_holes, resume_holes, snapshot_holes
 from checkers.streams.rules.sessions.missing_event import lost_events
 from checkers.streams.view import Ruling, StreamView
@@ -39,5 +39,6 @@ RESUME_HOLE: Final = Rule(
     meaning="After a resume the first event of a key is not the next one.",
     witness="a start after which a key was written, if it can be known that the write was sent",
     needs=frozenset({Need.SOURCE, Need.POSITIONS, Need.ALL}),
+    cut=Cut.STATE,
     scope=OfLog(left_out, left_out_sentence, after=(missing_events, resume_holes, snapshot_holes, opening_holes)),
 )

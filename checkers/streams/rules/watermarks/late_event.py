@@ -13,7 +13,7 @@ from checkers.columns.index import GroupIndex, max_so_far
 from checkers.history.names import Names
 from checkers.streams.examples import Example
 from checkers.streams.findings import announced, both, later, place, shown
-from checkers.streams.rule import OfKeys, Rule, per_key
+from checkers.streams.rule import Cut, OfKeys, Rule, per_key
 from checkers.streams.supersession import Versions, superseded
 from checkers.streams.view import Pairs, Ruling, StreamView, pairs_of
 from harness.core.columns import NEVER, ROW, Bools, Int64s
@@ -150,6 +150,7 @@ LATE_EVENT: Final = Rule(
     meaning="An event below a watermark arrived for the first time after it.",
     witness="a first delivery after a watermark that covers its key",
     is_online=True,
+    cut=Cut.ROW,
     scope=OfKeys(_below, _sentence),
 )
 LATE_EVENT_BOUNDARY: Final = Rule(
@@ -160,5 +161,6 @@ LATE_EVENT_BOUNDARY: Final = Rule(
     witness="a first delivery after a watermark that covers its key, at the position of a watermark",
     is_online=True,
     legal="events-at-exclusive-watermarks",
+    cut=Cut.ROW,
     scope=OfKeys(_at, _sentence),
 )

@@ -9,7 +9,7 @@ from checkers.history.names import Names, capital
 from checkers.streams.closings import missing_events
 from checkers.streams.examples import Example
 from checkers.streams.findings import lost, written
-from checkers.streams.rule import Need, OfLog, Rule
+from checkers.streams.rule import Cut, Need, OfLog, Rule
 from checkers.streams.supersession import Versions, superseded
 from checkers.streams.view import Ruling, StreamView
 from harness.core.columns import GAP, NEVER, Int64s
@@ -84,5 +84,6 @@ SILENT_GAP: Final = Rule(
     meaning="Events were lost, and no gap marker said so.",
     witness="a gap marker, or a loss that no marker named",
     needs=frozenset({Need.SOURCE, Need.POSITIONS, Need.ALL}),
+    cut=Cut.ROW,
     scope=OfLog(silent_gaps, _sentence, after=(missing_events,)),
 )

@@ -10,7 +10,7 @@ from checkers.history.names import Names
 from checkers.streams.closings import closings
 from checkers.streams.examples import Example
 from checkers.streams.findings import both, lost, shown
-from checkers.streams.rule import Need, OfKeys, Rule, per_key
+from checkers.streams.rule import Cut, Need, OfKeys, Rule, per_key
 from checkers.streams.view import Ruling, StreamView
 from harness.core.columns import NEVER, Bools, Int64s
 
@@ -104,5 +104,6 @@ STATE_MISMATCH: Final = Rule(
     meaning="The state built from the stream is not the source's at that position.",
     witness="a watermark that newly closes a version of a key after another",
     needs=frozenset({Need.SOURCE, Need.ALL}),
+    cut=Cut.STATE,
     scope=OfKeys(state_mismatches, _sentence),
 )

@@ -18,7 +18,7 @@ from checkers.history.units import NO_KEY, unit_of
 from checkers.streams.closings import ALL_CLOSED, Part, closing_place, expected_pairs
 from checkers.streams.examples import Example
 from checkers.streams.findings import announced, both, later, lost, place, shown
-from checkers.streams.rule import OfUnits, Rule
+from checkers.streams.rule import Cut, OfUnits, Rule
 from checkers.streams.supersession import Versions, superseded
 from checkers.streams.view import Lanes, Pairs, Ruling, StreamView, announced_view, lanes_of
 from harness.core.columns import BACKFILL, COMMIT, NEVER, ROW, Int64s
@@ -292,5 +292,6 @@ TORN_UNIT: Final = Rule(
     meaning="A watermark was announced when part of a unit had arrived, and part had not.",
     witness="a watermark that newly closes a unit of two events or more in live coverage",
     is_online=True,
+    cut=Cut.UNIT,
     scope=OfUnits(torn_units, _sentence, units_view),
 )

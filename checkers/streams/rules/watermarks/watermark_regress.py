@@ -8,7 +8,7 @@ from checkers.columns.index import codes
 from checkers.history.names import Names
 from checkers.streams.examples import Example
 from checkers.streams.findings import after, announced, both
-from checkers.streams.rule import OfLog, Rule
+from checkers.streams.rule import Cut, OfLog, Rule
 from checkers.streams.view import Ruling, StreamView
 from harness.core.columns import WATERMARK
 
@@ -40,5 +40,6 @@ WATERMARK_REGRESS: Final = Rule(
     meaning="A watermark went back.",
     witness="a watermark after another one in its scope and partition",
     is_online=True,
+    cut=Cut.STATE,
     scope=OfLog(regressions, _sentence),
 )

@@ -31,6 +31,14 @@ def told(log: str, source: str, anomaly: str, **changes: object) -> Finding:
     ("anomaly", "log", "source", "changes", "sentence"),
     [
         (
+            "lost-acknowledged",
+            "s1/1 open@0 x=1@2 x=2@4 checkpoint@4 s1/2 open@2",
+            THREE,
+            {"acknowledged": "held"},
+            "s1 acknowledged position 4, and began session 2 with what it holds up to position 2: value 2 of key x at "
+            "position 4 (operation 1) is gone, and the source need not send it again.",
+        ),
+        (
             "resume-hole",
             RESUMED + "w@4",
             THREE,

@@ -1,9 +1,11 @@
 """S08 by hand: watermarks below, at and above what there can have been."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from checkers.history.around import NOTHING_AROUND, Around, Issued
+from checkers.history.around import NOTHING_AROUND, Issued
 from checkers.streams.rules.watermarks.watermark_from_future import watermarks_from_future
 from checkers.streams.view import Ruling
 from harness.core.columns import NEVER
@@ -19,7 +21,9 @@ def ruling(log: str, source: str, readers: tuple[int, int, int] | None = None, *
     result = NOTHING_AROUND.readers
     if readers is not None:
         result = Issued(**{n: np.array([each]) for n, each in zip(Issued.__slots__, readers, strict=True)})
-    return watermarks_from_future(beside(view(log, source, **(RESTS | changes)), Around(readers=result)))
+    return watermarks_from_future(
+        beside(view(log, source, **(RESTS | changes)), replace(NOTHING_AROUND, readers=result))
+    )
 
 
 @pytest.mark.parametrize(

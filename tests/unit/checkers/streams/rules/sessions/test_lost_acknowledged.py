@@ -1,32 +1,43 @@
 """S21 by hand: what was acknowledged before a crash, and is gone behind it."""
 
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from checkers.engine.datasets import LocalEngine
 from checkers.engine.protocol import Context
+from checkers.history.around import NOTHING_AROUND, Crashes
 from checkers.history.names import Dictionary, number
-from checkers.streams.acknowledged import CHECKER, LOST, check, lost_acknowledged
-from checkers.streams.view import Ruling
+from checkers.streams.check import check
+from checkers.streams.findings import CHECKER
+from checkers.streams.rules.sessions.lost_acknowledged import LOST_ACKNOWLEDGED, lost_acknowledged
+from checkers.streams.view import Ruling, StreamView
 from harness.core.record import Complete, Fault, Invoke, MicroOp, Record, StreamEvent
 from harness.record.formats.parquet.parquet import write_history
 from nemesis.registry import EXCUSES
-from tests.worlds.streams.cases import contract, view
+from tests.worlds.streams.cases import beside, contract, view
 
 SOURCE = "ok@1 x=1; ok@2 x=2; ok@3 y=3"
 HEARD = "open@0 x=1@1 x=2@2 y=3@3"
-CRASHED = {1: [105]}  # Behind the five events of the first session.
+LOST = LOST_ACKNOWLEDGED.name
+CRASHED = Crashes(subscriber=np.array([1]), seq=np.array([105]))  # Behind the five events of the first session.
+
+
+def crashed(log: str, source: str, **changes: object) -> StreamView:
+    of = view(log, source, **({"acknowledged": "held"} | changes))
+    return beside(of, replace(NOTHING_AROUND, crashes=CRASHED))
 
 
 def ruling(log: str, source: str = SOURCE, **changes: object) -> Ruling:
-    return lost_acknowledged(view(log, source, **changes), CRASHED)
+    return lost_acknowledged(crashed(log, source, **changes))
 
 
 def values(log: str, source: str = SOURCE, **changes: object) -> list[int]:
     """What is gone."""
-    of = view(log, source, **changes)
-    return [int(of.writes.value[write]) for write in lost_acknowledged(of, CRASHED).write]
+    of = crashed(log, source, **changes)
+    return [int(of.writes.value[write]) for write in lost_acknowledged(of).write]
 
 
 @pytest.mark.parametrize(
@@ -149,7 +160,7 @@ def records(begun: int, *, effect: int | None = 1) -> list[Record]:
 def test_the_finding_says_what_is_gone(tmp_path: Path) -> None:
     write_history(records(begun=1), tmp_path)
     result = check(tmp_path, Context(engine=LocalEngine(1), excuses=EXCUSES, contract=contract(acknowledged="held")))
-    [finding] = result.findings
+    [finding] = (each for each in result.findings if each.anomaly == LOST)
     what = f"value 2 of key {number(Dictionary(tmp_path).identity('y'))} at position 2 (operation 1)"
     assert finding.sentence == (
         f"s1 acknowledged position 2, and began session 2 with what it holds up to position 1: {what} is gone, and "
@@ -157,24 +168,23 @@ def test_the_finding_says_what_is_gone(tmp_path: Path) -> None:
     )
     assert (finding.anomaly, finding.checker, finding.count, finding.ops) == (LOST, CHECKER, 1, (1,))
     assert finding.events == (7, 11)
-    assert result.witnesses == {LOST: 1}
+    assert result.witnesses[LOST] == 1
 
 
 @pytest.mark.parametrize(("begun", "effect", "witnesses"), [(2, 1, 1), (2, None, 0), (2, 0, 0)])
 def test_a_crash_without_effect_is_no_witness(begun: int, effect: int | None, witnesses: int, tmp_path: Path) -> None:
     write_history(records(begun, effect=effect), tmp_path)
     result = check(tmp_path, Context(engine=LocalEngine(1), excuses=EXCUSES, contract=contract(acknowledged="held")))
-    assert (result.findings, result.witnesses) == ((), {LOST: witnesses})
+    assert (result.findings, result.witnesses[LOST]) == ((), witnesses)
 
 
 def test_without_the_declaration_nothing_is_judged(tmp_path: Path) -> None:
     write_history(records(begun=1), tmp_path)
     result = check(tmp_path, Context(engine=LocalEngine(1), excuses=EXCUSES, contract=contract()))
-    assert (result.findings, result.witnesses) == ((), {})
-    assert check(tmp_path, Context(engine=LocalEngine(1), excuses=EXCUSES, contract=None)).witnesses == {}
+    assert (result.findings, result.witnesses[LOST]) == ((), 0)
 
 
 def test_a_history_without_events_has_no_witness(tmp_path: Path) -> None:
     write_history(records(begun=1)[:4], tmp_path)
     result = check(tmp_path, Context(engine=LocalEngine(1), excuses=EXCUSES, contract=contract(acknowledged="held")))
-    assert (result.findings, result.witnesses) == ((), {LOST: 0})
+    assert (result.findings, result.witnesses[LOST]) == ((), 0)

@@ -8,7 +8,6 @@ the new owner's first act: so it was alive, and could have acted. Not judged: no
 """
 
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -17,20 +16,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from checkers.columns.arrow import integers
-from checkers.columns.facts import Facts
 from checkers.columns.files import read_columns
 from checkers.columns.index import codes, first_rows
-from checkers.engine.datasets import Engine
-from checkers.engine.protocol import Check, Context, When
-from checkers.history.streams import merged, placed, placement_by, read_writes, stream_logs
-from checkers.history.troubles import Trouble, judgement
-from harness.core.columns import INFO, NEVER, OK, Int64s
+from checkers.streams.findings import stream_finding
+from checkers.streams.rule import Conclusion, Need, OfSource, Rule
+from harness.core.columns import INFO, NEVER, OK, Int64s, SourceWrites
 from harness.core.promises import StreamContract
-from harness.core.verdict import Judgement
 
-CHECKER: Final = "epoch-owners"
 FORK: Final = "epoch-fork"
-ANOMALIES: Final = {FORK: "Two owners act in one epoch."}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,27 +48,26 @@ class Forks:
     witnesses: int
 
 
-def check(history: Path, context: Context) -> Judgement:
-    """The judgement of acts in foreign epochs. Raises HistoryError if the history is damaged."""
-    contract, engine = context.contract, context.engine
-    if contract is None or contract.owners == "unknown":
-        return Judgement(checker=CHECKER, findings=(), witnesses={})
-    acts, names = _acts(history)
+def epoch_forks(history: Path, writes: SourceWrites, contract: StreamContract) -> Conclusion:
+    """S18: acts in foreign epochs. Raises HistoryError if the history is damaged."""
+    if contract.owners == "unknown":
+        return Conclusion()
+    acts, names = _acts(history, writes)
     op, node, epoch = acts.op, acts.node, acts.epoch
-    found = forks(acts, _logs(history, contract, engine, op))
+    found = forks(acts, _logs(writes, contract, op))
     if not len(found.act):
-        return Judgement(checker=CHECKER, findings=(), witnesses={FORK: found.witnesses})
+        return Conclusion(witnesses=found.witnesses)
     act, owner = int(found.act[0]), int(found.owner[0])
     who, whose, when = names[int(node[act])], names[int(node[owner])], int(epoch[act])
-    trouble = Trouble(
+    finding = stream_finding(
         FORK,
         f"{who} wrote in epoch {when} (operation {op[act]}), in which {whose} had written before it (operation "
         f"{op[owner]}): an epoch has one owner.",
-        (when, whose, who, int(op[owner]), int(op[act])),
+        facts=(when, whose, who, int(op[owner]), int(op[act])),
         ops=(int(op[owner]), int(op[act])),
         count=len(found.act),
     )
-    return judgement(CHECKER, ANOMALIES, [trouble], {FORK: found.witnesses}, scope=())
+    return Conclusion((finding,), found.witnesses)
 
 
 def forks(acts: Acts, log: Int64s) -> Forks:
@@ -99,7 +91,7 @@ def forks(acts: Acts, log: Int64s) -> Forks:
     )
 
 
-def _acts(history: Path) -> tuple[Acts, list[str]]:
+def _acts(history: Path, writes: SourceWrites) -> tuple[Acts, list[str]]:
     """The acts of a history, and the names of the nodes."""
     table = read_columns(history / "ops.parquet", ["index", "outcome", "node", "epoch"])
     names = sorted(name for name in pc.unique(table["node"]).to_pylist() if name is not None)
@@ -107,19 +99,15 @@ def _acts(history: Path) -> tuple[Acts, list[str]]:
     op, outcome, epoch = integers(table["index"], 0), integers(table["outcome"], INFO), integers(table["epoch"], NEVER)
     last, is_answer = np.full(len(names), -1, np.int64), (node >= 0) & (outcome != INFO)
     np.maximum.at(last, node[is_answer], op[is_answer])
-    is_act = (outcome == OK) & (node >= 0) & (epoch != NEVER) & np.isin(op, read_writes(history).op)
+    is_act = (outcome == OK) & (node >= 0) & (epoch != NEVER) & np.isin(op, writes.op)
     order = np.flatnonzero(is_act)[np.argsort(op[is_act])]
     return Acts(op=op[order], node=node[order], epoch=epoch[order], last=last), names
 
 
-def _logs(history: Path, contract: StreamContract, engine: Engine, op: Int64s) -> Int64s:
+def _logs(writes: SourceWrites, contract: StreamContract, op: Int64s) -> Int64s:
     """The log that each operation wrote to: 0 or its partition; -1 if it wrote to several, or this is not known."""
     if contract.is_position_global:
         return np.zeros(len(op), np.int64)
-    placements = engine.over(stream_logs(history, contract)).map(partial(placement_by, shared=Facts())).collect()
-    if not placements:
-        return np.full(len(op), -1, np.int64)
-    writes = placed(read_writes(history), merged(placements))
     least, most = np.full(len(op), NEVER, np.int64), np.full(len(op), -1, np.int64)
     mine = np.flatnonzero(np.isin(writes.op, op))
     place = np.searchsorted(op, writes.op[mine])
@@ -128,4 +116,12 @@ def _logs(history: Path, contract: StreamContract, engine: Engine, op: Int64s) -
     return np.where(least == most, most, -1)
 
 
-CHECKS: Final = (Check(name=CHECKER, anomalies=ANOMALIES, judge=check, when=When.NAMED, has_kernels=True),)
+EPOCH_FORK: Final = Rule(
+    name=FORK,
+    id="S18",
+    rank=260,
+    meaning="Two owners act in one epoch.",
+    witness="a change of a log's owner whose old owner answered an operation that began later",
+    needs=frozenset({Need.SOURCE}),
+    scope=OfSource(epoch_forks),
+)

@@ -10,10 +10,12 @@ from hypothesis import strategies as st
 
 from checkers.engine.datasets import LocalEngine
 from checkers.engine.protocol import Context
-from checkers.streams.epoch_fork import CHECKER, FORK, Acts, check, forks
+from checkers.streams.check import check
+from checkers.streams.findings import CHECKER
+from checkers.streams.rules.logs.epoch_fork import FORK, Acts, forks
 from harness.core.errors import HistoryError
 from harness.core.record import Complete, Invoke, MicroOp, Outcome, Record, StreamEvent
-from harness.core.verdict import Judgement
+from harness.core.verdict import Finding, Judgement
 from harness.record.formats.parquet.parquet import write_history
 from tests.worlds.damage import flip_bit
 from tests.worlds.streams.cases import contract
@@ -44,9 +46,13 @@ def judged(folder: Path, *acts: str, rows: str = "", **changes: object) -> Judge
     return check(folder, Context(engine=LocalEngine(1), contract=contract(**({"owners": "nodes"} | changes))))
 
 
+def of_forks(judgement: Judgement) -> list[Finding]:
+    return [each for each in judgement.findings if each.anomaly == FORK]
+
+
 def test_two_nodes_that_write_in_one_epoch_are_found(tmp_path: Path) -> None:
     result = judged(tmp_path, "x n1 3", "y n1 3", "x n2 3", "x n1 4", "y n3 3", "x n2 4")
-    [finding] = result.findings
+    [finding] = of_forks(result)
     assert finding.sentence == (
         "n2 wrote in epoch 3 (operation 2), in which n1 had written before it (operation 0): an epoch has one owner."
     )
@@ -69,7 +75,7 @@ def test_two_nodes_that_write_in_one_epoch_are_found(tmp_path: Path) -> None:
     ],
 )
 def test_one_owner_in_each_epoch_is_legal(acts: tuple[str, ...], tmp_path: Path) -> None:
-    assert not judged(tmp_path, *acts).findings
+    assert not of_forks(judged(tmp_path, *acts))
 
 
 @pytest.mark.parametrize(
@@ -85,16 +91,16 @@ def test_one_owner_in_each_epoch_is_legal(acts: tuple[str, ...], tmp_path: Path)
     ],
 )
 def test_a_witness_is_a_change_whose_old_owner_lived_on(acts: tuple[str, ...], witnesses: int, tmp_path: Path) -> None:
-    assert judged(tmp_path, *acts).witnesses == {FORK: witnesses}
+    assert judged(tmp_path, *acts).witnesses[FORK] == witnesses
 
 
 def test_partitions_have_owners_of_their_own(tmp_path: Path) -> None:
     acts = ("x n1 3", "y n2 3")
-    assert judged(tmp_path / "global", *acts).findings
+    assert of_forks(judged(tmp_path / "global", *acts))
 
     def found(name: str, rows: str) -> bool:
         result = judged(tmp_path / name, *acts, rows=rows, is_position_global=False, wm_scope="partition")
-        return bool(result.findings)
+        return bool(of_forks(result))
 
     assert found("one", "xp1 yp1")
     assert not found("apart", "xp1 yp2")
@@ -104,8 +110,7 @@ def test_partitions_have_owners_of_their_own(tmp_path: Path) -> None:
 
 def test_without_the_declaration_nothing_is_judged(tmp_path: Path) -> None:
     result = judged(tmp_path, "x n1 3", "x n2 3", owners="unknown")
-    assert (result.findings, result.witnesses) == ((), {})
-    assert check(tmp_path, Context(engine=LocalEngine(1), contract=None)).witnesses == {}
+    assert (of_forks(result), result.witnesses[FORK]) == ([], 0)
 
 
 def test_a_flipped_bit_in_a_page_is_damage(tmp_path: Path) -> None:

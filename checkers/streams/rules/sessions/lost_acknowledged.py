@@ -1,4 +1,4 @@
-"""S21: after a crash a subscriber still holds what it acknowledged upstream, because the source need not send it again.
+"""S21 lost-acknowledged: after a crash a subscriber still holds what it acknowledged, as the source need not repeat it.
 
 Two events show this, if the contract gives them this meaning (`acknowledged: held`): a `checkpoint`, recorded when its
 position is acknowledged upstream; and the `open` with which a later session begins, whose position is that of the
@@ -11,64 +11,29 @@ end. A witness is an opening with a position, before which the subscriber crashe
 it had been sent.
 """
 
-from collections.abc import Sequence
-from functools import partial
-from pathlib import Path
 from typing import Final
 
 import numpy as np
 
-from checkers.columns.facts import Facts
 from checkers.columns.index import GroupIndex, codes, earliest_of_each, expand, first_rows, max_so_far
-from checkers.engine.protocol import Check, Context, When
 from checkers.history.names import Names
-from checkers.history.streams import (
-    Placement,
-    StreamLog,
-    merged,
-    placed,
-    placement_by,
-    read_deliveries,
-    read_writes,
-    stream_logs,
-)
-from checkers.history.tables import windows
-from checkers.history.troubles import Trouble, judgement
-from checkers.streams.examples import Example, examples_of
+from checkers.streams.examples import Example
 from checkers.streams.findings import both, lost, written
+from checkers.streams.rule import Need, OfLog, Rule
 from checkers.streams.rules.events.duplicate_event import acknowledgements
-from checkers.streams.view import Ruling, StreamView, stream_view
+from checkers.streams.view import Ruling, StreamView
 from checkers.words.anomalies import SHARED
 from harness.core.columns import BACKFILL, NEVER, OPEN, Bools, Int64s
-from harness.core.promises import Excuse, Excuses, StreamContract
-from harness.core.verdict import Judgement
-
-CHECKER: Final = "acknowledgements"
-LOST: Final = "lost-acknowledged"
-ANOMALIES: Final = {LOST: SHARED[LOST]}
 
 
-def check(history: Path, context: Context) -> Judgement:
-    """The judgement of what subscribers kept of what they acknowledged. Raises HistoryError if damaged."""
-    contract, engine, name = context.contract, context.engine, context.name
-    if contract is None or contract.acknowledged == "unknown":
-        return Judgement(checker=CHECKER, findings=(), witnesses={})
-    logs = engine.over(stream_logs(history, contract))
-    found: list[tuple[list[Example], int]] = []
-    if placements := logs.map(partial(placement_by, shared=Facts())).collect():
-        known = merged(placements)
-        judge = partial(_judged, contract=contract, excuses=context.excuses, known=known, shared=Facts())
-        found = logs.map(judge).collect()
-    troubles = (_trouble(example, name) for examples, _ in found for example in examples)
-    return judgement(CHECKER, ANOMALIES, troubles, {LOST: sum(count for _, count in found)}, scope=())
+def lost_acknowledged(view: StreamView) -> Ruling:
+    """S21: a violation's event is the opening, its row the acknowledgement.
 
-
-def lost_acknowledged(view: StreamView, crashes: dict[int, list[int]]) -> Ruling:
-    """The ruling of S21 over one log: a violation's event is the opening, its row the acknowledgement.
-
-    `crashes` are journal positions by subscriber. O(n log n), and for each opening below an acknowledgement the writes
-    in between.
+    Judged if the contract says that `acknowledged` is held. O(n log n), and for each opening below an acknowledgement
+    the writes in between.
     """
+    if view.contract.acknowledged == "unknown":
+        return Ruling.nothing()
     d = view.deliveries
     openings, every = _openings(view), acknowledgements(view)
     opens, acks = _below(view, openings, every)
@@ -86,7 +51,7 @@ def lost_acknowledged(view: StreamView, crashes: dict[int, list[int]]) -> Ruling
         watermark=opens[pair],
         row=acks[pair],
         write=view.expected[candidate],
-        witnesses=_witnesses(view, openings, every, crashes),
+        witnesses=_witnesses(view, openings, every),
     )
 
 
@@ -131,10 +96,10 @@ def _is_meant(view: StreamView, opens: Int64s, acks: Int64s, candidate: Int64s) 
     return result
 
 
-def _witnesses(view: StreamView, opens: Int64s, acks: Int64s, crashes: dict[int, list[int]]) -> int:
+def _witnesses(view: StreamView, opens: Int64s, acks: Int64s) -> int:
     """The openings before which their subscriber acknowledged a write that it had been sent, and then crashed."""
     d = view.deliveries
-    crashed = _last_crashes(view, opens, crashes)
+    crashed = _last_crashes(view, opens)
     raised = acks[first_rows(d.subscriber[acks], max_so_far(d.subscriber[acks], d.position[acks]))]
     ack = GroupIndex(d.subscriber[raised], d.seq[raised], raised).last_before(d.subscriber[opens], crashed)
     kept = np.flatnonzero(ack >= 0)
@@ -157,52 +122,34 @@ def _witnesses(view: StreamView, opens: Int64s, acks: Int64s, crashes: dict[int,
     return int(np.count_nonzero(np.isin(case, case[at[is_meant]])))
 
 
-def _last_crashes(view: StreamView, opens: Int64s, crashes: dict[int, list[int]]) -> Int64s:
+def _last_crashes(view: StreamView, opens: Int64s) -> Int64s:
     """For each opening the journal position of its subscriber's last crash up to there; -1 without one."""
-    who = np.array([who for who, every in crashes.items() for _ in every], np.int64)
-    crash = np.array([seq for every in crashes.values() for seq in every], np.int64)
-    return GroupIndex(who, crash, crash).last_before(
-        view.deliveries.subscriber[opens], view.deliveries.seq[opens], or_equal=True
-    )
+    d, crashes = view.deliveries, view.log.around.crashes
+    by_time = GroupIndex(crashes.subscriber, crashes.seq, crashes.seq)
+    return by_time.last_before(d.subscriber[opens], d.seq[opens], or_equal=True)
 
 
-def _judged(
-    log: StreamLog, contract: StreamContract, excuses: Excuses, known: Placement, shared: Facts
-) -> tuple[list[Example], int]:
-    """The first loss of each subscriber of a log, and the witnesses."""
-    folder = Path(log.directory)
-    writes = shared.of((folder, "writes"), partial(read_writes, folder))
-    view = stream_view(read_deliveries(log, shared=shared), placed(writes, known), contract)
-    ruling = lost_acknowledged(view, _crashes(folder, excuses, log.subscribers))
-    return examples_of(LOST, log, view, ruling), ruling.witnesses
-
-
-def _crashes(history: Path, excuses: Excuses, subscribers: Sequence[str]) -> dict[int, list[int]]:
-    """For each subscriber its crashes that had an effect and spared its disk, as journal positions."""
-    crashes = [
-        window
-        for window in windows(history, excuses)
-        if Excuse.MEMORY in window.excuse and Excuse.WRITES not in window.excuse and window.effect
-    ]
-    return {
-        place: [window.begin_seq for window in crashes if name in window.targets]
-        for place, name in enumerate(subscribers)
-    }
-
-
-def _trouble(example: Example, name: Names) -> Trouble:
+def _sentence(example: Example, name: Names) -> str:
     (opened, acked), write = both(example), lost(example)
-    at, who = name.forms.position, example.subscriber
-    return Trouble(
-        LOST,
-        f"{who} acknowledged {at(acked.position)}, and began session {opened.session} with what it holds up to "
-        f"{at(opened.position)}: {written(write, name)} is gone, and the source need not send it again.",
-        (who, opened.session, acked.position, opened.position, name(write.key), name(write.value)),
-        ops=(write.op,),
-        events=(acked.seq, opened.seq),
-        group=who,
-        count=example.count,
+    at = name.forms.position
+    return (
+        f"{example.subscriber} acknowledged {at(acked.position)}, and began session {opened.session} with what it "
+        f"holds up to {at(opened.position)}: {written(write, name)} is gone, and the source need not send it again."
     )
 
 
-CHECKS: Final = (Check(name=CHECKER, anomalies=ANOMALIES, judge=check, when=When.NAMED, has_kernels=True),)
+def _identity(example: Example, name: Names) -> tuple[object, ...]:
+    (opened, acked), write = both(example), lost(example)
+    return (example.subscriber, opened.session, acked.position, opened.position, name(write.key), name(write.value))
+
+
+LOST_ACKNOWLEDGED: Final = Rule(
+    name="lost-acknowledged",
+    id="S21",
+    rank=250,
+    meaning=SHARED["lost-acknowledged"],
+    witness="an opening after a crash, of a subscriber that had acknowledged a write it was sent",
+    needs=frozenset({Need.SOURCE}),
+    scope=OfLog(lost_acknowledged, _sentence),
+    identity=_identity,
+)
