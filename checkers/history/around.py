@@ -8,6 +8,7 @@ from typing import Final
 import numpy as np
 
 from checkers.columns.arrow import integers
+from checkers.columns.images import IMAGES, Images
 from checkers.columns.table import concat, empty
 from checkers.history.streams import SourceGroup
 from checkers.history.tables import phases, rows, windows
@@ -46,6 +47,7 @@ class Around:
     crashes: Crashes
     settled_seq: int = NOT_AT_REST
     healed_seq: int = NOT_AT_REST
+    images: Images | None = None  # The before-images of a foreign stream.
 
 
 NOTHING_AROUND: Final = Around(readers=empty(Issued), crashes=empty(Crashes))
@@ -68,6 +70,7 @@ def read_around(
         crashes=_crashes(history, excuses, subscribers),
         settled_seq=marks["final"]["seq"] if is_completed and "final" in marks else NOT_AT_REST,
         healed_seq=max(ends, default=NOT_AT_REST),
+        images=Images(history) if (history / IMAGES).is_file() else None,
     )
 
 

@@ -31,6 +31,7 @@ class Need(Enum):
     POSITIONS = "the positions of nearly all writes"
     OPENS = "sessions that report where they begin"
     ALL = "subscribers that are each sent everything"
+    IMAGES = "rows that show what they replaced"
 
 
 class Cut(Enum):

@@ -1,21 +1,29 @@
 """The rules about single events agree with their slow twins on random small streams, and accuse no correct one."""
 
+import tempfile
 from dataclasses import replace
+from pathlib import Path
 
 from hypothesis import assume, event, example, given
 from msgspec import structs
 
+from checkers.columns.images import IMAGES, Images
+from checkers.history.around import NOTHING_AROUND
+from checkers.streams.rules.events.before_mismatch import before_mismatches
 from checkers.streams.rules.events.duplicate_event import confirmed_again, duplicate_events, repetitions
 from checkers.streams.rules.events.order_inversion import order_inversions
 from checkers.streams.rules.events.phantom_event import phantom_events
 from checkers.streams.rules.events.wrong_value import wrong_values
 from checkers.streams.view import defect
-from harness.core.columns import NEVER, OPEN
+from harness.core.columns import NEVER, OPEN, ROW
 from harness.core.draw import Draw
 from harness.core.promises import StreamContract
-from tests.oracles import stream_events
+from harness.record.formats.streams.images import ImageWriter
+from harness.record.formats.streams.line import Before
+from tests.oracles import before_images, stream_events
 from tests.oracles.streams import Oracle
 from tests.worlds.streams.acknowledging import acknowledging
+from tests.worlds.streams.cases import beside
 from tests.worlds.streams.drawn import MANY, SEEDS, broken, contracts, view_of
 from tests.worlds.streams.generator import correct, damaged
 from tests.worlds.streams.language import Event, deliveries_of
@@ -106,3 +114,26 @@ def test_a_correct_stream_has_no_event_too_many_or_out_of_order(seed: int, contr
     view = view_of(*correct(seed, contract), contract)
     rulings = (order_inversions(view), duplicate_events(view), phantom_events(view), wrong_values(view))
     assert [ruling.watermark.tolist() for ruling in rulings] == [[]] * len(rulings)
+
+
+@MANY
+@given(SEEDS, contracts)
+def test_before_mismatches_are_those_of_the_oracle(seed: int, contract: StreamContract) -> None:
+    log, source = stream = damaged(seed, contract)
+    assume(defect(deliveries_of(log), contract) is None)
+    draw = Draw(seed).stream("images")
+    values: dict[int, list[int]] = {}
+    images: dict[int, int] = {}
+    for place, each in enumerate(log):
+        known = values.setdefault(each.key, [0])
+        if each.kind == ROW and draw.chance(4, 5):
+            images[place] = known[-1] if draw.chance(3, 4) else draw.choice(known)
+        known.append(each.value)
+    with tempfile.TemporaryDirectory() as folder:
+        with ImageWriter(Path(folder) / IMAGES) as writer:
+            for place, image in images.items():
+                writer.add(100 + place, Before(image))
+        around = replace(NOTHING_AROUND, images=Images(Path(folder)))
+    ruling = before_mismatches(beside(view_of(log, source, contract), around))
+    found = dict(zip(ruling.watermark.tolist(), ruling.row.tolist(), strict=True))
+    assert (found, ruling.witnesses) == before_images.before_mismatches(Oracle(*stream, contract), images)

@@ -14,6 +14,7 @@ from typing import Any, Final
 import msgspec
 import pyarrow as pa
 
+from checkers.columns.images import IMAGES
 from checkers.streams.catalogue import RULES, names_that_need
 from checkers.streams.findings import CHECKER
 from checkers.streams.rule import Need
@@ -26,6 +27,7 @@ from harness.record.formats.parquet.limits import stream_batches
 from harness.record.formats.parquet.parquet import write_history
 from harness.record.formats.parquet.tables import reading
 from harness.record.formats.promise_file import Promised
+from harness.record.formats.streams.images import ImageWriter
 from harness.record.formats.streams.line import Content, StreamFormat
 from harness.record.formats.streams.origins import write_origins
 from harness.record.formats.streams.positions import Key, Positions
@@ -34,6 +36,7 @@ from harness.record.formats.streams.units import Units
 from harness.record.store import HISTORY
 
 NEED_OPENS: Final = names_that_need(Need.OPENS)
+NEED_IMAGES: Final = names_that_need(Need.IMAGES)
 NEED_SOURCE: Final = names_that_need(Need.SOURCE)
 _EVENTS: Final = ("row", "backfill", "watermark", "open", "gap", "checkpoint")
 _PARQUET: Final = b"PAR1"
@@ -54,17 +57,20 @@ def load_stream(path: Path, into: Path, form: StreamFormat) -> tuple[Loaded, Pro
             "key and value, or name the key's columns with --key"
         )
     try:
-        write_history(survey.records(), into / HISTORY)
+        with ImageWriter(into / IMAGES) as images:
+            write_history(survey.records(images), into / HISTORY)
+        if survey.images:
+            (into / IMAGES).rename(into / HISTORY / IMAGES)
     except OSError as error:
         raise HistoryError(f"{into}: cannot be written ({error.strerror}); make room, or use another folder") from None
     texts, units = survey.positions.texts(), survey.units.numbers
     write_origins(into / HISTORY, survey.lines, texts, units, has_times=survey.has_times)
     loaded = Loaded(history=into / HISTORY, format=form.name, is_foreign=True, notes=tuple(_notes(form, survey)))
     naming = Naming(position=NOUNS.get(survey.positions.kind or "")) if form.is_by_source else Naming()
-    return loaded, Promised(promises=tuple(_promises(form)), stream=survey.contract, naming=naming)
+    return loaded, Promised(promises=tuple(_promises(form, survey)), stream=survey.contract, naming=naming)
 
 
-def _promises(form: StreamFormat) -> Iterator[Promise]:
+def _promises(form: StreamFormat, survey: "Survey") -> Iterator[Promise]:
     """One promise for each rule; rules that need data the file lacks are bound to no check."""
     for rule in sorted(RULES.values(), key=lambda rule: rule.id):
         text, check = rule.meaning, "source"
@@ -72,6 +78,8 @@ def _promises(form: StreamFormat) -> Iterator[Promise]:
             text = f"{text} Cannot be judged without the operations of the source."
         elif Need.OPENS in rule.needs and not form.has_opens:
             text = f"{text} Cannot be judged where sessions do not declare their start."
+        elif Need.IMAGES in rule.needs and not survey.images:
+            text = f"{text} Cannot be judged where rows have no before-images."
         elif Need.ALL in rule.needs and form.contract.consumers == "group":
             text = f"{text} Cannot be judged where subscribers share the events."
         else:
@@ -100,7 +108,7 @@ class Survey:
         self.units = Units()
         self.has_times = False
         self.lines = array("q")  # The number of the line, or row, of each event.
-        self.rows = self.keyless = self.spanless = 0
+        self.rows = self.keyless = self.spanless = self.images = 0
         self._opens: dict[tuple[str, Json], list[Key]] = {}
         self._open: set[tuple[str, Json]] = set()
         for place, content in self._every():
@@ -110,8 +118,8 @@ class Survey:
             except ValueError as error:
                 raise HistoryError(f"{path}, {place}: {error}") from None
 
-    def records(self) -> Iterator[Record]:
-        """The events, numbered."""
+    def records(self, images: ImageWriter) -> Iterator[Record]:
+        """The events, numbered. Writes their before-images."""
         numbers: dict[tuple[str, Json], int] = {}
         counts: dict[str, int] = {}
         sent: dict[tuple[str, Json], int] = {}
@@ -129,6 +137,8 @@ class Survey:
                     self.lines.append(line)
                     yield self._opening(who, numbers[who], time_ns)
                     sent[who] = 1
+            if content.before is not None:
+                images.add(len(self.lines), content.before)
             self.lines.append(line)
             yield self._event(content, who, numbers, sent, time_ns)
             sent[who] += 1
@@ -166,6 +176,7 @@ class Survey:
             self.rows += 1
             self.keyless += not content.has_key
             self.spanless += content.span is None
+            self.images += content.before is not None
         who = (content.subscriber, content.session)
         if content.kind == "open":
             self._open.add(who)

@@ -9,11 +9,22 @@ from typing import Final
 
 from harness.core.promises import StreamContract
 from harness.core.record import Json
-from harness.record.formats.streams.line import DELETED, Content, StreamFormat, decoded, enveloped, inside, span_of
+from harness.record.formats.streams.line import (
+    DELETED,
+    Before,
+    Content,
+    StreamFormat,
+    decoded,
+    enveloped,
+    inside,
+    span_of,
+)
 from harness.record.formats.streams.sources import place_in
 
 _SNAPSHOT: Final = "r"
 _CHANGES: Final = ("c", "u", "d", _SNAPSHOT)
+_REPLACING: Final = ("u", "d")
+_INEXACT: Final = ("mongodb", "sqlserver", "informix")  # Their snapshots may show later changes than their position.
 _SILENT: Final = ("t", "m")  # A truncated table and a user's own message concern no row.
 NAME: Final = "debezium"
 
@@ -60,13 +71,28 @@ def _read(key: tuple[str, ...], line: Json) -> Iterator[Content]:
         "backfill" if operation == _SNAPSHOT else "row",
         [collection, image if found is None else found],
         value,
-        place_in(source),
+        None if operation == _SNAPSHOT and source.get("connector") in _INEXACT else place_in(source),
         span=span_of(around),
         unit=inside(message, "transaction.id"),
         ordinal=_number(inside(message, "transaction.total_order")),
         collection=collection,
         has_key=found is not None,
+        before=_before(message, source) if operation in _REPLACING else None,
     )
+
+
+def _before(message: dict[str, Json], source: dict[str, Json]) -> Before:
+    """What an update or a deletion replaced. An insertion tells nothing: a table may have been truncated before it.
+
+    A null may stand for a column that the log does not have, and so may the blank of its type from PostgreSQL, which
+    logs the columns of the key alone unless the table's replica identity is full.
+    """
+    image = message.get("before")
+    if not isinstance(image, dict):
+        return Before()
+    blanks = ("", 0, False) if source.get("connector") == "postgresql" else ()
+    known: Json = {name: value for name, value in image.items() if value is not None and value not in blanks}
+    return Before(known)
 
 
 def _collection(source: dict[str, Json]) -> str:

@@ -29,6 +29,12 @@ class Place(NamedTuple):
     is_of_change: bool = True
 
 
+class Before(NamedTuple):
+    """What a row tells of the one that it replaced; an image of None: only that it was there."""
+
+    image: Json = None
+
+
 class Content(NamedTuple):
     """One event, or the begin or end of a unit. `session`, `unit` and `position` are as in the file.
 
@@ -50,6 +56,7 @@ class Content(NamedTuple):
     collection: str | None = None
     sizes: tuple[tuple[str, int], ...] = ()
     has_key: bool = True  # False: `key` is the whole row.
+    before: Before | None = None
 
 
 class StreamFormat(NamedTuple):

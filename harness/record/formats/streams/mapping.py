@@ -21,7 +21,7 @@ from harness.record.formats.promise_file import contract_of, struct_of
 from harness.record.formats.streams.debezium import NAME as DEBEZIUM
 from harness.record.formats.streams.debezium import debezium
 from harness.record.formats.streams.envelopes import ENVELOPES
-from harness.record.formats.streams.line import DELETED, Content, StreamFormat, inside
+from harness.record.formats.streams.line import DELETED, Before, Content, StreamFormat, inside
 
 SKIP: Final = "skip"
 _PARTS: Final = ("fields", "kinds", "stream", "one_session", "time_unit")
@@ -34,6 +34,7 @@ class Fields(msgspec.Struct, frozen=True, kw_only=True):
     key: str
     position: str
     value: str | None = None  # Null: the row reports that its key was deleted.
+    before: str | None = None  # What the row replaced: all its columns, or some. Null tells nothing.
     kind: str | None = None  # A line's kind, by [kinds]; without it, a row or a watermark.
     watermark: str | None = None  # A line with this field is a watermark at this position.
     session: str | None = None
@@ -161,6 +162,7 @@ def _read(mapping: Mapping, line: Json) -> Iterator[Content]:
         raise ValueError(f"a {kind} without a position ({named})")
     value = inside(line, fields.value) if fields.value is not None else None
     at = _number(line, fields.time)
+    image = inside(line, fields.before) if fields.before is not None and kind == "row" else None
     yield Content(
         kind,
         key,
@@ -174,6 +176,7 @@ def _read(mapping: Mapping, line: Json) -> Iterator[Content]:
         unit_rows=_number(line, fields.unit_rows) if is_row else None,
         epoch=_number(line, fields.epoch),
         time_ns=None if at is None else at * _NS[mapping.time_unit],
+        before=None if image is None else Before(image),
     )
 
 
