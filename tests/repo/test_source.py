@@ -27,8 +27,11 @@ MAY = {
     "harness/core/draw.py": {"random"},
     # Who of a task's threads makes a column: it decides nothing that is found.
     "checkers/columns/parts.py": {"threading"},
+    "clusters/etcd/line.py": {"asyncio"},  # Its library gives tasks, and a wait for one must not cancel it.
 }
 ONLY_IN = {
+    "google": "clusters/etcd/messages.py",
+    "grpc": "clusters/etcd/line.py",
     "networkx": "checkers/graph/paths.py",
     "pyspark": "checkers/engine/spark.py",
     "docker": "harness/runtimes/containers/",

