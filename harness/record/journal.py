@@ -11,7 +11,7 @@ import hashlib
 import os
 import struct
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from io import BufferedReader
 from pathlib import Path
 from types import TracebackType
@@ -150,7 +150,7 @@ def read_journal(path: Path, record_max: int = RECORD_MAX) -> Iterator[Record]:
 class JournalTail:
     """A reader of the records appended to a journal since the last read.
 
-    For display, not for judging: damage is not reported. Records of more than `record_max` bytes are left out.
+    For display, not for judging: damage is not reported. Records of more than `record_max` bytes are not read.
     """
 
     def __init__(self, path: Path, record_max: int = RECORD_MAX) -> None:
@@ -159,30 +159,37 @@ class JournalTail:
 
     def read(self) -> Iterator[Record]:
         """The new whole records; none while there is no journal. Raises HistoryError if it is no plain file."""
-        while (records := self.step()) is not None:
+        records = list[Record]()
+        while self.step(records.append):
             yield from records
+            records.clear()
 
-    def step(self) -> list[Record] | None:
-        """The next new records, of about STEP bytes together; None if there are no more."""
+    def step(self, take: Callable[[Record], object]) -> bool:
+        """Hand the next new records, about STEP bytes together, to `take`; False if there are no more."""
         if not os.path.lexists(self._path):
-            return None
-        records, begin = list[Record](), self._offset
+            return False
+        begin = self._offset
         with opened(self._path) as file:
-            file.seek(self._offset)
-            while self._offset < begin + STEP and (payload := self._payload(file)) is not None:
-                if len(payload) <= self._record_max:
-                    records.append(_decoded(self._path, 0, self._offset, payload))
-                self._offset += _HEAD.size + len(payload)
-        return None if self._offset == begin else records
+            size = os.fstat(file.fileno()).st_size
+            while self._offset < begin + STEP and (head := self._head(file, size)) is not None:
+                length, checksum = head
+                if length <= self._record_max:
+                    payload = file.read(length)
+                    if zlib.crc32(payload) != checksum:
+                        break
+                    take(_decoded(self._path, 0, self._offset, payload))
+                self._offset += _HEAD.size + length
+        return self._offset > begin
 
-    def _payload(self, file: BufferedReader) -> bytes | None:
-        """The next payload; None if it is not whole."""
+    def _head(self, file: BufferedReader, size: int) -> tuple[int, int] | None:
+        """The length and the checksum of the next record; None if it is not whole in a file of `size` bytes."""
+        file.seek(self._offset)
         head = file.read(_HEAD.size)
-        length, checksum = _HEAD.unpack(head) if len(head) == _HEAD.size else (RECORD_MAX + 1, 0)
-        if length > RECORD_MAX:
+        if len(head) < _HEAD.size:
             return None
-        payload = file.read(length)
-        return payload if len(payload) == length and zlib.crc32(payload) == checksum else None
+        length, checksum = _HEAD.unpack(head)
+        is_whole = length <= RECORD_MAX and self._offset + _HEAD.size + length <= size
+        return (length, checksum) if is_whole else None
 
 
 def end_after(path: Path, count: int, footer: Footer) -> None:

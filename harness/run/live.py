@@ -71,7 +71,7 @@ class LiveLine:
     """A follower of one journal. `text` reads the new records and summarizes the run's state.
 
     Memory is bounded, whatever the journal holds: records of more than `record_max` bytes are left out, the lag counts
-    at most COMMITS_MAX commits, and at most NAMES_MAX faults and subscribers have a name.
+    at most COMMITS_MAX commits, and at most NAMES_MAX faults and subscribers have a name, of NAME_MAX characters.
     """
 
     def __init__(self, journal: Path, record_max: int = RECORD_MAX, *, load_s: float | None = None) -> None:
@@ -124,10 +124,7 @@ class LiveLine:
 
     def step(self) -> bool:
         """Read the next new records, about a megabyte; False if there were none."""
-        records = self._tail.step()
-        for record in records or ():
-            self._take(record)
-        return records is not None
+        return self._tail.step(self._take)
 
     def progress(self) -> Progress:
         """The run's state after all records that were read."""
@@ -163,8 +160,8 @@ class LiveLine:
             case Fault(step=step, phase="end"):
                 self._active.pop(step, None)
             case StreamEvent(kind="watermark", subscriber=subscriber, position=int(position)):
-                if subscriber in self._watermarks or len(self._watermarks) < NAMES_MAX:
-                    self._watermarks[subscriber] = position
+                if (name := subscriber[:NAME_MAX]) in self._watermarks or len(self._watermarks) < NAMES_MAX:
+                    self._watermarks[name] = position
             case Mark(phase="tick", time_ns=time_ns):
                 self._now_ns = time_ns
             case Mark(phase=phase, time_ns=time_ns):

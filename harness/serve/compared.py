@@ -6,10 +6,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from checkers.words.titles import title
+from harness.core.errors import HistoryError
 from harness.report.model import FaultRow, FindingRow, PromiseRow, Report
 
 HASH_SHOWN = 16  # The number of digits of a hash that are shown.
 VALUE_MAX = 200  # The most characters of a value in the table of differences.
+ROWS_MAX = 5_000  # The most rows of a table: more would take the time of other pages.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +81,12 @@ class Comparison:
 
 
 def comparison(first: Report, second: Report) -> Comparison:
-    """The comparison of two reports. Findings count as the same if they share the anomaly and the promise."""
+    """The comparison of two reports. Findings count as the same if they share the anomaly and the promise.
+
+    Raises HistoryError if a table would have more than ROWS_MAX rows.
+    """
+    for report in (first, second):
+        _require_few(report)
     settings = list(_settings(first, second))
     differing = [each for each in settings if not each.is_same]
     return Comparison(
@@ -91,6 +98,18 @@ def comparison(first: Report, second: Report) -> Comparison:
         faults=tuple(_faults(first.faults, second.faults)),
         sentence=_sentence(first, second),
     )
+
+
+def _require_few(report: Report) -> None:
+    counts = {
+        "settings": len(report.drawn) + len(report.versions),
+        "promises": len(report.promises),
+        "kinds of faults": len(report.faults),
+        "classes of findings": len({(each.anomaly, each.promise) for each in report.findings}),
+    }
+    for name, count in counts.items():
+        if count > ROWS_MAX:
+            raise HistoryError(f"one of these runs has {count:,} {name}; runs with up to {ROWS_MAX:,} can be compared")
 
 
 def _sentence(first: Report, second: Report) -> str:

@@ -12,7 +12,7 @@ from harness.core.record import Complete, Evidence, Footer, Header, Invoke, Reco
 from harness.core.verdict import Finding
 from harness.record.formats.edn.exchange import write_edn_history
 from harness.record.formats.jsonl import write_jsonl
-from harness.record.formats.parquet.limits import stream_batches
+from harness.record.formats.parquet.limits import values_size
 from harness.record.formats.parquet.parquet import is_history, records_of
 from harness.record.formats.parquet.schema import SCHEMAS
 from harness.record.formats.parquet.validation import validate
@@ -22,7 +22,7 @@ from harness.record.store import HISTORY, JOURNAL, require_plain
 
 Format = Literal["jsonl", "edn"]
 SECOND = 1_000_000_000
-RECORD_MAX: Final = 1 << 20  # The most bytes of a record, and
+RECORD_MAX: Final = 256 << 10  # The most bytes of a record, and
 OPEN_MAX: Final = 500_000  # the most operations open at once, and
 COLUMNS_MAX: Final = 8 << 20  # the most bytes of columns without a journal: more would take too much memory here.
 
@@ -96,12 +96,8 @@ def _records(run: Path) -> Iterator[Record]:
 
 def _records_of(history: Path) -> Iterator[Record]:
     """The records in Parquet files, which are in memory as a whole: so there must be few."""
-    size = 0
+    left = COLUMNS_MAX
     for name in SCHEMAS:
-        for batch in stream_batches(history / f"{name}.parquet"):
-            size += batch.nbytes
-            if size > COLUMNS_MAX:
-                why = f"its columns take more than {COLUMNS_MAX >> 20} MiB in memory, and it has no journal"
-                raise HistoryError(f"{history}: {why}; use seamark export")
+        left -= values_size(history / f"{name}.parquet", left)
     validate(history)
     return records_of(history)

@@ -10,6 +10,7 @@ from harness.core.record import Complete, Header, Invoke, Json, Record, State, S
 from harness.record.journal import MAGIC, JournalWriter
 from harness.record.store import JOURNAL, RUN_FILE
 from harness.report.model import REPORT_FILE
+from harness.serve.slices import RECORD_MAX
 from tests.unit.serve.stores import TORN, judged, planned, report
 from tests.worlds import bombs
 
@@ -88,7 +89,7 @@ def write(store: Path, honest: int = 300) -> tuple[list[str], list[str]]:
             make(run / file)
     for text in REPORTS.values():
         (judged(store, report(), name(), "hostile") / REPORT_FILE).write_text(text)
-    for records in (_objects(), _open(), _names()):
+    for records in (_objects(), _open(), _names(), _small_objects()):
         _journal(planned(store, name(), "hostile"), records)
     for bomb in BOMBS:
         bomb(judged(store, report(), name(), "hostile") / "history")
@@ -121,6 +122,11 @@ def _journal(run: Path, records: list[Record]) -> None:
 def _objects() -> list[Record]:
     """Records that hold as many objects as one may."""
     return [State(0, "n1", "log", "x", [[]] * 3_900_000, None, None)] * 4
+
+
+def _small_objects() -> list[Record]:
+    """Records just under the limit of those that are read, with as many objects as they can hold."""
+    return [Complete(number, number, "ok", [[]] * (RECORD_MAX - 100)) for number in range(8)]
 
 
 def _open() -> list[Record]:

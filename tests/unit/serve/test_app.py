@@ -12,6 +12,7 @@ from harness.campaign.ledger.attempts import Attempt, mark
 from harness.campaign.ledger.rows import Row, RowsFile, row_of
 from harness.report.model import FaultRow, FindingRow, PromiseRow, Report
 from harness.serve.app import Pages
+from harness.serve.compared import ROWS_MAX
 from tests.unit.serve.stores import TORN, journal, judged, planned, report
 
 TAKE_OVER = "<script>window.taken = 1</script><img src=x onerror='window.taken = 1'>"
@@ -167,6 +168,14 @@ def test_a_page_of_a_run_with_very_many_rows_shows_some_and_counts_the_rest(tmp_
     html = web.get(f"/compare?run={FIRST}&run={SECOND}").text
     assert html.count("and 800 more: see its report.json") == 3
     assert web.get(f"/runs/{FIRST}").text.count("and 800 more: see its report.json") == 1
+
+
+def test_runs_with_more_rows_than_a_page_has_time_for_are_not_compared(tmp_path: Path) -> None:
+    judged(tmp_path, report(drawn={f"x{number}": number for number in range(ROWS_MAX + 1)}), FIRST.partition("/")[2])
+    judged(tmp_path, report(), SECOND.partition("/")[2])
+    answer = browsing(tmp_path).get(f"/compare?run={FIRST}&run={SECOND}")
+    assert answer.status_code == 500
+    assert "one of these runs has 5,001 settings; runs with up to 5,000 can be compared" in answer.text
 
 
 def test_a_report_that_is_too_large_for_a_page_can_still_be_opened(

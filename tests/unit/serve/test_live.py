@@ -3,6 +3,7 @@
 import asyncio
 import os
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from anyio import CapacityLimiter
 from starlette.requests import Request
 from starlette.types import Message
 
-from harness.core.record import Complete, Fault, Mark, StreamEvent
+from harness.core.record import Complete, Fault, Mark, Record, StreamEvent
 from harness.record.journal import JournalTail, JournalWriter
 from harness.run.live import COMMITS_MAX, NAMES_MAX, LiveLine
 from harness.serve.app import Pages
@@ -88,11 +89,12 @@ def test_a_long_journal_is_read_in_steps(tmp_path: Path) -> None:
         for number in range(40):
             writer.append(Complete(number, number, "ok", value="v" * 100_000))
     tail = JournalTail(tmp_path / "journal.log")
-    steps = []
-    while (records := tail.step()) is not None:
-        steps.append(len(records))
-    assert sum(steps) == 40
-    assert max(steps) == 11
+    taken: list[Record] = []
+    steps = [0]
+    while tail.step(taken.append):
+        steps.append(len(taken))
+    assert len(taken) == 40
+    assert max(after - before for before, after in pairwise(steps)) == 11
     line = LiveLine(tmp_path / "journal.log", record_max=1000)
     assert line.text().split()[2] == "starting"  # Larger records are left out.
 
@@ -104,14 +106,14 @@ def test_what_is_kept_of_a_journal_is_bounded(tmp_path: Path) -> None:
             writer.append(Complete(number, number * SECOND, "ok", commit_ts=number))
         for number in range(3 * NAMES_MAX):
             writer.append(Fault(0, number, "begin", f"{number}" * 1000, (), None, None))
-            writer.append(StreamEvent(0, f"s{number}", 0, 0, "watermark", position=0))
+            writer.append(StreamEvent(0, f"{number}" + "s" * 10_000, 0, 0, "watermark", position=0))
     line = LiveLine(tmp_path / "journal.log")
     while line.step():
         pass
     now = line.progress()
     assert now.counts["ok"] == COMMITS_MAX + 5
     assert (len(line._commits), len(line._watermarks), len(line._active)) == (COMMITS_MAX, NAMES_MAX, NAMES_MAX)
-    assert max(map(len, (now.phase, *now.faults))) == 100
+    assert max(map(len, (now.phase, *now.faults, *line._watermarks))) == 100
 
 
 def test_commits_at_nearly_the_same_time_count_as_one_and_the_lag_stays(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from harness.core.errors import HistoryError
@@ -86,11 +87,21 @@ def test_records_and_open_operations_that_take_too_much_memory_are_refused(
         written(run, "jsonl", None)
 
 
-def test_columns_that_take_too_much_memory_are_refused_if_there_is_no_journal(tmp_path: Path) -> None:
+def test_columns_that_take_too_much_memory_are_refused_before_they_are_decoded(tmp_path: Path) -> None:
     run = planned(tmp_path)
     bombs.rows(run / "history", "probes", 1_000_000)
-    with pytest.raises(HistoryError, match="its columns take more than 8 MiB in memory, and it has no journal"):
+    with pytest.raises(HistoryError, match=r"take more than .* bytes when they are read; .* use seamark export"):
         written(run, "jsonl", None)
+    bombs.texts(run / "history", count=2, mib=15)
+    usual = pa.default_memory_pool()
+    counted = pa.proxy_memory_pool(usual)
+    pa.set_memory_pool(counted)
+    try:
+        with pytest.raises(HistoryError, match="a page of column 'json' declares 15 MiB"):
+            written(run, "jsonl", None)
+    finally:
+        pa.set_memory_pool(usual)
+    assert counted.max_memory() < slices.COLUMNS_MAX
 
 
 def test_no_link_is_followed(tmp_path: Path) -> None:

@@ -85,6 +85,7 @@ class _File(NamedTuple):
     file: pq.ParquetFile
     content: mmap
     is_stream: bool
+    most: int | None  # The most bytes of its values that the caller takes.
 
     @property
     def expansion(self) -> int:
@@ -92,7 +93,7 @@ class _File(NamedTuple):
 
     @property
     def expanded_max(self) -> int:
-        return max(EXPANDED_FREE, self.expansion * len(self.content))
+        return max(EXPANDED_FREE, self.expansion * len(self.content)) if self.most is None else self.most
 
     @property
     def text_max(self) -> int:
@@ -107,6 +108,8 @@ class _File(NamedTuple):
         return HistoryError(f"{self.path}: {what}; the limit is {limit}; {remedy}")
 
     def too_large(self, what: str) -> HistoryError:
+        if self.most is not None:
+            return self.refused(what, f"{self.most:,} bytes here", "use seamark export")
         return self.refused(what, f"{EXPANDED_FREE >> 20} MiB, or {self.expansion:,} bytes for each of the file")
 
     def too_long(self, column: str, said: str) -> HistoryError:
@@ -129,7 +132,16 @@ def require_bounded_table(path: Path) -> None:
                 is_alone = chunk.is_repeated or (path.stem, chunk.name) in _BY_GROUP
                 parts[chunk.group if is_alone else None].append(chunk)
         for chunks in parts.values():
-            _require_together(opened, chunks)
+            _size_together(opened, chunks)
+
+
+def values_size(path: Path, most: int) -> int:
+    """The bytes that all values of a table of a history take in memory.
+
+    Raises HistoryError, before more is decoded, if that table or one of its pages takes more than `most` bytes.
+    """
+    with reading(path), _opened(path, is_stream=False, most=most) as opened:
+        return _size_together(opened, list(_chunks(opened)))
 
 
 def stream_batches(path: Path) -> Iterator[pa.RecordBatch]:
@@ -139,9 +151,12 @@ def stream_batches(path: Path) -> Iterator[pa.RecordBatch]:
             yield from opened.file.iter_batches(rows, row_groups=[group], use_threads=False)
 
 
-def _require_together(opened: _File, chunks: list[_Chunk]) -> None:
-    """Check the texts themselves if their bounds together exceed the limit, and those that may be too long."""
-    is_passed = sum(chunk.expanded for chunk in chunks) > opened.expanded_max
+def _size_together(opened: _File, chunks: list[_Chunk]) -> int:
+    """The bytes of the values of these chunks: exactly, if the caller has a limit; else a bound within the limits.
+
+    Looks at the texts themselves where a bound does not suffice, and at those that may be too long.
+    """
+    is_passed = opened.most is not None or sum(chunk.expanded for chunk in chunks) > opened.expanded_max
     total = 0
     for chunk in sorted(chunks, key=lambda each: not each.is_exact):
         if chunk.is_text and (chunk.longest > OBJECTS_MAX or (is_passed and not chunk.is_exact)):
@@ -150,10 +165,11 @@ def _require_together(opened: _File, chunks: list[_Chunk]) -> None:
             total += chunk.expanded
         if total > opened.expanded_max:
             raise _expanded(opened, chunk)
+    return total
 
 
 def _expanded(opened: _File, chunk: _Chunk) -> HistoryError:
-    taken = f"take more than {opened.expanded_max >> 20:,} MiB when they are read"
+    taken = f"take more than {opened.expanded_max:,} bytes when they are read"
     return opened.too_large(f"the values up to row group {chunk.group}, column {chunk.name!r}, {taken}")
 
 
@@ -174,14 +190,14 @@ def _stream_batch_rows(opened: _File) -> list[int]:
 
 
 @contextmanager
-def _opened(path: Path, *, is_stream: bool) -> Iterator[_File]:
+def _opened(path: Path, *, is_stream: bool, most: int | None = None) -> Iterator[_File]:
     """The open file, if it respects the limit on rows."""
     with (
         pq.ParquetFile(path, page_checksum_verification=True) as file,
         path.open("rb") as raw,
         mmap(raw.fileno(), 0, access=ACCESS_READ) as content,
     ):
-        opened, size, rows = _File(path, file, content, is_stream), len(content), file.metadata.num_rows
+        opened, size, rows = _File(path, file, content, is_stream, most), len(content), file.metadata.num_rows
         if rows > max(ROWS_FREE, ROWS_PER_BYTE * size):
             what = f"it declares {rows:,} rows in {size:,} bytes"
             raise opened.refused(what, f"{ROWS_FREE:,} rows, or {ROWS_PER_BYTE} for each byte of the file")
