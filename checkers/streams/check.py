@@ -20,7 +20,7 @@ from checkers.streams.examples import Example
 from checkers.streams.findings import CHECKER, example_finding
 from checkers.streams.rule import Conclusion, Need, OfAllLogs, OfSource, Seen, Sighted
 from checkers.streams.rules.sessions.missing_event import MISSING_EVENT
-from checkers.streams.rules.sessions.unjudged import HOMELESS, OPEN, Unjudged, sentence
+from checkers.streams.rules.sessions.unjudged import HOMELESS, Unjudged, sentence
 from checkers.streams.task import Outcome, judge, of_source, sights
 from harness.core.promises import StreamContract
 from harness.core.record import Json
@@ -63,7 +63,7 @@ def check(history: Path, context: Context) -> Judgement:
     conclusions = dict(_conclusions(outcomes, look, parts[0].subscribers, name))
     facts: dict[str, Json] = {"subscribers": len(parts), **_sum(outcome.facts for outcome in outcomes), **source}
     left = [each for outcome in outcomes for each in outcome.unjudged]
-    if notes := [sentence(each, name) for each in left if each.reason == OPEN]:
+    if notes := [sentence(each, name) for each in left if each.reason != HOMELESS]:
         facts["notes"] = list[Json](notes)
     witnesses = dict.fromkeys(RULES, 0) | _sum(outcome.witnesses for outcome in outcomes)
     return Judgement(

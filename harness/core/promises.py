@@ -122,6 +122,9 @@ class StreamContract(msgspec.Struct, frozen=True, kw_only=True):
     acknowledged: Literal["unknown", "held"] = "unknown"
     # After a checkpoint the source resumes behind it, unless a session requests a lower position.
     resumes_behind_checkpoint: bool = False
+    positions: Literal["sparse", "dense"] = "sparse"  # dense: every integer is the position of an event.
+    # joined: a session begins where the one before it of its subscriber ended, or below.
+    sessions: Literal["apart", "joined"] = "apart"
     partitions: Annotated[int, msgspec.Meta(ge=1)] | None = None  # How many the stream has; None: unknown.
     tail: Literal["open", "settled"] = "open"  # Was everything at rest when the recording ended?
     consumers: Literal["each", "group"] = "each"  # group: subscribers share the events out among themselves.

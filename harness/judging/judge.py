@@ -312,9 +312,9 @@ def _facts(
     """The facts of all checks. `has_question`: a promise forbids something that transactions can show."""
     facts: dict[str, Json] = {judgement.checker: judgement.facts for judgement in judgements if judgement.facts}
     for judgement in judgements:
+        noted = judgement.facts.get("notes")
+        notes = [*notes, *(map(str, noted) if isinstance(noted, list) else ())]
         if judgement.checker == TRANSACTIONS:
-            noted = judgement.facts.get("notes")
-            notes = [*notes, *(map(str, noted) if isinstance(noted, list) else ())]
             facts[TRANSACTIONS] = judgement.facts | ({"decided": _decided(judgement)} if has_question else {})
     said = [*notes, *([failure] if failure else [])]
     return facts | ({"notes": list[Json](said)} if said else {})

@@ -95,3 +95,14 @@ def test_a_watermark_that_went_back_names_its_partition(tmp_path: Path) -> None:
     [finding] = check(tmp_path / "s.jsonl", stream="crdb").findings
     assert "stream on partition t/3 some time after" in finding.sentence
     assert finding.sentence.endswith("(lines 1 and 2).")
+
+
+def test_sessions_that_do_not_join_are_noted_or_a_hole(tmp_path: Path) -> None:
+    report = check(FIELD / "mongo-skip.jsonl", promises=FIELD / "mongo-own.toml")
+    assert report.verdict == "valid"
+    assert "4 committed writes of keys a, b and c fell between two sessions" in str(report.facts["notes"])
+    declared = tmp_path / "mongo.toml"
+    declared.write_text((FIELD / "mongo-own.toml").read_text().replace("[stream]", '[stream]\nsessions = "joined"'))
+    report = check(FIELD / "mongo-skip.jsonl", promises=declared)
+    assert [(each.anomaly, each.count) for each in report.findings] == [("resume-hole", 4)]
+    assert "above value 600 of key a at timestamp 6 (operation 5)" in report.findings[0].sentence

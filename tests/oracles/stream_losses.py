@@ -1,6 +1,6 @@
 """Slow, obvious twins of what later rows close: the conditions (a) to (h) of the specification, as they read."""
 
-from harness.core.columns import BACKFILL, CLOSE, END, ERROR, FAIL, GAP, NEVER, OK, OPEN, ROW
+from harness.core.columns import BACKFILL, CLOSE, END, ERROR, FAIL, GAP, NEVER, OK, OPEN, ROW, WATERMARK
 from tests.oracles.stream_events import firsts
 from tests.oracles.stream_logs import zombies
 from tests.oracles.stream_sessions import TOP, has_snapshot, holes, is_first_open
@@ -49,6 +49,112 @@ def resume_holes(oracle: Oracle) -> dict[tuple[Identity, Write], int]:
         if not (_is_opening(oracle, t, since, w) and is_reported):
             result[session, w] = t
     return result
+
+
+def joins(oracle: Oracle) -> dict[tuple[int, int], int]:
+    """(subscriber, place in `owed`) -> the first `open` above a write that the session before it lacked."""
+    if oracle.contract.delivery == "at-most-once":
+        return {}
+    log = oracle.log
+    blamed = {(log[t].subscriber, oracle.owed.index(w)) for (_, w), (t, _) in holes(oracle).items()}
+    blamed |= {(log[t].subscriber, place) for (_, place), t in lost(oracle).items()}
+    result: dict[tuple[int, int], int] = {}
+    for t, event in enumerate(log):
+        before = _session_before(oracle, t)
+        for place, w in enumerate(oracle.owed if before is not None else ()):
+            what = (event.subscriber, place)
+            if what not in blamed and _leaves_out(oracle, t, w) and _lacks(oracle, t, before or 0, w):
+                result.setdefault(what, t)
+    return result
+
+
+def _session_before(oracle: Oracle, t: int) -> int | None:
+    """The last event of the session before the one that opens at t; None if that is not known to join."""
+    log, event = oracle.log, oracle.log[t]
+    if event.kind != OPEN or event.position == NEVER or (event.span < 0 and not oracle.contract.is_position_global):
+        return None
+    own = oracle.session(event)
+    begin = next(u for u, e in enumerate(log) if oracle.session(e) == own)
+    firsts_before = {
+        oracle.session(e): u for u, e in reversed([*enumerate(log[:begin])]) if e.subscriber == event.subscriber
+    }
+    if not firsts_before or any(e.kind == BACKFILL and oracle.session(e) == own for e in log):
+        return None
+    before = max(firsts_before, key=lambda session: firsts_before[session])
+    events = [u for u, e in enumerate(log) if oracle.session(e) == before]
+    is_over = any(log[u].kind == END and log[u].key == NEVER and log[u].span < 0 for u in events)
+    return None if is_over or events[-1] > t else events[-1]
+
+
+def _leaves_out(oracle: Oracle, t: int, w: Write) -> bool:
+    event = oracle.log[t]
+    is_below = w.position < event.position or (w.position == event.position and oracle.contract.resume == "after")
+    return is_below and event.key in (NEVER, w.key) and event.span in (-1, w.span)
+
+
+def _lacks(oracle: Oracle, t: int, last: int, w: Write) -> bool:
+    """Did the subscriber never receive the write, though the session that ended at `last` covered it?"""
+    log, event = oracle.log, oracle.log[t]
+    if any(oracle.shown(e) == w for e in log if e.kind in (ROW, BACKFILL) and e.subscriber == event.subscriber):
+        return False
+    end = last if log[last].kind in (CLOSE, ERROR, END) else last + 1
+    if not oracle.covers(log[last], w.key, w.span, end, w.position):
+        return False
+    return not oracle.superseded(w, event, lambda each: (each.subscriber,), TOP, NEVER)
+
+
+def skipped(oracle: Oracle) -> set[tuple[Identity, int]]:
+    """S30: (subscriber and partition, position) for each position that a session passed, and at which no row came."""
+    log, is_global = oracle.log, oracle.contract.is_position_global
+    lanes: dict[tuple[Identity, int, int], list[int]] = {}
+    for t, event in enumerate(log):
+        opens = [e for e in log if e.kind == OPEN and oracle.session(e) == oracle.session(event)]
+        is_narrow = any(e.key != NEVER or (is_global and e.span >= 0) for e in opens)
+        if is_narrow or event.position == NEVER or (event.span < 0 and not is_global):
+            continue
+        if event.kind in (OPEN, WATERMARK) or (event.kind == ROW and t in firsts(oracle)):
+            lanes.setdefault((*_part(oracle, t), oracle.home(event)), []).append(t)
+    result: set[tuple[Identity, int]] = set()
+    for (_, _, home), events in lanes.items():
+        own = (log[events[0]].subscriber, home)
+        passed = set(range(min(done(oracle, t) for t in events) + 1, max(done(oracle, t) for t in events) + 1))
+        result |= {(own, p) for p in passed - seen(oracle, own)}
+    return result | (_between(oracle, lanes) if oracle.contract.sessions == "joined" else set())
+
+
+def _between(oracle: Oracle, lanes: dict[tuple[Identity, int, int], list[int]]) -> set[tuple[Identity, int]]:
+    """The positions between the highest event of a session and the `open` of the next one."""
+    log = oracle.log
+    result: set[tuple[Identity, int]] = set()
+    for t in [t for events in lanes.values() for t in events if log[t].kind == OPEN]:
+        last = _session_before(oracle, t)
+        own = (log[t].subscriber, oracle.home(log[t]))
+        former = (
+            []
+            if last is None
+            else [each for key, each in lanes.items() if key[::2] == (oracle.session(log[last]), own[1])]
+        )
+        if former:
+            top = max(done(oracle, u) for events in former for u in events)
+            result |= {(own, p) for p in {*range(top + 1, done(oracle, t) + 1)} - seen(oracle, own)}
+    return result
+
+
+def _part(oracle: Oracle, t: int) -> tuple[Identity, int]:
+    session = oracle.session(oracle.log[t])
+    ends = (OPEN, GAP, CLOSE, ERROR, END)
+    return session, sum(e.kind in ends and oracle.session(e) == session for e in oracle.log[: t + 1])
+
+
+def done(oracle: Oracle, t: int) -> int:
+    event, contract = oracle.log[t], oracle.contract
+    is_short = (event.kind == OPEN and contract.resume == "at") or (event.kind == WATERMARK and contract.closed == "<")
+    return event.position - is_short
+
+
+def seen(oracle: Oracle, own: tuple[int, int]) -> set[int]:
+    rows = [oracle.log[t] for t in oracle.events() if oracle.log[t].kind == ROW]
+    return {e.position for e in rows if (e.subscriber, oracle.home(e)) == own}
 
 
 def scope(oracle: Oracle, event: Event) -> Identity:

@@ -12,9 +12,11 @@ from checkers.streams.catalogue import RULES
 from checkers.streams.rules.sessions.event_after_end import events_after_end
 from checkers.streams.rules.sessions.hand_over_hole import hand_over_holes
 from checkers.streams.rules.sessions.holes import holes
+from checkers.streams.rules.sessions.joins import join_holes
 from checkers.streams.rules.sessions.lost_tail import lost_tails
 from checkers.streams.rules.sessions.missing_event import lost_events
 from checkers.streams.rules.sessions.resume_hole import left_out
+from checkers.streams.rules.sessions.skipped_position import skipped_positions
 from checkers.streams.task import judged
 from checkers.streams.view import StreamView
 from harness.core.promises import StreamContract
@@ -66,6 +68,37 @@ def test_what_watermarks_and_rows_close_is_missed_as_by_the_oracle(seed: int, co
         (oracle.session(oracle.log[mark]), oracle.source[write])
         for mark, write in zip(resumed.watermark.tolist(), resumed.write.tolist(), strict=True)
     } == set(stream_losses.resume_holes(oracle))
+
+
+@MANY
+@given(SEEDS, contracts)
+def test_writes_between_two_sessions_are_those_of_the_oracle(seed: int, contract: StreamContract) -> None:
+    stream = broken(2 * seed + 1, contract, lossy)
+    view, oracle = view_of(*stream, contract), Oracle(*stream, contract)
+    ruling = join_holes(view)
+    who = [oracle.log[mark].subscriber for mark in ruling.watermark.tolist()]
+    places = [index_of(oracle, view, int(place)) for place in np.searchsorted(view.expected, ruling.write)]
+    found = dict(zip(zip(who, places, strict=True), ruling.watermark.tolist(), strict=True))
+    expected = stream_losses.joins(oracle)
+    assert found == expected
+    assert ruling.witnesses >= bool(found)
+
+
+@MANY
+@given(SEEDS, contracts, st.sampled_from(["apart", "joined"]))
+def test_skipped_positions_are_those_of_the_oracle(seed: int, contract: StreamContract, sessions: str) -> None:
+    contract = msgspec.structs.replace(contract, positions="dense", sessions=sessions)
+    stream = broken(2 * seed + 1, contract, lossy)
+    ruling, oracle = skipped_positions(view_of(*stream, contract)), Oracle(*stream, contract)
+    found = set()
+    for mark, below in zip(ruling.watermark.tolist(), ruling.row.tolist(), strict=True):
+        event = oracle.log[mark]
+        own = (event.subscriber, oracle.home(event))
+        low, high = stream_losses.done(oracle, below), stream_losses.done(oracle, mark)
+        assert low < high
+        found |= {(own, p) for p in {*range(low + 1, high + 1)} - stream_losses.seen(oracle, own)}
+    assert found == stream_losses.skipped(oracle)
+    assert ruling.witnesses >= bool(found)
 
 
 def index_of(oracle: Oracle, view: StreamView, place: int) -> int:

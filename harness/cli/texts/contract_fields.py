@@ -203,6 +203,20 @@ CONTRACT: Final[Mapping[str, Words]] = MappingProxyType(
                 "No, or that is not declared.",
             ),
         ),
+        "positions": Words(
+            "Does every position have an event?",
+            {
+                "sparse": "No, or that is not declared: a hole proves nothing.",
+                "dense": "Yes, every integer: a session of the whole stream, or of a partition, skips none.",
+            },
+        ),
+        "sessions": Words(
+            "Does a session begin where the session before it ended?",
+            {
+                "apart": "Not always: what lies between them need not come. A note counts the writes.",
+                "joined": "Yes, or below: together the sessions of a subscriber have no hole.",
+            },
+        ),
         "partitions": Words("How many partitions are there? A key of which nothing came is on one of them."),
         "tail": Words(
             "Had everything come to rest when the recording ended?",

@@ -275,6 +275,9 @@ def left_out_sentence(example: Example, name: Names) -> str:
     mark, start = example.watermark, example.event
     if start is None:
         raise AssertionError(f"{example} began nowhere")
+    if mark.kind == OPEN:
+        opened = f"{example.subscriber} opened session {mark.session}{place(mark, name)}"
+        return f"{opened}, above {written(lost(example), name)}, which session {start.session} had not received."
     began = "began" if start.kind == OPEN else "began with a snapshot"
     is_mark = mark.kind == WATERMARK
     passed = name.forms.watermark(mark.position) if is_mark else shown(mark, name) + place(mark, name)

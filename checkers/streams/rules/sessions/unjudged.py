@@ -9,6 +9,7 @@ import numpy as np
 from checkers.columns.runs import distinct
 from checkers.history.names import Names, listed
 from checkers.history.units import last_reached
+from checkers.streams.rules.sessions.joins import join_holes
 from checkers.streams.view import Ruling, StreamView
 from harness.core.columns import NEVER, OK, WATERMARK, Bools, Deliveries, Int64s, SourceWrites
 from harness.core.promises import StreamContract
@@ -17,6 +18,7 @@ from harness.core.wording import counted
 _SHOWN: Final = 3
 HOMELESS: Final = "homeless"  # Every partition passed them, and nothing shows on which one they are.
 OPEN: Final = "open"  # Nothing came after them that would close them.
+APART: Final = "apart"  # They fell between two sessions, which need not join.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +56,8 @@ def unjudged(view: StreamView, rulings: Sequence[Ruling]) -> Iterator[Unjudged]:
     versions, or drop events.
     """
     contract, w, e = view.contract, view.writes, view.expected
+    if contract.sessions == "apart" and len(between := join_holes(view).write):
+        yield _named(view, APART, distinct(between))
     if contract.versions != "every" or contract.delivery == "at-most-once" or not len(view.session):
         return
     came = np.bincount(view.match[view.match >= 0], minlength=len(e)) > 0
@@ -74,12 +78,13 @@ def unjudged(view: StreamView, rulings: Sequence[Ruling]) -> Iterator[Unjudged]:
     is_homeless = (w.position[write] < low) & (w.span[write] < 0) & (contract.wm_scope == "partition")
     for reason, chosen in ((HOMELESS, write[is_homeless]), (OPEN, write[~is_homeless])):
         if len(chosen):
-            key, count = np.unique(w.key[chosen], return_counts=True)
-            yield Unjudged(
-                reason=reason,
-                count=len(chosen),
-                keys=tuple(key[np.argsort(-count, kind="stable")].tolist()),
-            )
+            yield _named(view, reason, chosen)
+
+
+def _named(view: StreamView, reason: str, write: Int64s) -> Unjudged:
+    key, count = np.unique(view.writes.key[write], return_counts=True)
+    keys = tuple(key[np.argsort(-count, kind="stable")].tolist())
+    return Unjudged(reason=reason, count=len(write), keys=keys)
 
 
 def _last_rows(view: StreamView) -> Int64s:
@@ -94,6 +99,9 @@ def sentence(found: Unjudged, name: Names) -> str:
     keys = [name.key(key) for key in found.keys[:_SHOWN]]
     more = len(found.keys) - len(keys)
     whose = f"key{'s' if len(found.keys) > 1 else ''} {listed([*keys, f'{more} more'] if more else keys)}"
+    if found.reason == APART:
+        fell = f"{counted(found.count, 'committed write')} of {whose} fell between two sessions of a subscriber"
+        return f'{fell}, which need not join; with sessions = "joined" under [stream] this is a resume-hole'
     what = f"{counted(found.count, 'committed write')} of {whose} could not be judged"
     if found.reason == HOMELESS:
         return (

@@ -56,6 +56,8 @@ def load_stream(path: Path, into: Path, form: StreamFormat) -> tuple[Loaded, Pro
             f"{path}: its rows have no key, and nothing else that could be judged: write each line with the message's "
             "key and value, or name the key's columns with --key"
         )
+    if form.contract.positions == "dense" and survey.positions.are_ranks:
+        raise HistoryError(f'{path}: its positions are no integers, so [stream] positions = "dense" means nothing')
     try:
         with ImageWriter(into / IMAGES) as images:
             write_history(survey.records(images), into / HISTORY)

@@ -1,5 +1,6 @@
 """What findings about starts, ends, logs and wholes say."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -7,8 +8,10 @@ import pytest
 from checkers.history.names import Forms, Names
 from checkers.streams.catalogue import RULES
 from checkers.streams.check import finding
+from checkers.streams.examples import Example, Sight
 from checkers.streams.rule import OfKeys, OfLog
 from checkers.streams.rules.logs.real_time_order import Reversal, reversal_finding
+from harness.core.columns import ROW
 from harness.core.verdict import Finding
 from tests.worlds.streams.cases import outcome
 from tests.worlds.streams.language import key_of
@@ -53,6 +56,22 @@ def told(log: str, source: str, anomaly: str, **changes: object) -> Finding:
             {},
             "s1 began at position 2 in session 2, but value 2 of key x at position 4 (operation 1) was left out: "
             "value 3 of key x at position 6 came.",
+        ),
+        (
+            "resume-hole",
+            "s1/1 open@0 x=1@2 s1/2 open@5",
+            THREE,
+            {"sessions": "joined"},
+            "s1 opened session 2 at position 5, above value 2 of key x at position 4 (operation 1), which session 1 "
+            "had not received.",
+        ),
+        (
+            "skipped-position",
+            "open@0 x=1@1 x=2@4",
+            "",
+            {"positions": "dense"},
+            "s1 came from position 1 to 4 in session 1, and positions between the two never came, although the stream "
+            "has an event at each.",
         ),
         (
             "hand-over-hole",
@@ -201,6 +220,16 @@ def test_what_a_source_did_wrong_by_itself_is_told_by_its_operations() -> None:
     found = reversal_finding(Reversal(op=7, position=4, before=3, before_position=5, count=2), Forms())
     assert found.sentence == "Operation 7 was invoked after operation 3 had ended, but its position 4 is not above 5."
     assert (found.ops, found.events, found.count) == ((3, 7), (), 2)
+
+
+def test_a_before_image_that_is_wrong_is_told_with_the_previous_row() -> None:
+    one = Sight(kind=ROW, seq=0, ns=0, session=1, key=key_of("x"), value=1, position=2)
+    other = replace(one, seq=1, ns=1_000_000_000, value=3, position=6)
+    example = Example(anomaly="before-mismatch", subscriber="s1", count=1, watermark=other, event=one, missed=None)
+    assert finding(example, Names(name)).sentence == (
+        "Value 3 of key x at position 6 reached s1, but its before-image is not the previous row of the key, value 1 "
+        "of key x at position 2, 1.0 s before."
+    )
 
 
 def test_fingerprints_tell_snapshots_apart() -> None:

@@ -30,6 +30,32 @@ def test_only_a_newer_event_of_the_key_shows_what_was_left_out(position: int, an
     assert passed == (["missing-event"] if position == 5 else [])
 
 
+@pytest.mark.parametrize(("start", "after", "at"), [(3, [], []), (4, HOLE, []), (5, HOLE, HOLE)])
+def test_sessions_that_join_leave_no_write_between_them(start: int, after: list[str], at: list[str]) -> None:
+    log = f"s1/1 open@0 x=1@2 s1/2 open@{start}"
+    for resume, anomalies in (("after", after), ("at", at)):
+        assert accused(log, THREE, resume=resume, sessions="joined") == anomalies
+        assert accused(log, THREE, resume=resume) == []
+
+
+@pytest.mark.parametrize(
+    "log",
+    [
+        "s1/1 open@0 x=1@2 x=2@4 s1/2 open@5 x=3@6",
+        "s1/1 open@0 x=1@2 s1/2 open@5 s1/3 open@2 x=2@4 x=3@6",  # It comes in the end.
+        "s1/1 open@0 x=1@2 s2 open@5 x=3@6",  # Another subscriber begins.
+        "s1/1 open@0 x=1@2 s1/2 open@5 ~x=2@5 x=3@6",  # A snapshot has it.
+        "s1/1 open@0 x=1@2 gap@3 s1/2 open@5 x=3@6",  # The stream reported its loss.
+        "s1/1 open@0 x=1@2 end s1/2 open@5 x=3@6",  # The log ended, and another one begins.
+        "s1/1 open@5 s1/2 open@5 x=3@6",  # Neither covers it.
+        "s1/1 open:y@0 s1/2 open@5 x=3@6",
+        "s1/1 open@0 x=1@2 s1/2 open@5 s1/1 x=2@4 s1/2 x=3@6",  # The first is still connected.
+    ],
+)
+def test_what_joined_sessions_do_not_owe_is_no_hole(log: str) -> None:
+    assert accused(log, THREE, sessions="joined") == []
+
+
 @pytest.mark.parametrize(("watermark", "inclusive", "exclusive"), [(3, [], []), (4, HOLE, []), (5, HOLE, HOLE)])
 def test_a_watermark_shows_that_what_had_come_before_was_not_sent_again(
     watermark: int, inclusive: list[str], exclusive: list[str]
