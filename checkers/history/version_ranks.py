@@ -86,14 +86,18 @@ def reading(
             placement = placement_alone(log, unplaced, events.result) if known is None else known
             return ranked(placed(unplaced, placement), lists), all_readers(readers)
 
-        writes, readers = shared.of((source, has_times, "ranked"), whole)
+        writes, readers = read.facts.of("ranked", whole)
         yield Reading(writes=writes, readers=readers, deliveries=events.result)
 
 
 class _SourceRead:
-    """A source whose row groups are tasks of `pool`."""
+    """A source whose row groups are tasks of `pool`.
+
+    Its `facts` are of this one reading: another check may clear the shared facts while this one is in use.
+    """
 
     def __init__(self, pool: ThreadPoolExecutor, source: Path, *, has_times: bool) -> None:
+        self.facts = Facts()
         files = SourceFiles(source, has_times=has_times)
         self._groups = [pool.submit(_read_group, files, has_times, group) for group in range(files.group_count)]
         self._writes = [files.writes]

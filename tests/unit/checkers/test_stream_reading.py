@@ -1,10 +1,11 @@
 """A history that is read by row groups, by several threads: the same as read at once; and what its readers were."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Sequence
 from copy import copy
 from dataclasses import fields
 from itertools import pairwise
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 import numpy as np
@@ -32,6 +33,8 @@ from harness.core.record import Complete, Invoke, MicroOp, Outcome, Record, Stre
 from harness.record.formats.parquet.parquet import write_history
 from tests.worlds.damage import flip_bit
 from tests.worlds.streams.cases import contract
+
+F = TypeVar("F")
 
 
 def operation(index: int, *mops: MicroOp, outcome: Outcome = "ok", position: int | None) -> list[Record]:
@@ -124,6 +127,30 @@ def test_logs_that_share_read_their_source_once(tmp_path: Path, monkeypatch: pyt
     assert len(opened) == 2
     with reading(log, folder, alone, has_times=False, shared=together) as timeless:
         assert timeless.writes.invoke_seq.tolist() == [NEVER] * 4  # Another question, and not the answer before.
+
+
+def test_a_check_that_clears_the_shared_facts_takes_nothing_from_one_that_has_begun(tmp_path: Path) -> None:
+    """Two checks of one stream share a reading: the first ends, and clears, just after the second got its source."""
+    folder = history(tmp_path / "history")
+    [log] = stream_logs(folder, contract())
+    alone = placement_by(log, folder)
+
+    class Cleared(Facts):
+        is_first = True
+
+        def of(self, name: Hashable, make: Callable[[], F]) -> F:
+            found = super().of(name, make)
+            if self.is_first:
+                self.is_first = False
+                with reading(log, folder, alone, shared=self):
+                    pass
+                self.clear()
+            return found
+
+    with reading(log, folder, alone) as found:
+        expected = columns_of(found.writes)
+    with reading(log, folder, alone, shared=Cleared()) as found:
+        assert columns_of(found.writes) == expected
 
 
 def test_the_only_log_tells_of_which_partition_keys_are_though_no_position_is_asked_for(tmp_path: Path) -> None:
