@@ -7,6 +7,7 @@ copy buttons. The report's content is always complete; the drawings are thinned,
 
 import base64
 import json
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
@@ -26,6 +27,7 @@ from harness.core.wording import counted
 from harness.record.store import RunFile, sut_in
 from harness.report.evidence import first_moment
 from harness.report.findings.headlines import headline
+from harness.report.findings.messages import TRACE_PAGE
 from harness.report.findings.shown import Group, glossary, shown_groups
 from harness.report.findings.story import DRAWN_MAX, Story, read_story
 from harness.report.model import (
@@ -127,6 +129,7 @@ def page(
         title=headline(found[0].root.finding, forms) if found else TITLES[report.verdict],
         tested=_tested(report, run_file, source),
         origin=origin_of(report.run),
+        has_trace=report.run is not None and os.path.isfile(os.path.join(report.run, TRACE_PAGE)),
         groups=found,
         finding_count=len(report.findings),
         glossary=glossary(report),
@@ -178,10 +181,16 @@ def _forms(run_file: RunFile | None) -> Forms:
     return forms_of(run_file.naming, run_file.stream, run_file.bounds)
 
 
-def rendered(template: str, colours: Sequence[tuple[str, str]], values: Json, **names: object) -> str:
-    """A page of one of our templates, with style, script and values, and a policy that allows only these."""
+def rendered(
+    template: str, colours: Sequence[tuple[str, str]], values: Json, style_of: str | None = None, /, **names: object
+) -> str:
+    """A page of one of our templates, with style, script and values, and a policy that allows only these.
+
+    `style_of` is a template with style for this page, made from the same names.
+    """
     ours = environment("harness.report")
     style = ours.get_template("style.html").render(colours=list(enumerate(colours)))
+    style += ours.get_template(style_of).render(**names) if style_of is not None else ""
     script = ours.get_template("script.html").render()
     policy = (
         f"default-src 'none'; style-src {_source(style)}; script-src {script_source()}; base-uri 'none'; "

@@ -14,16 +14,16 @@ from harness.core.record import Evidence, Footer, Header, Mark, Record
 from harness.core.trace import SECOND, Window
 from harness.record.journal import HistoryHash, end_after, read_journal
 from harness.record.ownership import temporary_folder
-from harness.record.store import JOURNAL, RunFile, write_atomically
-from harness.report.findings.messages import TRACE_FILE
-from harness.report.trace import Traced, trace_page
+from harness.record.store import HISTORY, JOURNAL, RUN_FILE, read_run_file, write_atomically
+from harness.report.findings.messages import TRACE_FILE, TRACE_PAGE
+from harness.report.model import read_report
+from harness.report.trace import Traced, about, trace_page
 from harness.run.live import LiveLine, Watcher
 from harness.run.running import execute
 from harness.run.stopping import is_stopped
 from harness.scenario.consent import Code
 
 CONTEXT_RECORDS = 10
-TRACE_PAGE = "trace.html"
 
 
 class Difference(msgspec.Struct, frozen=True, kw_only=True):
@@ -97,8 +97,13 @@ def _execute_alike(
         end_after(again, kept, footer)
 
 
-def show_trace(run: Path, run_file: RunFile, window: Window, repetition: Repetition) -> str:
+def show_trace(run: Path, window: Window, repetition: Repetition) -> str:
     """Write the page of the trace that `repeat` left. Returns a sentence that says how much of it the page shows."""
+    run_file = read_run_file(run / RUN_FILE)
+    forms = forms_of(run_file.naming, run_file.stream, run_file.bounds)
+    report = None
+    with contextlib.suppress(HistoryError):
+        report = read_report(run)
     traced = Traced(
         run=str(run),
         cluster=run_file.cluster,
@@ -106,7 +111,9 @@ def show_trace(run: Path, run_file: RunFile, window: Window, repetition: Repetit
         bugs=run_file.bugs,
         subscribers=run_file.subscribers,
         is_exact=repetition.is_exact,
-        forms=forms_of(run_file.naming, run_file.stream, run_file.bounds),
+        forms=forms,
+        report=report,
+        about=None if report is None else about(report, run / HISTORY, window, forms),
     )
     page = trace_page(run / TRACE_FILE, window, traced)
     write_atomically(run / TRACE_PAGE, page.html.encode("utf-8", "backslashreplace"))

@@ -27,7 +27,7 @@ from harness.report.model import REPORT_FILE, WHERE, Report, error_report, read_
 from harness.report.page import page
 from harness.report.trouble import RUN_LOG, in_one_line
 from harness.run.live import LiveLine, Notes, Watcher, activity
-from harness.run.replay import Repetition, repeat
+from harness.run.replay import Repetition, repeat, show_trace
 from harness.run.running import STDERR_LOG, execute, finish
 from harness.run.stopping import FirstViolation, is_stopped
 from harness.scenario.consent import Code, code_in_file
@@ -119,7 +119,7 @@ def _trace(run: Path, code: Code, report: Report, tell: Callable[[str], None]) -
         around = window_of_first(report, run / HISTORY)
         if around is not None:
             tell("repeating the run, for the finding's messages")
-            repeat(run, code, trace=around)
+            show_trace(run, around, repeat(run, code, trace=around))
             show_again(run)
 
 

@@ -9,15 +9,13 @@ import msgspec
 
 from harness.core.errors import HistoryError, ScenarioError, SeamarkError, known
 from harness.judging.engines import EngineFor
-from harness.record.store import HISTORY, RUN_FILE, one_writer, read_run_file, write_atomically
-from harness.report.findings.messages import window_of_first
+from harness.record.store import RUN_FILE, one_writer, read_run_file, write_atomically
 from harness.report.model import FindingRow, Report, read_report
 from harness.report.shrunk import SHRUNK_FILE, Origin
 from harness.run.code import code_digest
 from harness.run.recorded import script_of
-from harness.run.replay import repeat, show_trace
 from harness.run.running import prepare, versions
-from harness.run.single import carry_out, show_again
+from harness.run.single import carry_out
 from harness.scenario.consent import Code
 from harness.scenario.registry import load_cluster
 from harness.scenario.scenario import Scenario, scenario_of
@@ -150,18 +148,14 @@ def _tries_file(run: Path, trials: Trials) -> Path:
 
 def _stored(case: Case, origin: Origin, orders: Orders, finding: FindingRow, engine: EngineFor) -> tuple[Report, Path]:
     """Carry the case out as a run of the store, and write the texts and the test beside its report."""
-    run, run_file = prepare(case.scenario, orders.code, orders.run.parent.parent, case.plan)
+    run, _ = prepare(case.scenario, orders.code, orders.run.parent.parent, case.plan)
     write_atomically(run / SHRUNK_FILE, msgspec.json.encode(origin) + b"\n")
-    report = carry_out(run, orders.code, engine, is_traced=False)  # Traced below, also for the page.
+    report = carry_out(run, orders.code, engine)
     write_atomically(run / PLAN_FILE, plan_to_json(case.plan).encode() + b"\n")
     write_atomically(run / SCRIPT_FILE, script_text(case).encode())
     shown = next((each for each in report.findings if each.symptom == finding.symptom), finding)
     test = run / f"{test_name(finding)}.py"
     write_atomically(test, regression_test(case, shown, orders.code).encode())
-    around = window_of_first(report, run / HISTORY) if case.scenario.runtime == "sim" else None
-    if around is not None:
-        show_trace(run, run_file, around, repeat(run, orders.code, trace=around))
-        show_again(run)
     return report, test
 
 

@@ -18,10 +18,11 @@ from harness.core.verdict import Verdict
 from harness.judging.engines import HELP, EngineName, EngineStart
 from harness.record.store import RUN_FILE, RunFile, find_run, read_run_file
 from harness.report.console.terminal import Amount
+from harness.report.findings.messages import TRACE_PAGE
 from harness.report.screen import plain, say
 from harness.run.anew import Changes, anew, is_of, outcome
 from harness.run.live import activity
-from harness.run.replay import TRACE_PAGE, Difference, Repetition, repeat, show_trace
+from harness.run.replay import Difference, Repetition, repeat, show_trace
 from harness.run.single import difference, judge_run, show_again
 from harness.scenario.consent import Code, consented
 from harness.scenario.scenario import scenario_of
@@ -80,7 +81,7 @@ def replay(  # noqa: PLR0913, PLR0917  Each argument is an option of the command
         if not quiet:
             _show(screen, folder, repetition)
         if moments is not None:
-            shown = show_trace(folder, run_file, moments, repetition)
+            shown = show_trace(folder, moments, repetition)
             say(screen, f"trace  {folder / TRACE_PAGE}  {shown}")
             show_again(folder)
         with watched(is_shown=not quiet) as watcher:

@@ -5,15 +5,17 @@ from pathlib import Path
 from typing import Final
 
 from harness.core.errors import HistoryError
-from harness.core.record import Complete, Json
+from harness.core.record import Complete
 from harness.core.trace import TraceRecord, Window
 from harness.report.evidence import Slice, first_moment
+from harness.report.findings.decisive import decisive, numbers_in
 from harness.report.model import Report, moment_window
-from harness.report.pictures.diagram import Diagram, diagram, lane
+from harness.report.pictures.diagram import Diagram, diagram, is_quiet, lane
 from harness.report.pictures.moments import Message, Moments, gather, read_contents, read_trace
 from harness.report.series import read_series
 
 TRACE_FILE: Final = "trace.jsonl"
+TRACE_PAGE: Final = "trace.html"
 SHOWN_MAX: Final = 40
 LANE_PX: Final = 38
 CONTENT_MAX: Final = 200  # The most characters of a message in its title.
@@ -43,12 +45,13 @@ def moment_messages(run: Path, found: Slice, subscribers: Sequence[str], around:
     if not records or not _is_of(records, found, around):
         return None
     moments = gather(iter(records), found.forms)
+    decisive(records, found).mark(moments)
     chosen = _chosen(records, moments, found, around)
     if not chosen:
         return None
     read_contents(iter(records), chosen, most=CONTENT_MAX)
     fitted = _fitted(chosen.values(), found, around)
-    return diagram(_only(moments, chosen), chosen, fitted, subscribers, lane_px=LANE_PX)
+    return diagram(_only(moments, chosen), chosen, fitted, subscribers, lane_px=LANE_PX, found_ns=found.last_ns)
 
 
 def _fitted(chosen: Collection[Message], found: Slice, around: Window) -> Window:
@@ -74,20 +77,29 @@ def _is_of(records: Sequence[TraceRecord], found: Slice, around: Window) -> bool
 
 
 def _chosen(records: Sequence[TraceRecord], moments: Moments, found: Slice, around: Window) -> dict[int, Message]:
-    """Messages that name a transaction of the evidence, or go to or from its subscribers; of many the nearest."""
+    """The decisive messages, those that name a transaction of the evidence, and those to or from its subscribers.
+
+    Of too many the nearest are chosen; heartbeats are left out.
+    """
     names = {event.subscriber for seq, event in found.events if f"event {seq}" in found.numbers}
     txns = {complete.txn for complete in _answers(found) if complete.txn is not None}
     telling = {
         record.number
         for record in records
-        if record.what == "send" and (txns & set(_numbers(record.fields)) or {record.node, record.peer} & names)
+        if record.what == "send"
+        and not is_quiet(record.type or "")
+        and (txns & set(numbers_in(record.fields)) or {record.node, record.peer} & names)
     }
     within = {
         number: message
         for number, message in moments.messages.items()
-        if number in telling and around.from_ns <= message.sent_ns <= around.to_ns
+        if (number in telling and around.from_ns <= message.sent_ns <= around.to_ns) or message.label
     }
-    nearest = sorted(within, key=lambda number: abs(within[number].sent_ns - found.last_ns))[:SHOWN_MAX]
+
+    def place(number: int) -> tuple[bool, int]:
+        return not within[number].label, abs(within[number].sent_ns - found.last_ns)
+
+    nearest = sorted(within, key=place)[:SHOWN_MAX]
     return {number: within[number] for number in sorted(nearest)}
 
 
@@ -95,15 +107,6 @@ def _answers(found: Slice) -> Iterator[Complete]:
     for invoke, complete in found.operations:
         if complete is not None and f"op {invoke.index}" in found.numbers:
             yield complete
-
-
-def _numbers(value: Json) -> Iterator[int]:
-    """All whole numbers inside a value."""
-    if type(value) is int:
-        yield value
-    elif isinstance(value, dict | list):
-        for each in value.values() if isinstance(value, dict) else value:
-            yield from _numbers(each)
 
 
 def _only(moments: Moments, chosen: dict[int, Message]) -> Moments:

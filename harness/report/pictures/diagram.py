@@ -4,12 +4,14 @@ Too many shapes are thinned, and `notes` say by how much. Lost messages are chos
 number: if requests and answers alternate, choosing every n-th could show requests only.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
 from harness.core.trace import SECOND, Window
+from harness.report.pictures.labels import Label, labels
 from harness.report.pictures.moments import Message, Moment, Moments, Span
 
 ARROWS_MAX: Final = 1500
@@ -23,6 +25,7 @@ WIDTH_MIN, WIDTH_MAX = 1000, 24_000
 TICK_MIN: Final = 110
 LABEL_MAX: Final = 56  # The most pixels of the text at a tick.
 CLIENTS: Final = "clients"
+_QUIET: Final = re.compile("heart.?beat|keep.?alive|are.?you.?there|i.?am.?here", re.IGNORECASE)
 MS: Final = 1_000_000
 T = TypeVar("T")
 
@@ -51,12 +54,18 @@ class Path:
 
 
 @dataclass(frozen=True, slots=True)
-class Label:
-    """A text at a position."""
+class Type:
+    """A type of message in the legend. `hidden` is the class by which a page hides it, `kind` that of its colour."""
 
-    x: float
-    y: float
-    text: str
+    hidden: str
+    kind: str
+    name: str
+    count: int
+
+    @property
+    def is_quiet(self) -> bool:
+        """True if a page hides them at first."""
+        return is_quiet(self.name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,16 +80,18 @@ class Diagram:
     paths: tuple[Path, ...]
     arrows: tuple[Path, ...]
     roles: tuple[tuple[str, str], ...]  # The roles of messages: class, and the ends between which they go.
-    types: tuple[tuple[str, str, str, int], ...]  # Of messages: the hiding class, the role's class, name, count.
+    types: tuple[Type, ...]
+    labels: tuple[Label, ...]
     notes: tuple[str, ...]
 
 
 def chosen_messages(found: Moments) -> tuple[dict[int, Message], str]:
     """The messages to draw, and a sentence on how they were chosen."""
+    named = {number: each for number, each in found.messages.items() if each.label}
     lost = {number: each for number, each in found.messages.items() if each.lost_ns is not None}
     others = {number: each for number, each in found.messages.items() if each.lost_ns is None}
     shown_lost = _thinned(lost, ARROWS_MAX)
-    shown = _thinned(others, ARROWS_MAX - len(shown_lost))
+    shown = _thinned(others, ARROWS_MAX - len(shown_lost)) | named
     drawn = len(shown) + len(shown_lost)
     total = len(found.messages)
     if drawn == total:
@@ -92,9 +103,15 @@ def chosen_messages(found: Moments) -> tuple[dict[int, Message], str]:
 
 
 def diagram(
-    found: Moments, messages: Mapping[int, Message], window: Window, subscribers: Sequence[str], *, lane_px: int = LANE
+    found: Moments,
+    messages: Mapping[int, Message],
+    window: Window,
+    subscribers: Sequence[str],
+    *,
+    lane_px: int = LANE,
+    found_ns: int | None = None,
 ) -> Diagram:
-    """The shapes of a trace. `messages` are those to draw."""
+    """The shapes of a trace. `messages` are those to draw, `found_ns` is when the finding became visible."""
     lanes = _lanes(found, subscribers)
     faults = _packed([span for span in found.spans if span.kind == "fault"])
     width = min(max(WIDTH_MIN, PIXELS_PER_ARROW * len(messages)), WIDTH_MAX)
@@ -116,6 +133,7 @@ def diagram(
     boxes += [canvas.box(span) for span in found.spans if span.kind in ("down", "paused")]
     boxes += [canvas.box(span) for span in _some([s for s in found.spans if s.kind == "sync"], "syncs", notes)]
     paths = [canvas.phase(moment) for moment in found.phases]
+    paths += [] if found_ns is None else [canvas.found(found_ns)]
     paths += canvas.linked(found.watermarks) if _fits(found.watermarks, "watermarks", notes) else []
     paths += canvas.linked(found.views)
     for label, moments in (("timers", found.timers), ("rows that were delivered", found.rows)):
@@ -130,8 +148,14 @@ def diagram(
         arrows=tuple(map(arrow, messages.values())),
         roles=tuple((kind, name) for name, kind in colours.items()),
         types=tuple(_legend(found.messages.values(), colours, types, subscribers)),
+        labels=tuple(labels(canvas, messages, (*found.watermarks, *found.rows))),
         notes=tuple(notes),
     )
+
+
+def is_quiet(message_type: str) -> bool:
+    """True for messages by which nodes only show that they live: many, and rarely a reason."""
+    return _QUIET.search(message_type) is not None
 
 
 def lane(name: str) -> str:
@@ -154,6 +178,10 @@ class _Canvas:
         """The horizontal position of a moment; it may lie outside the picture."""
         share = (ns - self.window.from_ns) / (self.window.to_ns - self.window.from_ns)
         return round(share * self.width, 2)
+
+    def y(self, name: str) -> float:
+        """The height of a node's lane."""
+        return self.lanes[lane(name)]
 
     def ticks(self) -> Iterable[Label]:
         step_ns = next(
@@ -192,11 +220,15 @@ class _Canvas:
             f"M{self.x(moment.ns)} {AXIS}V{self._bottom()}", "phase", f"{moment.text} at {time_text(moment.ns)}"
         )
 
+    def found(self, ns: int) -> Path:
+        """The line of the moment at which a finding became visible."""
+        return Path(f"M{self.x(ns)} {AXIS}V{self._bottom()}", "found", f"the finding, at {time_text(ns)}")
+
     def moment(self, moment: Moment) -> Path:
         """The tick of a moment at its lane: a timer above it, a row below."""
         x, y = self.x(moment.ns), self.lanes[lane(str(moment.node))]
         d = f"M{x} {y - 9}v6" if moment.kind == "timer" else f"M{x} {y + 4}v8"
-        return Path(d, moment.kind, f"{moment.node}: {moment.text} at {time_text(moment.ns)}")
+        return Path(d, _kind(moment), f"{moment.node}: {moment.text} at {time_text(moment.ns)}")
 
     def linked(self, moments: Sequence[Moment]) -> list[Path]:
         """A tick across the lane for each moment, and a line from lane to lane through those of one group."""
@@ -206,7 +238,7 @@ class _Canvas:
             groups.setdefault(str(moment.group), []).append(moment)
             x, y = self.x(moment.ns), self.lanes[lane(str(moment.node))]
             title = f"{moment.node}: {moment.text} at {time_text(moment.ns)}"
-            paths.append(Path(f"M{x} {y - 14}v28", moment.kind, title))
+            paths.append(Path(f"M{x} {y - 14}v28", _kind(moment), title))
         for group in groups.values():
             first = {moment.node: moment for moment in reversed(group)}  # A repetition adds no second line.
             points = sorted((self.lanes[lane(str(node))], self.x(moment.ns)) for node, moment in first.items())
@@ -216,6 +248,7 @@ class _Canvas:
         return paths
 
     def arrow(self, message: Message, colour: str) -> Path:
+        colour = f"{colour} decisive" if message.label else colour
         x1, y1 = self.x(message.sent_ns), self.lanes[lane(message.source)]
         y2 = self.lanes[lane(message.target)]
         if message.lost_ns is not None:
@@ -241,6 +274,10 @@ class _Canvas:
 
     def _bottom(self) -> float:
         return self.top + self.lane_px * len(self.lanes)
+
+
+def _kind(moment: Moment) -> str:
+    return f"{moment.kind} decisive" if moment.label else moment.kind
 
 
 def _lanes(found: Moments, subscribers: Sequence[str]) -> list[str]:
@@ -288,7 +325,7 @@ def _colours(messages: Iterable[Message], subscribers: Sequence[str]) -> dict[st
 
 def _legend(
     messages: Iterable[Message], colours: Mapping[str, str], types: Mapping[str, str], subscribers: Sequence[str]
-) -> Iterable[tuple[str, str, str, int]]:
+) -> Iterable[Type]:
     """The types by role, the most frequent first; a type of several roles has the colour of the first."""
     counts = Counter[str]()
     roles: dict[str, str] = {}
@@ -300,7 +337,7 @@ def _legend(
         counts, key=lambda name: (order.index(roles[name]) if roles[name] in order else COLOURS, -counts[name])
     )
     for name in named:
-        yield types[name], colours.get(roles[name], "other"), name, counts[name]
+        yield Type(types[name], colours.get(roles[name], "other"), name, counts[name])
 
 
 def _thinned(messages: Mapping[int, Message], most: int) -> dict[int, Message]:

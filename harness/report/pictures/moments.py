@@ -19,6 +19,7 @@ from harness.core.trace import MESSAGES, TraceRecord
 from harness.report.evidence import PLAIN, key_text
 
 _SPANS: Final = {"crash": ("start", "down"), "pause": ("resume", "paused")}
+EventName = tuple[str, int, int]  # The subscriber, its session, and the number of the event in that session.
 _QUIET: Final = ("tick",)  # Marks that only serve to compare runs.
 
 
@@ -34,6 +35,7 @@ class Message:
     handled_ns: list[int] = field(default_factory=list)
     lost_ns: int | None = None
     content: str = ""
+    label: str = ""  # Not empty: it decides a finding.
 
 
 @dataclass(slots=True)
@@ -49,13 +51,15 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """A moment. `group` links related ones: the same watermark, the same view."""
+    """A moment. `group` links related ones: the same watermark, the same view. With a `label` it decides a finding."""
 
     ns: int
     node: str | None
     kind: str
     text: str
     group: str | None = None
+    event: EventName | None = None
+    label: str = ""
 
 
 @dataclass(slots=True)
@@ -72,6 +76,13 @@ class Moments:
     phases: list[Moment] = field(default_factory=list)
     notable: list[Moment] = field(default_factory=list)  # For the list next to the drawing.
     counts: Counter[str] = field(default_factory=Counter)
+
+
+def event_of(record: TraceRecord) -> EventName | None:
+    """The name of the event that a line shows; None if it shows something else."""
+    fields = record.fields if record.what == "event" and isinstance(record.fields, dict) else {}
+    session, number = fields.get("session"), fields.get("number")
+    return (str(record.node), session, number) if isinstance(session, int) and isinstance(number, int) else None
 
 
 def read_trace(path: Path) -> Iterator[TraceRecord]:
@@ -169,10 +180,10 @@ def _moment(found: Moments, record: TraceRecord, forms: Forms) -> None:
         case "event" if record.type == "watermark":
             mark = forms.watermark(where) if isinstance(where, int) else f"watermark {where}"
             text = f"{mark} (session {fields.get('session')})"
-            found.watermarks.append(Moment(record.ns, record.node, "watermark", text, str(where)))
+            found.watermarks.append(Moment(record.ns, record.node, "watermark", text, str(where), event_of(record)))
         case "event" if record.type == "row":
             text = f"row {key_text(fields.get('key'), forms)}: {fields.get('value')}{_place(where, forms)}"
-            found.rows.append(Moment(record.ns, record.node, "row", text))
+            found.rows.append(Moment(record.ns, record.node, "row", text, event=event_of(record)))
         case "state" if record.type == "view":
             text = f"view {fields.get('key')}: {fields.get('value')}"
             found.views.append(Moment(record.ns, record.node, "view", text, str(fields.get("key"))))

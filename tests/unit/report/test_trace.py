@@ -6,11 +6,15 @@ from xml.etree import ElementTree
 import msgspec
 import pytest
 
+from checkers.history.names import Forms
 from harness.core.errors import HistoryError
 from harness.core.trace import TraceRecord, What, Window
+from harness.core.verdict import Verdict
 from harness.report.pictures.diagram import ARROWS_MAX, MARKS_MAX, chosen_messages
 from harness.report.pictures.moments import gather
-from harness.report.trace import Traced, trace_page
+from harness.report.trace import Traced, about, trace_page
+from tests.unit.report.conftest import Written, operation, promise, report, watermark
+from tests.unit.report.test_page import finding
 
 MS = 1_000_000
 WINDOW = Window(from_ns=0, to_ns=100 * MS)
@@ -176,7 +180,8 @@ def test_text_from_a_trace_is_escaped_and_control_characters_are_visible(tmp_pat
     ]
     html = page_of(tmp_path, lines)
     picture(html)
-    assert "<script" not in html
+    assert html.count("<script") == html.count("</script") == 2  # Our own.
+    assert "<script>alert" not in html
     assert "\x1b" not in html
     assert "\u202e" not in html
     assert "&lt;script&gt;" in html
@@ -189,7 +194,7 @@ def test_types_and_nodes_can_be_hidden_and_colours_are_roles(tmp_path: Path) -> 
     html = page_of(tmp_path, [sent(1, "client-1", "d1", "Call"), sent(2, "d1", "s1", "Row"), sent(3, "d2", "s1", "Ack"),
                               sent(4, "d1", "d2", "Row")])  # fmt: skip
     for name in ("client to d*", "d* to subscriber", "d* to d*"):
-        assert f"</svg> {name}</span>" in html
+        assert f"</svg>{name}</span>" in html
     colours = {title.split()[0]: kind for title, kind in _kinds(html)}
     assert colours["Ack"] == "m t0 open"  # As the first Row, the most frequent role.
     hidden = {
@@ -214,10 +219,42 @@ def _kinds(html: str) -> list[tuple[str, str]]:
     return found
 
 
+def test_heartbeats_are_hidden_at_first_and_the_page_says_so(tmp_path: Path) -> None:
+    beat = line("send", 5, "n1", peer="n2", number=9, type="HeartBeat")
+    html = page_of(tmp_path, [*message(1, 1, 2), beat])
+    checked = dict(re.findall(r'<input type="checkbox" id="(y\d)"( checked)?>', html))
+    names = {name: checked[hidden] for hidden, name in re.findall(r'id="(y\d)".*?</svg> (\w+) \d', html)}
+    assert names == {"Ping": " checked", "HeartBeat": ""}
+    assert "Heartbeats (HeartBeat) are hidden at first" in html
+
+
+def test_a_trace_of_a_finding_opens_with_it_and_leads_on(written: Written, tmp_path: Path) -> None:
+    folder = written([*operation(0, 10, 20, position=5), watermark(30, 9, 0)])
+    known = {"runtime": "sim", "run": "store/c/1", "promises": (promise("missing-event", "violated"),)}
+    found = report(Verdict.INVALID, findings=(finding("missing-event", ops=(0,), events=(2,)),), **known)
+    path = tmp_path / "trace.jsonl"
+    mark = line("event", 30, "s1", type="watermark", fields={"position": 9, "session": 0, "number": 0})
+    path.write_bytes(b"".join(msgspec.json.encode(each) + b"\n" for each in [*message(1, 1, 2), mark]))
+    shown = about(found, folder, WINDOW, Forms())
+    assert shown is not None
+    traced = Traced(
+        run="store/c/1", cluster="c", seed=1, bugs=(), subscribers=("s1",), is_exact=True, report=found, about=shown
+    )
+    html = trace_page(path, WINDOW, traced).html
+    card = html[html.index('<section class="card verdict') : html.index("</section>")]
+    for needed in ("ANOMALY", "missing-event It keeps its word.", "Watermark 9 was announced to s1",
+                   "seamark shrink store/c/1",
+                   "seamark replay store/c/1 --trace 0..0.25", 'href="report.html#f1"', "data-copy"):  # fmt: skip
+        assert needed in card, needed
+    assert 'class="watermark decisive"' in html
+    assert 'class="found"' in html
+    assert about(found, folder, Window(from_ns=0, to_ns=10 * MS), Forms()) is None
+
+
 def test_an_empty_window_is_a_page_too(tmp_path: Path) -> None:
     html = page_of(tmp_path, [])
     assert "All 0 messages are drawn" in html
-    assert "Nothing: no fault" in html
+    assert "No fault, crash, view, or stream" in html
     picture(html)
 
 
