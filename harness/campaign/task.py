@@ -96,6 +96,7 @@ def failed(task: Task, error: Exception, *, cluster: str, workload: str) -> Row:
 
 def delivered(run: Path, report: Report, store: Path) -> Report:
     """Move a run to `store` from elsewhere on its file system. Returns its report, which is in it with its page."""
+    write_atomically(run / REPORT_FILE, to_json(report))  # First: a resumed campaign takes no run without a report.
     target = create_run(store, run.parent.name, report.seed or 0)
     run.rename(target)  # At once: a kill leaves a whole run or none. The rename replaces the empty folder atomically.
     return store_report(target, msgspec.structs.replace(report, run=str(target)))

@@ -9,6 +9,7 @@ import pytest
 
 import checkers
 from harness.campaign import sweep as sweeping
+from harness.campaign import task as tasks
 from harness.campaign.evidence import kept_in
 from harness.campaign.ledger.rows import Row, row_of
 from harness.campaign.sweep import Begun, StoreFull, begin, resumed
@@ -125,6 +126,26 @@ def test_a_red_run_whose_row_a_kill_prevented_is_in_the_store_once(tmp_path: Pat
     assert [str(each) for each in (store / "tutorial").iterdir()] == [row.report.run]
     assert kept_in(order.folder)[1].rows[0].report.history_sha256 == row.report.history_sha256
     assert carried_out(resumed(order.folder, store), work).counts == sweep.counts
+
+
+def test_a_red_run_that_a_kill_cut_off_from_its_page_is_in_the_store_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    store = tmp_path / "store"
+    order = begin(config(count=1, time=8.0, bug=["late-row"]), store)
+    place = tmp_path / "in progress"
+    place.mkdir()
+    cell = order.config.cells[0]
+    task = Task(cell=0, attempt=1, scenario=cell.scenario, code=order.config.code_of(cell), folder=place, store=store)
+    monkeypatch.setattr(tasks, "store_report", killed)
+    with pytest.raises(KeyboardInterrupt):
+        done(msgspec.structs.replace(task, campaign=order.order.id))
+    monkeypatch.undo()
+    assert carried_out(resumed(order.folder, store), done).counts["invalid"] == 1
+    assert len(list((store / "tutorial").iterdir())) == 1
 
 
 def test_an_error_in_a_scenario_is_one_of_the_whole_sweep(tmp_path: Path) -> None:
