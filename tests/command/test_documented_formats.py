@@ -1,4 +1,4 @@
-"""What docs/history-format.md shows is what Seamark reads."""
+"""Seamark reads what the pages about histories, streams and promise files show."""
 
 import re
 from pathlib import Path
@@ -7,21 +7,41 @@ import pytest
 
 from tests.command.conftest import Seamark
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "history-format.md"
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+PAGES = [DOCS / name for name in ("history-format.md", "streams.md", "promise-file.md")]
+TEXT = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
 
 
 def example(language: str, begins: str = "") -> str:
     """The one example in that language that begins so."""
-    found = re.findall(rf"^```{language}\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+    found = re.findall(rf"^```{language}\n(.*?)^```$", TEXT, re.DOTALL | re.MULTILINE)
     [text] = [text for text in found if text.startswith(begins)]
     return str(text)
 
 
 def test_the_operations_in_edn_are_judged(seamark: Seamark, tmp_path: Path) -> None:
-    (tmp_path / "h.edn").write_text(example("edn"))
+    (tmp_path / "h.edn").write_text(example("edn", "{:type :invoke"))
     outcome = seamark("check", "h.edn", "--engine", "local", "--json")
     assert outcome.code == 0, outcome
     assert outcome.json["operations"] == {"ok": 2, "fail": 1, "info": 0}
+
+
+WORKLOADS = re.findall(r"^; ([A-Z-]+): .*\n((?:\{.*\n)+)", example("edn", "; "), re.MULTILINE)
+
+
+@pytest.mark.parametrize(("promise", "operations"), WORKLOADS, ids=[name for name, _ in WORKLOADS])
+def test_a_workload_is_recognised_and_its_broken_history_found(
+    seamark: Seamark, tmp_path: Path, promise: str, operations: str
+) -> None:
+    (tmp_path / "h.edn").write_text(operations)
+    outcome = seamark("check", "h.edn", "--engine", "local", "--json")
+    promises = outcome.json["promises"]
+    assert isinstance(promises, list)
+    assert [(each["id"], each["verdict"]) for each in promises if isinstance(each, dict)] == [(promise, "violated")]
+
+
+def test_every_workload_of_the_page_is_read() -> None:
+    assert len(WORKLOADS) == example("edn", "; ").count("\n; ") + 1 == 7
 
 
 def test_the_stream_is_judged_by_the_promise_file(seamark: Seamark, tmp_path: Path) -> None:
@@ -52,7 +72,7 @@ def test_an_example_that_is_spoiled_breaks_a_promise(seamark: Seamark, tmp_path:
 
 
 def test_the_stream_from_elsewhere_is_judged_by_its_mapping_file(seamark: Seamark, tmp_path: Path) -> None:
-    (command,) = re.findall(r"`seamark (check changes[^`]*)`", PAGE.read_text(encoding="utf-8"))
+    (command,) = re.findall(r"`seamark (check changes[^`]*)`", TEXT)
     (tmp_path / "changes.toml").write_text(example("toml", "time_unit"))
     lines = example("jsonl")
     (tmp_path / "changes.jsonl").write_text(lines)

@@ -92,8 +92,8 @@ def test_every_link_of_a_page_leads_somewhere(page: Path) -> None:
     assert broken_links(page) == []
 
 
-def test_the_page_of_histories_lists_every_model_with_its_other_names() -> None:
-    text = (DOCS / "history-format.md").read_text(encoding="utf-8")
+def test_the_page_of_models_lists_every_model_with_its_other_names() -> None:
+    text = (DOCS / "models.md").read_text(encoding="utf-8")
     for model in MODELS:
         others = ", ".join(f"`{alias}`" for alias, name in ALIASES.items() if name == model)
         refusal = f"no check decides it: use `{NEAREST[model]}`" if model in UNDECIDED else ""
