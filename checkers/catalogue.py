@@ -1,11 +1,12 @@
-"""The table of checks, and the names of all anomalies. A new check is a module with `CHECKS`, and a row here."""
+"""The table of checks, and the records of all anomalies. A new check is a module with `CHECKS`, and a row here."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
 from typing import Final
 
 from checkers.engine.protocol import Check
-from checkers.words.anomalies import SHARED
+from checkers.watermarks import second_opinion
+from checkers.words.anomalies import Anomaly, records
 
 # The modules with checks, in the order of the report.
 MODULES: Final = (
@@ -37,10 +38,15 @@ def checks_of(modules: Sequence[str]) -> tuple[Check, ...]:
     return tuple(check for name in modules for check in import_module(f"checkers.{name}").CHECKS)
 
 
-def names_of(checks: Iterable[Check]) -> Mapping[str, str]:
-    """The anomalies that promises may forbid and these checks may report, each with a one-line meaning."""
-    return dict(SHARED) | {name: meaning for check in checks for name, meaning in check.anomalies.items()}
+def records_of(checks: Iterable[Check]) -> Mapping[str, Anomaly]:
+    """The records of the anomalies that these checks may report, and of those that compare two of them."""
+    found = dict[str, Anomaly]()
+    for declared in (*(check.anomalies for check in checks), second_opinion.ANOMALIES):
+        for name, record in records(declared).items():
+            if found.setdefault(name, record) != record:
+                raise AssertionError(f"two checks declare the anomaly {name}, and their records differ")
+    return found
 
 
 CHECKS: Final = checks_of(MODULES)
-NAMES: Final = names_of(CHECKS)
+RECORDS: Final = records_of(CHECKS)

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from checkers.own.model import Model as Model
     from checkers.own.model import Op as Op
     from checkers.own.model import linearizable as linearizable
+    from checkers.words.anomalies import Anomaly as Anomaly
+    from checkers.words.anomalies import Cause as Cause
     from harness.core.errors import DeployError as DeployError
     from harness.core.errors import HistoryError as HistoryError
     from harness.core.errors import ScenarioError as ScenarioError
@@ -83,6 +85,7 @@ _HOMES: Final = {
     "checkers.own.check": "Check Finding Judgement",
     "checkers.own.history": "Delivered History Operation",
     "checkers.own.model": "Model Op linearizable",
+    "checkers.words.anomalies": "Anomaly Cause",
     "harness.core.errors": "DeployError HistoryError ScenarioError SeamarkError",
     "harness.core.machine": (
         "Answer Call Closed Context Delivery Drained Dump Durable Event Links Machine Message "
@@ -106,11 +109,13 @@ _HOMES: Final = {
 _HOME: Final = {name: home for home, names in _HOMES.items() for name in names.split()}
 _OTHERWISE: Final = {"test": "for_each_seed"}  # Names that differ from those of the definitions.
 __all__ = (
+    "Anomaly",
     "Answer",
     "Bounds",
     "Broken",
     "Call",
     "CallFailed",
+    "Cause",
     "Check",
     "Client",
     "Closed",

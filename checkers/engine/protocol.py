@@ -14,6 +14,7 @@ from checkers.engine.datasets import Engine
 from checkers.history.names import PLAIN, Names
 from checkers.history.registers import EMPTY, ORDER, Initial, Order, Register
 from checkers.history.stretches import Stretches
+from checkers.words.anomalies import Declared
 from harness.core.promises import Bounds, Excuses, Promise, StreamContract
 from harness.core.verdict import Judgement
 
@@ -63,7 +64,7 @@ class When(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """A check as data. `anomalies` are the names that it may report, each with a one-line meaning.
+    """A check as data. `anomalies` are those that it may report.
 
     `needs_contract`: only histories with a stream contract get it. `by_generation`: it judges the operations between
     two restarts of the whole cluster by themselves; with `is_locked` it sees only their reads under a lock;
@@ -73,7 +74,7 @@ class Check:
     """
 
     name: str
-    anomalies: Mapping[str, str]
+    anomalies: Declared
     judge: Judge
     when: When = When.NEEDED
     needs_contract: bool = False

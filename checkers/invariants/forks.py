@@ -20,6 +20,7 @@ import numpy as np
 
 from checkers.history.troubles import Trouble, judgement
 from checkers.invariants.operations import Op, Token, invariant, listed, shown, token
+from checkers.words import transactional
 from harness.core.columns import NEVER, Int64s
 from harness.core.record import Json
 from harness.core.verdict import Judgement
@@ -27,9 +28,7 @@ from harness.core.verdict import Judgement
 LONG_FORK: Final = "long-fork"
 WRITE_SKEW: Final = "write-skew"
 FORK_ANOMALIES: Final = {LONG_FORK: "Two reads of the same keys each see more of one key than the other read does."}
-SKEW_ANOMALIES: Final = {
-    WRITE_SKEW: "Two transactions read the same keys, write one each, and neither sees the other's write.",
-}
+SKEW_ANOMALIES: Final = {WRITE_SKEW: transactional.WRITE_SKEW}
 
 
 class View(NamedTuple):

@@ -28,7 +28,8 @@ from checkers.graph.residual import residual, search
 from checkers.history.troubles import Trouble, judgement
 from checkers.invariants.log_acts import Logs, Message, by_key, logs_of
 from checkers.invariants.operations import Op, invariant, listed, shown
-from checkers.words.anomalies import TRANSACTIONAL
+from checkers.words.anomalies import Declared
+from checkers.words.transactional import TRANSACTIONAL
 from harness.core.columns import INFO, OK
 from harness.core.verdict import Judgement
 from harness.core.wording import counted
@@ -39,7 +40,7 @@ OWN, SKIP, BACK = "precommitted-read", "poll-skip", "nonmonotonic-poll"
 INNER_SKIP, INNER_BACK = "internal-poll-skip", "internal-nonmonotonic-poll"
 SEND_BACK, INNER_SEND_BACK = "nonmonotonic-send", "internal-nonmonotonic-send"
 SEND_SKIP, WRITES, READS = "internal-send-skip", "G0", "G1c"
-ANOMALIES: Final = {
+ANOMALIES: Final[Declared] = {
     CONFLICT: "One offset of a log holds two values.",
     TWICE: "One message is at two offsets of a log.",
     LOST: "A message that was certainly sent was never polled, though later ones were.",

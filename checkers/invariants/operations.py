@@ -14,6 +14,7 @@ from checkers.columns.files import reading
 from checkers.engine.protocol import Check, Context, When
 from checkers.history.names import Dictionary
 from checkers.history.tables import rows
+from checkers.words.anomalies import Declared
 from harness.core.columns import APPEND, NEVER, OK, READ
 from harness.core.record import Json
 from harness.core.verdict import Judgement
@@ -163,7 +164,7 @@ def pairs(value: Json) -> list[tuple[Json, Json]] | None:
 
 
 def invariant(
-    name: str, anomalies: Mapping[str, str], judged: Callable[[Sequence[Op]], Judgement], when: When = When.NEEDED
+    name: str, anomalies: Declared, judged: Callable[[Sequence[Op]], Judgement], when: When = When.NEEDED
 ) -> Check:
     """A check for a simple workload: it needs plain operations only, and judges one generation at a time."""
 

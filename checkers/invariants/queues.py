@@ -18,18 +18,18 @@ from typing import Final, NamedTuple
 from checkers.engine.protocol import When
 from checkers.history.troubles import Trouble, judgement
 from checkers.invariants.operations import Op, Token, collection, invariant, listed, shown, token
-from checkers.words.anomalies import SHARED
+from checkers.words.anomalies import SHARED, Declared
 from harness.core.columns import FAIL, INFO
 from harness.core.verdict import Judgement
 
 QUEUE: Final = "queue"
 TOTAL: Final = "total-queue"
 UNEXPECTED, TWICE, LOST = "unexpected-element", "dequeued-twice", "lost-element"
-QUEUE_ANOMALIES: Final = {
+QUEUE_ANOMALIES: Final[Declared] = {
     UNEXPECTED: SHARED[UNEXPECTED],
     TWICE: "A value came out of a queue more often than it was put in.",
 }
-TOTAL_ANOMALIES: Final = {
+TOTAL_ANOMALIES: Final[Declared] = {
     UNEXPECTED: SHARED[UNEXPECTED],
     LOST: SHARED[LOST],
     TWICE: QUEUE_ANOMALIES[TWICE],

@@ -26,7 +26,8 @@ from checkers.engine.protocol import When
 from checkers.history.troubles import Trouble, judgement
 from checkers.invariants.members import Members, Put, Read, collections, is_failed
 from checkers.invariants.operations import Op, Token, invariant, listed, shown
-from checkers.words.anomalies import SHARED, TRANSACTIONAL
+from checkers.words.anomalies import SHARED, Declared
+from checkers.words.transactional import TRANSACTIONAL
 from harness.core.columns import NEVER, Bools, Int64s
 from harness.core.verdict import Judgement
 
@@ -34,7 +35,7 @@ SET: Final = "set"
 SET_FULL: Final = "set-full"
 LOST, STALE, UNEXPECTED = "lost-element", "stale-element", "unexpected-element"
 FAILED, TWICE = "failed-element", "duplicate-elements"
-ANOMALIES: Final = {
+ANOMALIES: Final[Declared] = {
     LOST: SHARED[LOST],
     STALE: "A read of a set misses an element that was known when it began; a later one shows it.",
     UNEXPECTED: SHARED[UNEXPECTED],

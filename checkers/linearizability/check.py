@@ -41,6 +41,7 @@ from checkers.linearizability.intervals import first_misfit, is_linearizable
 from checkers.linearizability.models import Access, ManyRegisters, Model, OneRegister, OneText, State, model_of
 from checkers.linearizability.search import Act, Answer, DeadEnd, search, text_dead_end
 from checkers.linearizability.sentences import Problem, problem_of, sentence
+from checkers.words.anomalies import Anomaly
 from harness.core.columns import NEVER
 from harness.core.record import Json
 from harness.core.verdict import Judgement
@@ -48,7 +49,10 @@ from harness.core.verdict import Judgement
 CHECKER: Final = "linearizability"
 NON_LINEARIZABLE: Final = "non-linearizable"
 ANOMALIES: Final = {
-    NON_LINEARIZABLE: "No order of a register's operations, each between its call and its answer, explains all.",
+    NON_LINEARIZABLE: Anomaly(
+        meaning="No order of a register's operations, each between its call and its answer, explains all.",
+        title="Not linearizable",
+    ),
 }
 FIRST_LIMIT: Final = 20_000  # Configurations for each register at first,
 SHARED_LIMIT: Final = 1_000_000  # and for all those together that need more.

@@ -10,6 +10,7 @@ from checkers.engine import protocol
 from checkers.engine.protocol import Context, When
 from checkers.history.troubles import Trouble, judgement
 from checkers.own.history import History
+from checkers.words.anomalies import Declared
 from harness.core import verdict
 from harness.core.errors import ScenarioError
 
@@ -44,7 +45,7 @@ class Judgement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """A check of a system's own. `anomalies` are the names that it may report, each with a one-line meaning.
+    """A check of a system's own. `anomalies` are those that it may report: each a one-line meaning, or an `Anomaly`.
 
     A promise that forbids one of the names, or that has this `name` as its `check`, gets the check. `judge` must be a
     function of its module. With `by_generation` it judges the operations between two restarts of the whole cluster
@@ -52,7 +53,7 @@ class Check:
     """
 
     name: str
-    anomalies: Mapping[str, str]
+    anomalies: Declared
     judge: Callable[[History], Judgement]
     by_generation: bool = False
 

@@ -20,12 +20,17 @@ from checkers.history.faults import disturbed
 from checkers.history.intervals import is_met
 from checkers.history.tables import rows, seconds, windows
 from checkers.history.troubles import Trouble, judgement
+from checkers.words.anomalies import Anomaly, Cause
 from harness.core.columns import APPEND, FAIL, OK
 from harness.core.verdict import Judgement
 
 CHECKER: Final = "aborts"
 SPURIOUS: Final = "spurious-abort"
-ANOMALIES: Final = {SPURIOUS: "An operation was refused without any of the reasons that are declared."}
+ANOMALIES: Final = {
+    SPURIOUS: Anomaly(
+        meaning="An operation was refused without any of the reasons that are declared.", cause=Cause.REFUSED
+    ),
+}
 
 
 def check(history: Path, context: Context) -> Judgement:

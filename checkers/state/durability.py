@@ -40,7 +40,8 @@ from checkers.state.contents import (
     shown,
     wrong,
 )
-from checkers.words.anomalies import SHARED, TRANSACTIONAL
+from checkers.words.anomalies import SHARED, Anomaly, Cause
+from checkers.words.transactional import TRANSACTIONAL
 from harness.core.columns import Bools, Int64s
 from harness.core.promises import Bounds, Excuse
 from harness.core.record import Json
@@ -52,10 +53,14 @@ PHANTOM, TWICE, BEYOND = "phantom-write", "duplicate-elements", "loss-beyond-bou
 ANOMALIES: Final = {
     LOST: SHARED[LOST],
     RESURRECTED: SHARED[RESURRECTED],
-    FRACTURED: "A restart of the whole cluster brought back a part of a transaction.",
+    FRACTURED: Anomaly(
+        meaning="A restart of the whole cluster brought back a part of a transaction.", cause=Cause.PART
+    ),
     PHANTOM: SHARED[PHANTOM],
     TWICE: TRANSACTIONAL[TWICE],
-    BEYOND: "A restart of the whole cluster lost more than the declared bound allows.",
+    BEYOND: Anomaly(
+        meaning="A restart of the whole cluster lost more than the declared bound allows.", cause=Cause.LOSS
+    ),
 }
 _FAR_NS: Final = 1 << 62  # The end of a fault that was not healed, low enough that sums stay within int64.
 

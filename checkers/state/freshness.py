@@ -25,12 +25,17 @@ from checkers.history.names import Names, shown_list
 from checkers.history.stretches import ONCE, Weights
 from checkers.history.troubles import Trouble, judgement
 from checkers.transactions.acts import Acts, read_acts, versions_read
+from checkers.words.anomalies import Anomaly, Cause
 from harness.core.columns import APPEND, NEVER, OK, READ, Int64s, Transactions
 from harness.core.verdict import Judgement
 
 CHECKER: Final = "freshness"
 STALE: Final = "stale-acknowledged"
-ANOMALIES: Final = {STALE: "A read misses a write that was acknowledged before it began."}
+ANOMALIES: Final = {
+    STALE: Anomaly(
+        meaning="A read misses a write that was acknowledged before it began.", title="Stale read", cause=Cause.READ
+    ),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)

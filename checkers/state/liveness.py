@@ -54,6 +54,7 @@ from checkers.history.tables import (
     windows,
 )
 from checkers.history.troubles import Trouble, judgement
+from checkers.words.anomalies import Anomaly, Cause
 from harness.core.columns import NEVER, OK
 from harness.core.promises import StreamContract
 from harness.core.verdict import Judgement
@@ -62,11 +63,15 @@ CHECKER = "liveness"
 STALL, LAG, GROWTH, BLOCKS = "stall", "lag", "memory-growth", "user-blocks-acknowledgements"
 STALE = "stale-watermark"
 ANOMALIES: Final = {
-    STALL: "Nothing went on for longer than the system's declared bound.",
-    LAG: "The stream was further behind than is promised.",
-    GROWTH: "Buffers grew without the bound that is declared.",
-    BLOCKS: "A subscriber was disconnected as lagging because its user was slow.",
-    STALE: "The watermark stayed below an answered write for longer than the declared bound.",
+    STALL: Anomaly(meaning="Nothing went on for longer than the system's declared bound.", cause=Cause.WAIT),
+    LAG: Anomaly(
+        meaning="The stream was further behind than is promised.", title="Stream too far behind", cause=Cause.WAIT
+    ),
+    GROWTH: Anomaly(meaning="Buffers grew without the bound that is declared.", cause=Cause.REFUSED),
+    BLOCKS: Anomaly(meaning="A subscriber was disconnected as lagging because its user was slow.", cause=Cause.REFUSED),
+    STALE: Anomaly(
+        meaning="The watermark stayed below an answered write for longer than the declared bound.", cause=Cause.WAIT
+    ),
 }
 NAP_REACH_NS = 250 * MS  # A nap is probed every 100 ms; the user may sleep this long around a probe.
 

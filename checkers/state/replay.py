@@ -36,6 +36,7 @@ from checkers.history.names import Dictionary, Names, first_difference, shown_li
 from checkers.history.tables import rows
 from checkers.history.transactions import chunks, read_chunk
 from checkers.history.troubles import Trouble, judgement
+from checkers.words.anomalies import Anomaly, Cause, Declared
 from harness.core.columns import APPEND, FAIL, NEVER, OK, READ, Bools, Int64s, Transactions
 from harness.core.record import Json
 from harness.core.verdict import Judgement
@@ -48,13 +49,21 @@ FLASHBACK: Final = "flashback-mismatch"
 OVERTAKEN: Final = "flashback-overtaken"
 ORDER: Final = "timestamp-order"
 READS: Final = (MISMATCH, STALE, BACKUP, FLASHBACK)  # By `Acts.kind`: 0 for transactions.
-ANOMALIES: Final = {
-    "snapshot-mismatch": "A transaction read something else than the state at its timestamp.",
-    "stale-mismatch": "A read of the past shows something else than the state at its timestamp.",
-    "backup-mismatch": "A restore from a backup shows something else than the state at its timestamp.",
-    "flashback-mismatch": "A flashback left something else than the state at its timestamp.",
+ANOMALIES: Final[Declared] = {
+    "snapshot-mismatch": Anomaly(
+        meaning="A transaction read something else than the state at its timestamp.", cause=Cause.PAST
+    ),
+    "stale-mismatch": Anomaly(
+        meaning="A read of the past shows something else than the state at its timestamp.", cause=Cause.PAST
+    ),
+    "backup-mismatch": Anomaly(
+        meaning="A restore from a backup shows something else than the state at its timestamp.", cause=Cause.PAST
+    ),
+    "flashback-mismatch": Anomaly(
+        meaning="A flashback left something else than the state at its timestamp.", cause=Cause.PAST
+    ),
     OVERTAKEN: "A transaction committed after a flashback on rows which that had brought back.",
-    ORDER: "Dependent transactions have timestamps in the wrong order.",
+    ORDER: Anomaly(meaning="Dependent transactions have timestamps in the wrong order.", cause=Cause.ORDER),
 }
 _KINDS: Final = {"restore": READS.index(BACKUP), "restored": READS.index(FLASHBACK)}  # By `f`; others are stale.
 _UNPLACED: Final = -1  # The rank of an element whose append has no known timestamp.

@@ -34,7 +34,8 @@ from checkers.state.contents import (
     shown,
     wrong,
 )
-from checkers.words.anomalies import SHARED, TRANSACTIONAL
+from checkers.words.anomalies import SHARED, Anomaly, Cause
+from checkers.words.transactional import TRANSACTIONAL
 from harness.core.columns import NEVER, OK, READ, Bools
 from harness.core.promises import Bounds, Excuse
 from harness.core.verdict import Judgement
@@ -45,9 +46,13 @@ RESURRECTED, DOUBLE, TWICE = "resurrected", "double-status", "duplicate-elements
 ANOMALIES: Final = {
     LOST: SHARED[LOST],
     PHANTOM: SHARED[PHANTOM],
-    FRACTURED: "At rest a part of a transaction is there, and another part is not.",
+    FRACTURED: Anomaly(meaning="At rest a part of a transaction is there, and another part is not.", cause=Cause.PART),
     RESURRECTED: SHARED[RESURRECTED],
-    DOUBLE: "One transaction is both committed and aborted.",
+    DOUBLE: Anomaly(
+        meaning="One transaction is both committed and aborted.",
+        title="Transaction both committed and aborted",
+        cause=Cause.EPOCH,
+    ),
     TWICE: TRANSACTIONAL[TWICE],
 }
 _READER: Final = "final reads"

@@ -29,6 +29,7 @@ from checkers.engine.protocol import Check, Context
 from checkers.history.names import Dictionary, Names
 from checkers.history.tables import State, rows, states
 from checkers.history.troubles import Trouble, judgement
+from checkers.words.anomalies import Anomaly, Cause, Declared
 from harness.core.columns import NEVER, OK, Int64s
 from harness.core.verdict import Judgement
 
@@ -37,9 +38,14 @@ DOUBLE: Final = "double-timestamp"
 ABOVE: Final = "watermark-above-start"
 BELOW: Final = "commit-below-bound"
 TRACKED: Final = "tracked-rows"
-ANOMALIES: Final = {
-    DOUBLE: "A transaction has two commit timestamps, or another one's, or one not above its start.",
-    ABOVE: "A transaction started at or below a watermark that had been announced before.",
+ANOMALIES: Final[Declared] = {
+    DOUBLE: Anomaly(
+        meaning="A transaction has two commit timestamps, or another one's, or one not above its start.",
+        cause=Cause.PAST,
+    ),
+    ABOVE: Anomaly(
+        meaning="A transaction started at or below a watermark that had been announced before.", cause=Cause.PAST
+    ),
     BELOW: "A transaction committed below its own bound, which others had received.",
     TRACKED: "To advance a watermark more was kept than an entry for each small lock and each large transaction.",
 }

@@ -145,7 +145,7 @@ def _sum(counts: Iterable[dict[str, int]]) -> dict[str, int]:
 CHECKS = (
     Check(
         name=CHECKER,
-        anomalies={name: rule.meaning for name, rule in RULES.items()},
+        anomalies={name: rule.anomaly for name, rule in RULES.items()},
         judge=check,
         when=When.ALWAYS,
         needs_contract=True,

@@ -15,6 +15,7 @@ from checkers.history.names import Names
 from checkers.streams.examples import Example, Sight
 from checkers.streams.findings import identity
 from checkers.streams.view import Ruling, StreamView
+from checkers.words.anomalies import Anomaly
 from harness.core.columns import Int64s, SourceWrites
 from harness.core.promises import StreamContract
 from harness.core.verdict import Finding
@@ -142,10 +143,10 @@ class Rule:
     violations; None if it counts none. `identity` gives the facts of an example that a fingerprint is made of.
     """
 
-    name: str  # The meaning of the anomaly.
+    name: str  # That of the anomaly.
     id: str
     rank: int
-    meaning: str
+    anomaly: Anomaly
     witness: str  # What counts as a chance to see a violation.
     scope: Scope
     needs: frozenset[Need] = frozenset()

@@ -56,7 +56,7 @@ from checkers.transactions.unanswered import (
 )
 from checkers.transactions.uncertified import edge_count, edges_inside, possible, processes_of, windows_of
 from checkers.words import models
-from checkers.words.anomalies import AXIOMS, CYCLES, ORDERS, OWN, TRANSACTIONAL, UPDATE
+from checkers.words.transactional import AXIOMS, CYCLES, ORDERS, OWN, TRANSACTIONAL, UPDATE
 from harness.core.record import Json
 from harness.core.verdict import Finding, Judgement
 

@@ -9,7 +9,7 @@ from checkers.graph.sightings import NONE, Example
 from checkers.history.names import Names, first_difference, shown_list
 from checkers.history.transactions import Append, Operation, Read
 from checkers.transactions.evidence import Evidence, appends, own_missed, reads
-from checkers.words.anomalies import TRANSACTIONAL
+from checkers.words.transactional import TRANSACTIONAL
 
 
 class ListOrder:
@@ -157,7 +157,7 @@ class ListSentences:
                     "one did not see the other's update."
                 )
             case _:
-                return f"{op}: {TRANSACTIONAL[anomaly]}"
+                return f"{op}: {TRANSACTIONAL[anomaly].meaning}"
 
     def _seen(self, example: Example) -> str:
         """The list that the operation read of the example's key: the first read with the example's element counts."""
@@ -199,7 +199,7 @@ class ListSentences:
                     if elements[max(0, len(elements) - len(appended)) :] != appended:
                         return self._against(operation, mop, None, f"it had itself appended {self._list(appended)}")
                     known, appended = elements, ()
-        return f"T{operation.index}: {TRANSACTIONAL['internal']}"
+        return f"T{operation.index}: {TRANSACTIONAL['internal'].meaning}"
 
     def _against(self, operation: Operation, read: Read, at: int | None, knew: str) -> str:
         shown = self._list(read.elements or (), at)

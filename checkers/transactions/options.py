@@ -11,7 +11,7 @@ from checkers.history.registers import EMPTY, ORDER, Initial, Order
 from checkers.history.stretches import Stretches, Weights
 from checkers.transactions.inferred import Rules
 from checkers.words import models
-from checkers.words.anomalies import UPDATE
+from checkers.words.transactional import UPDATE
 
 RESIDUAL_EDGES: Final = 1_000_000  # If there are more, only a part is searched, and the answer may be unknown.
 

@@ -10,7 +10,7 @@ from checkers.graph.sightings import Report, Sighting
 from checkers.history.names import Names
 from checkers.transactions.options import Options
 from checkers.words import models
-from checkers.words.anomalies import CYCLES, ORDERS, OWN, TRANSACTIONAL
+from checkers.words.transactional import CYCLES, ORDERS, OWN, TRANSACTIONAL
 from harness.core.columns import NOTHING
 from harness.core.record import Json
 

@@ -67,8 +67,8 @@ from checkers.watermarks.task import (
     received_of,
     required,
 )
-from checkers.words.anomalies import WATERMARK
 from checkers.words.models import implied, prohibited
+from checkers.words.transactional import WATERMARK
 from harness.core.columns import Bools, Int64s
 from harness.core.promises import StreamContract
 from harness.core.record import Json

@@ -16,11 +16,18 @@ from checkers.streams.rules.watermarks.torn_unit import TORN_UNIT
 from checkers.watermarks.components import COMPONENTS
 from checkers.watermarks.cycles.steps import INTERMEDIATE, SPLIT, TORN
 from checkers.watermarks.disputes import Why
+from checkers.words.anomalies import Anomaly, Cause
 from harness.core.record import Json
 from harness.core.verdict import Finding, Judgement, fingerprint
 
 CHECKER: Final = "second-opinion"
 DISPUTED: Final = "disputed-cut"
+ANOMALIES: Final = {
+    DISPUTED: Anomaly(
+        meaning="Watermarks and positions, two opinions on one stream, differ on an event that both must see.",
+        cause=Cause.WAIT,
+    )
+}
 _OF_GRAPH: Final = tuple(f"{name}-watermark" for name in (INTERMEDIATE, TORN, SPLIT))
 _OF_RULES: Final = tuple(name for name, rule in RULES.items() if rule.cut is Cut.UNIT)
 _ROWS: Final = tuple(name for name, rule in RULES.items() if rule.cut in (Cut.ROW, Cut.UNIT))

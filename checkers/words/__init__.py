@@ -1,1 +1,1 @@
-"""Names that checks and verdicts share: anomalies, consistency models, and the composition of one verdict."""
+"""Names that checks share: anomalies and consistency models."""

@@ -1,4 +1,4 @@
-"""Implications between anomalies and between consistency models, and the anomalies that each model prohibits: as data.
+"""Consistency models: the weaker ones of each, and the anomalies that it prohibits by their records (transactional.py).
 
 Sources: Adya, Weak Consistency, MIT 1999; Cerone, Bernardi and Gotsman, CONCUR 2015; Bailis et al., VLDB 2013; Biswas
 and Enea, OOPSLA 2019; and the tables of Elle (jepsen-io/elle, consistency_model.clj at ccdee6f), restated. Where that
@@ -17,10 +17,6 @@ Two schools give read committed two meanings. `read-committed` is Adya's PL-2. B
 transaction that saw one write of another misses none of that one's writes in later reads, is
 `strong-session-monotonic-atomic-view` here. Likewise their read atomic and causal consistency are the strong-session
 ones: they include the order of sessions.
-
-In the literature the short names G-single and G-nonadjacent mean cycles whose rw may be about predicates. No checker
-here derives an edge from a predicate: every rw is about an item, so each short name and its -item name imply each
-other. Reports use the short name; G2-item keeps its own.
 """
 
 from collections.abc import Iterable, Mapping
@@ -29,7 +25,7 @@ from functools import cache
 from types import MappingProxyType
 from typing import Final
 
-from checkers.words.anomalies import RECORDS
+from checkers.words.transactional import LITERATURE, TRANSACTIONAL, WATERMARK, WRITE_SKEW
 from harness.core.errors import ScenarioError
 
 DEFAULT: Final = "strict-serializable"
@@ -37,143 +33,57 @@ _LIKE_MIN: Final = 0.6  # From here on a name is like what was written: 1 if the
 _STEM_LIKE_MIN: Final = 0.75  # The same for the beginning of a name,
 _STEM_LETTERS_MIN: Final = 3  # if as many letters were written.
 
-# A cycle -> the anomalies that are present whenever it is; others declare theirs (`RECORDS`). G-SIb and GSIb are
-# two names, as in the source.
-_IMPLIES: Final = {
-    "G0": "G1c G0-process",
-    "G0-process": "G1c-process G0-realtime",
-    "G0-realtime": "G1c-realtime",
-    "G1c": "G1 G1c-process",
-    "G1c-process": "G1c-realtime G1-process",
-    "G1c-realtime": "G1-realtime",
-    "G1": "G1-process",
-    "G1-process": "G1-realtime",
-    "G-single-item": "G-single G-single-item-process G-nonadjacent-item",
-    "G-single-item-process": "G-single-process G-single-item-realtime G-nonadjacent-item-process",
-    "G-single-item-realtime": "G-single-realtime G-nonadjacent-item-realtime",
-    "G-single": "G-nonadjacent GSIb G-single-process G-single-item",
-    "G-single-process": "G-nonadjacent-process G-single-realtime G-single-item-process",
-    "G-single-realtime": "G-nonadjacent-realtime G-single-item-realtime",
-    "G-nonadjacent-item": "G-nonadjacent G2-item G-nonadjacent-item-process",
-    "G-nonadjacent-item-process": "G-nonadjacent-process G2-item-process G-nonadjacent-item-realtime",
-    "G-nonadjacent-item-realtime": "G2-item-realtime G-nonadjacent-realtime",
-    "G-nonadjacent": "G2 G-nonadjacent-process G-nonadjacent-item",
-    "G-nonadjacent-process": "G2-process G-nonadjacent-realtime G-nonadjacent-item-process",
-    "G-nonadjacent-realtime": "G2-realtime G-nonadjacent-item-realtime",
-    "G2": "G2-process",
-    "G2-item": "G2 G2-item-process",
-    "G2-item-process": "G2-process G2-item-realtime",
-    "G2-item-realtime": "G2-realtime",
-    "G2-process": "G2-realtime",
-    "GSIa": "GSI",
-    "GSIb": "GSI",
-    "non-monotonic-view": "fractured-read non-monotonic-view-process",
-    "non-monotonic-view-process": "fractured-read-process non-monotonic-view-realtime",
-    "non-monotonic-view-realtime": "fractured-read-realtime",
-    "fractured-read": "G-UA causal-violation fractured-read-process",
-    "fractured-read-process": "causal-violation-process fractured-read-realtime",
-    "fractured-read-realtime": "causal-violation-realtime",
-    "causal-violation": "prefix-violation G-single causal-violation-process",
-    "causal-violation-process": "prefix-violation-process G-single-process causal-violation-realtime",
-    "causal-violation-realtime": "prefix-violation-realtime G-single-realtime",
-    "prefix-violation": "G-nonadjacent prefix-violation-process",
-    "prefix-violation-process": "G-nonadjacent-process prefix-violation-realtime",
-    "prefix-violation-realtime": "G-nonadjacent-realtime",
-    "write-skew": "G2",
-    "G0-watermark": "G1c-watermark G0-watermark-process",
-    "G0-watermark-process": "G1c-watermark-process G0-watermark-realtime",
-    "G0-watermark-realtime": "G1c-watermark-realtime",
-    "G1c-watermark": "G1c-watermark-process",
-    "G1c-watermark-process": "G1c-watermark-realtime",
-    "G-single-watermark": "G-nonadjacent-watermark G-single-watermark-process",
-    "G-single-watermark-process": "G-nonadjacent-watermark-process G-single-watermark-realtime",
-    "G-single-watermark-realtime": "G-nonadjacent-watermark-realtime",
-    "G-nonadjacent-watermark": "G2-item-watermark G-nonadjacent-watermark-process",
-    "G-nonadjacent-watermark-process": "G2-item-watermark-process G-nonadjacent-watermark-realtime",
-    "G-nonadjacent-watermark-realtime": "G2-item-watermark-realtime",
-    "G2-item-watermark": "G2-item-watermark-process",
-    "G2-item-watermark-process": "G2-item-watermark-realtime",
-}
-
-# A model -> (the next weaker models, the cycles that it prohibits itself); for other anomalies see `RECORDS`.
+# A model -> the next weaker models. The records of anomalies name the models that forbid them.
 _MODELS: Final = {
-    "strict-serializable": (
-        "linearizable serializable session-serializable snapshot-isolation strong-session-serializable "
-        "strong-snapshot-isolation",
-        "G1 G1c-realtime G2-realtime",
-    ),
-    "strong-session-serializable": ("serializable strong-session-snapshot-isolation", "G1-process G2-process"),
-    "strong-snapshot-isolation": (
-        "strong-parallel-snapshot-isolation strong-prefix strong-session-snapshot-isolation",
-        "G1-realtime G-nonadjacent-realtime",
-    ),
-    "strong-parallel-snapshot-isolation": (
-        "strong-causal strong-session-parallel-snapshot-isolation",
-        "G1-realtime G-single-realtime",
-    ),
-    "strong-prefix": ("strong-causal strong-session-prefix", "prefix-violation-realtime"),
-    "strong-causal": ("strong-read-atomic strong-session-causal", "causal-violation-realtime"),
-    "strong-read-atomic": ("strong-monotonic-atomic-view strong-session-read-atomic", "fractured-read-realtime"),
-    "strong-monotonic-atomic-view": (
-        "strong-read-committed strong-session-monotonic-atomic-view",
-        "non-monotonic-view-realtime",
-    ),
-    "serializable": (
-        "repeatable-read snapshot-isolation update-serializable view-serializable",
-        "G1 G2 predicate-read-miss",
-    ),
-    "strong-session-snapshot-isolation": (
-        "snapshot-isolation strong-session-parallel-snapshot-isolation strong-session-prefix",
-        "G1-process G-nonadjacent-process",
-    ),
-    "strong-session-parallel-snapshot-isolation": (
-        "parallel-snapshot-isolation strong-session-causal",
-        "G1-process G-single-process",
-    ),
-    "strong-session-prefix": ("prefix strong-session-causal", "prefix-violation-process"),
-    "strong-session-causal": ("causal-cerone strong-session-read-atomic", "causal-violation-process"),
-    "strong-session-read-atomic": ("read-atomic strong-session-monotonic-atomic-view", "fractured-read-process"),
-    "strong-session-monotonic-atomic-view": (
-        "monotonic-atomic-view strong-session-read-committed",
-        "non-monotonic-view-process",
-    ),
-    "snapshot-isolation": (
-        "forward-consistent-view monotonic-atomic-view monotonic-snapshot-read parallel-snapshot-isolation prefix",
-        "G1 G-SI G-nonadjacent",
-    ),
-    "linearizable": ("sequential", ""),
-    "update-serializable": ("forward-consistent-view", "G1 G-update"),
-    "parallel-snapshot-isolation": ("causal-cerone consistent-view update-atomic", "G-single"),
-    "sequential": ("causal", ""),
-    "forward-consistent-view": ("consistent-view", "G1 G-SIb"),
-    "prefix": ("causal-cerone", "prefix-violation"),
-    "strong-read-committed": ("strong-read-uncommitted strong-session-read-committed", "G1c-realtime"),
-    "causal": ("PRAM writes-follow-reads", ""),
-    "causal-cerone": ("read-atomic", "causal-violation"),
-    "consistent-view": ("cursor-stability monotonic-view", "G1 G-single"),
-    "repeatable-read": ("cursor-stability monotonic-atomic-view", "G1 G2-item"),
-    "update-atomic": ("read-atomic", ""),
-    "read-atomic": ("monotonic-atomic-view", "fractured-read"),
-    "strong-session-read-committed": ("read-committed strong-session-read-uncommitted", "G1c-process"),
-    "PRAM": ("monotonic-reads monotonic-writes read-your-writes", ""),
-    "cursor-stability": ("read-committed", "G1 G-cursor"),
-    "monotonic-view": ("read-committed", "G1 G-monotonic"),
-    "monotonic-atomic-view": ("read-committed", "non-monotonic-view"),
-    "monotonic-snapshot-read": ("read-committed", "G1 G-MSR"),
-    "strong-read-uncommitted": ("strong-session-read-uncommitted", "G0-realtime"),
-    "read-committed": ("read-uncommitted", "G1"),
-    "session-serializable": ("one-copy-serializable", ""),
-    "strong-session-read-uncommitted": ("read-uncommitted", "G0-process"),
-    "view-serializable": ("", ""),
-    "read-uncommitted": (
-        "",
-        "G0",
-    ),
-    "one-copy-serializable": ("", ""),
-    "writes-follow-reads": ("", ""),
-    "monotonic-reads": ("", ""),
-    "monotonic-writes": ("", ""),
-    "read-your-writes": ("", ""),
+    "strict-serializable": "linearizable serializable session-serializable "
+    "snapshot-isolation strong-session-serializable strong-snapshot-isolation",
+    "strong-session-serializable": "serializable strong-session-snapshot-isolation",
+    "strong-snapshot-isolation": "strong-parallel-snapshot-isolation strong-prefix strong-session-snapshot-isolation",
+    "strong-parallel-snapshot-isolation": "strong-causal strong-session-parallel-snapshot-isolation",
+    "strong-prefix": "strong-causal strong-session-prefix",
+    "strong-causal": "strong-read-atomic strong-session-causal",
+    "strong-read-atomic": "strong-monotonic-atomic-view strong-session-read-atomic",
+    "strong-monotonic-atomic-view": "strong-read-committed strong-session-monotonic-atomic-view",
+    "serializable": "repeatable-read snapshot-isolation update-serializable view-serializable",
+    "strong-session-snapshot-isolation": "snapshot-isolation "
+    "strong-session-parallel-snapshot-isolation strong-session-prefix",
+    "strong-session-parallel-snapshot-isolation": "parallel-snapshot-isolation strong-session-causal",
+    "strong-session-prefix": "prefix strong-session-causal",
+    "strong-session-causal": "causal-cerone strong-session-read-atomic",
+    "strong-session-read-atomic": "read-atomic strong-session-monotonic-atomic-view",
+    "strong-session-monotonic-atomic-view": "monotonic-atomic-view strong-session-read-committed",
+    "snapshot-isolation": "forward-consistent-view monotonic-atomic-view "
+    "monotonic-snapshot-read parallel-snapshot-isolation prefix",
+    "linearizable": "sequential",
+    "update-serializable": "forward-consistent-view",
+    "parallel-snapshot-isolation": "causal-cerone consistent-view update-atomic",
+    "sequential": "causal",
+    "forward-consistent-view": "consistent-view",
+    "prefix": "causal-cerone",
+    "strong-read-committed": "strong-read-uncommitted strong-session-read-committed",
+    "causal": "PRAM writes-follow-reads",
+    "causal-cerone": "read-atomic",
+    "consistent-view": "cursor-stability monotonic-view",
+    "repeatable-read": "cursor-stability monotonic-atomic-view",
+    "update-atomic": "read-atomic",
+    "read-atomic": "monotonic-atomic-view",
+    "strong-session-read-committed": "read-committed strong-session-read-uncommitted",
+    "PRAM": "monotonic-reads monotonic-writes read-your-writes",
+    "cursor-stability": "read-committed",
+    "monotonic-view": "read-committed",
+    "monotonic-atomic-view": "read-committed",
+    "monotonic-snapshot-read": "read-committed",
+    "strong-read-uncommitted": "strong-session-read-uncommitted",
+    "read-committed": "read-uncommitted",
+    "session-serializable": "one-copy-serializable",
+    "strong-session-read-uncommitted": "read-uncommitted",
+    "view-serializable": "",
+    "read-uncommitted": "",
+    "one-copy-serializable": "",
+    "writes-follow-reads": "",
+    "monotonic-reads": "",
+    "monotonic-writes": "",
+    "read-your-writes": "",
 }
 MODELS: Final = tuple(_MODELS)
 REGISTERS: Final = "linearizable"  # The one model of single registers, decided by the check of that name.
@@ -217,6 +127,8 @@ ALIASES: Final[Mapping[str, str]] = MappingProxyType(
         "strong-session-PL-2": "strong-session-read-committed",
         "1SR": "one-copy-serializable",
         "causal-consistency": "strong-session-causal",
+        "strong-session-causal-cerone": "strong-session-causal",
+        "strong-causal-cerone": "strong-causal",
         "axiomatic-read-committed": "strong-session-monotonic-atomic-view",
         "axiomatic-read-atomic": "strong-session-read-atomic",
         "strict-1SR": "strict-serializable",
@@ -237,6 +149,9 @@ ALIASES: Final[Mapping[str, str]] = MappingProxyType(
         "RU": "read-uncommitted",
     }
 )
+
+
+_RECORDS: Final = {**TRANSACTIONAL, **WATERMARK, **LITERATURE, "write-skew": WRITE_SKEW}
 
 
 def canonical(model: str) -> str:
@@ -325,21 +240,21 @@ def strongest(models: Iterable[str]) -> tuple[str, ...]:
 
 @cache
 def _below(model: str) -> frozenset[str]:
-    return _closure([model], {name: below.split() for name, (below, _) in _MODELS.items()}) - {model}
+    return _closure([model], {name: below.split() for name, below in _MODELS.items()}) - {model}
 
 
 @cache
 def _prohibited_by(model: str) -> frozenset[str]:
-    models = (model, *_below(model))
-    direct = {anomaly for each in models for anomaly in _MODELS[each][1].split()}
-    direct |= {name for name, record in RECORDS.items() if not set(models).isdisjoint(record.forbidden_by.split())}
-    return _closure(direct, _implied_by())
+    models = {model, *_below(model)}
+    forbidding = {
+        name: {ALIASES.get(each, each) for each in record.forbidden_by.split()} for name, record in _RECORDS.items()
+    }
+    return _closure([name for name, by in forbidding.items() if by & models], _implied_by())
 
 
 @cache
 def _implies() -> Mapping[str, list[str]]:
-    implied = {**_IMPLIES, **{name: record.implies for name, record in RECORDS.items() if record.implies}}
-    return {anomaly: names.split() for anomaly, names in implied.items()}
+    return {name: record.implies.split() for name, record in _RECORDS.items()}
 
 
 @cache

@@ -10,7 +10,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
-from checkers.words.compose import PlannedFault, PromiseState, PromiseVerdict, RunFacts, Thresholds, Vacuity, shortfalls
+from checkers.verdict.compose import (
+    PlannedFault,
+    PromiseState,
+    PromiseVerdict,
+    RunFacts,
+    Thresholds,
+    Vacuity,
+    shortfalls,
+)
 from harness.core.promises import Promise
 from harness.core.verdict import Verdict
 from harness.core.wording import counted

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from checkers.words.compose import PromiseState
+from checkers.verdict.compose import PromiseState
 from harness.campaign.exposure import ENDED_PERCENT, LIMITS, Exposure, exposure_of
 from harness.campaign.ledger.design import Cell, Design
 from harness.campaign.ledger.rows import Row, final_rows

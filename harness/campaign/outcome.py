@@ -10,7 +10,7 @@ from typing import Final
 
 import msgspec
 
-from checkers.words.groups import rank
+from checkers.verdict.groups import rank
 from harness.campaign.document import (
     Numbers,
     Sweep,

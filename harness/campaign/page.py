@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import quote
 
-from checkers.catalogue import NAMES
-from checkers.words.titles import title as title_of
+from checkers.verdict.titles import meaning
+from checkers.verdict.titles import title as title_of
 from harness.campaign.document import Sweep
 from harness.campaign.exposure import ORDER
 from harness.campaign.ledger.rows import RED, Row, final_rows
@@ -87,7 +87,7 @@ def sweep_page(sweep: Sweep, rows: Sequence[Row], earlier: Sequence[Sweep], fold
         next=[(f"seed {red.seed}, {red.workload}", red.command) for red in sweep.red[:NEXT_MAX]],
         versions=", ".join(f"{name} {version}" for name, version in sweep.versions.items()),
         findings=[
-            (title_of(each.anomaly), NAMES.get(each.anomaly, ""), each, _link(each.first_run, folder))
+            (title_of(each.anomaly), meaning(each.anomaly), each, _link(each.first_run, folder))
             for each in sweep.findings
         ],
         cells=[(cell, Verdict(cell.verdict).word, _counts(cell.counts)) for cell in sweep.cells],

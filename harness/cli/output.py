@@ -16,8 +16,8 @@ from rich.console import Console
 from rich.status import Status
 from rich.text import Text
 
-from checkers.words.groups import rank
-from checkers.words.titles import title
+from checkers.verdict.groups import rank
+from checkers.verdict.titles import title
 from harness.core.verdict import Verdict
 from harness.report.batch_page import batch_summary
 from harness.report.console.terminal import USUAL, Amount, show
@@ -180,9 +180,11 @@ def print_batch(batch: Batch, *, as_json: bool) -> int:
         say(console, f"stopped after {len(batch.runs)} of {batch.planned} runs: {batch.stopped}", "  ")
     found = [{finding.anomaly for finding in report.findings if finding.promise} for report in batch.runs]
     counts = Counter(name for names in found for name in names)
-    width = max(map(len, map(title, counts)), default=0)
-    for anomaly in sorted(counts, key=lambda name: (rank(name), name)):
-        say(console, f"{title(anomaly):<{width}}  in {counts[anomaly]} of {len(batch.runs)} runs", "  ")
+    own = {name: record for report in batch.runs for name, record in report.declared.items()}
+    titles = {name: title(name, own) for name in sorted(counts, key=lambda name: (rank(name, own), name))}
+    width = max(map(len, titles.values()), default=0)
+    for anomaly, name in titles.items():
+        say(console, f"{name:<{width}}  in {counts[anomaly]} of {len(batch.runs)} runs", "  ")
     word = plain(Verdict(batch.verdict).word, STYLES[batch.verdict])
     say(console, word + plain(f"  {batch.reason} in {batch.seconds:g} s (exit {batch.exit_code})"), is_whole=True)
     if batch.page is not None:

@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from checkers.words.compose import PromiseState
+from checkers.verdict.compose import PromiseState
 from harness.campaign.exposure import exposure_of
 from harness.campaign.outcome import utc_now
 from harness.core.verdict import Verdict

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from checkers.words.titles import title as title_of
+from checkers.verdict.titles import title as title_of
 from harness.campaign.page import TITLES
 from harness.core.verdict import Verdict
 from harness.hunt.document import EVERY, Hunt

@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from checkers.words.compose import RunFacts, Thresholds
+from checkers.verdict.compose import RunFacts, Thresholds
 from harness.record.exposure import SECOND, Exposure
 from harness.record.store import RunFile
 from harness.report.model import Exposed

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from checkers.transactions.sentences import CHECKER as TRANSACTIONS
-from checkers.words.compose import PlannedFault, RunFacts
+from checkers.verdict.compose import PlannedFault, RunFacts
 from harness.core.verdict import Judgement
 from harness.judging.promised import MISSING, closes_writes
 from harness.judging.unjudged import events_without_contract

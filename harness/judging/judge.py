@@ -6,7 +6,7 @@ that exceeds its budget is `unknown`, and the others still report.
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from functools import partial
 from hashlib import sha256
@@ -21,10 +21,11 @@ from checkers.engine.protocol import Check, Context
 from checkers.history.names import Dictionary, Forms, Names, forms_of
 from checkers.history.registers import ORDER, Register, declared_initial, initial_name, initial_state
 from checkers.transactions.sentences import CHECKER as TRANSACTIONS
+from checkers.verdict.compose import Composition, PromiseState, PromiseVerdict, RunFacts, compose
+from checkers.verdict.groups import groups
 from checkers.words import models
-from checkers.words.anomalies import TRANSACTIONAL
-from checkers.words.compose import Composition, PromiseState, PromiseVerdict, RunFacts, compose
-from checkers.words.groups import groups
+from checkers.words.anomalies import Anomaly
+from checkers.words.transactional import TRANSACTIONAL
 from harness.core.errors import HistoryError
 from harness.core.promises import Bounds, Naming, Promise
 from harness.core.record import BUSY, Json
@@ -105,17 +106,16 @@ def judge(  # noqa: PLR0913  Each argument is an option of the command.
     failure = "; ".join([failure, *failures] if failure else failures) or None
     judgements += [] if run_file is None else [_settling(exposure)]
     facts = facts_of(loaded, exposure, judgements, declared=run_file or promised, failure=failure)
-    bound = {name: models.prohibited((name,)) for name in named_models(promises)}
-    composition = compose(promises, judgements, facts, of_harness=(SETTLED,) if run_file else (), models=bound)
+    composition, own = _composition(promises, judgements, facts, table, is_run=run_file is not None), table.declared()
     report = Report(
         verdict=composition.verdict.value,
         exit_code=composition.verdict.exit_code,
         reason=_reason(composition, facts, loaded, promises),
         clause=composition.clause,
         incomplete=not loaded.is_complete,
-        model=next(iter(bound), shown),
-        findings=(rows := _finding_rows(composition)),
-        meanings=table.meanings(row.anomaly for row in rows),
+        model=next(iter(named_models(promises)), shown),
+        findings=(rows := _finding_rows(composition, own)),
+        declared={row.anomaly: own[row.anomaly] for row in rows if row.anomaly in own},
         promises=tuple(map(_promise_row, composition.promises)),
         excused=composition.excused,
         operations=exposure.operations.counts(),
@@ -125,6 +125,15 @@ def judge(  # noqa: PLR0913  Each argument is an option of the command.
         seconds={"check": round(time.monotonic() - started, 3)},
     )
     return report if run_file is None else _as_run(report, run_file, exposure, facts)
+
+
+def _composition(
+    promises: Sequence[Promise], judgements: Sequence[Judgement], facts: RunFacts, table: Table, *, is_run: bool
+) -> Composition:
+    """The verdict on all judgements; a run must also have settled."""
+    bound = {name: models.prohibited((name,)) for name in named_models(promises)}
+    settled = (SETTLED,) if is_run else ()
+    return compose(promises, judgements, facts, of_harness=settled, models=bound, records=table.declared())
 
 
 def _noted(loaded: Loaded, declared: RunFile | Promised | None) -> Loaded:
@@ -282,14 +291,14 @@ def _settling(exposure: Exposure) -> Judgement:
     return Judgement(checker="settling", findings=findings, witnesses={"stall": final_successes(exposure)})
 
 
-def _finding_rows(composition: Composition) -> tuple[FindingRow, ...]:
+def _finding_rows(composition: Composition, own: Mapping[str, Anomaly]) -> tuple[FindingRow, ...]:
     """All findings, each once: those that break a promise first, root causes before their consequences."""
     rows: dict[str, FindingRow] = {}
     for each in composition.promises:
         for finding in each.findings:
             row = FindingRow(**msgspec.structs.asdict(finding), promise=each.promise.id)
             rows.setdefault(finding.fingerprint, row)
-    broken = tuple(chain.from_iterable(groups(tuple(rows.values()))))
+    broken = tuple(chain.from_iterable(groups(tuple(rows.values()), own)))
     others = (finding for finding in composition.observations if finding.fingerprint not in rows)
     return (*broken, *(FindingRow(**msgspec.structs.asdict(finding)) for finding in others))
 

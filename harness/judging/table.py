@@ -4,13 +4,14 @@ A brought check that may not be loaded, or cannot, keeps its row: it leaves all 
 reason, so that no promise holds because its check is missing.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Final
 
 from checkers.engine.protocol import Check, Context
+from checkers.words.anomalies import Anomaly, records
 from harness.core.errors import ScenarioError
 from harness.core.promises import Promise
 from harness.core.verdict import Judgement
@@ -35,11 +36,10 @@ class Table:
     sources: Mapping[str, Loadable] = field(default_factory=dict)
     is_only: bool = False
 
-    def meanings(self, found: Iterable[str]) -> dict[str, str]:
-        """Those of the anomalies found that brought checks declare, each with its meaning."""
-        brought = (each for each in self.checks if each.name in self.sources)
-        declared = {name: meaning for each in brought for name, meaning in each.anomalies.items()}
-        return {name: declared[name] for name in found if name in declared}
+    def declared(self) -> dict[str, Anomaly]:
+        """The records of the anomalies that brought checks declare."""
+        brought = (records(each.anomalies) for each in self.checks if each.name in self.sources)
+        return {name: record for declared in brought for name, record in declared.items()}
 
     def files_for(self, chosen: Sequence[Check]) -> list[Files]:
         """The files of the modules with those checks, for the engine to carry."""
@@ -136,5 +136,5 @@ def _needs(promises: Sequence[Promise], check: Check) -> bool:
 
 
 def _promise(check: Check) -> Promise:
-    text = " ".join(f"Never: {meaning}" for meaning in check.anomalies.values())
+    text = " ".join(f"Never: {record.meaning}" for record in records(check.anomalies).values())
     return Promise(id=check.name, text=text, source="--checks", forbids=tuple(check.anomalies), check=check.name)

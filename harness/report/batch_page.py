@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import quote
 
-from checkers.catalogue import NAMES
-from checkers.words.groups import rank
-from checkers.words.titles import title
+from checkers.verdict.groups import rank
+from checkers.verdict.titles import meaning, title
 from harness.core.verdict import Verdict
 from harness.report.findings.headlines import headline
 from harness.report.markdown import escaped, table
@@ -129,7 +128,7 @@ def _next(reports: Sequence[Report]) -> Iterator[tuple[str, str]]:
     for report, finding in list(first.values())[:NEXT_MAX]:
         command = smaller(report, finding) or repetition(report)
         if command is not None:
-            yield f"{title(finding.anomaly)}, seed {report.seed}", command
+            yield f"{title(finding.anomaly, report.declared)}, seed {report.seed}", command
 
 
 def _broken(classes: Sequence[Class]) -> Class | None:
@@ -140,6 +139,7 @@ def _broken(classes: Sequence[Class]) -> Class | None:
 def _classes(reports: Sequence[Report], folder: Path) -> list[Class]:
     """The classes: broken promises first, causes before consequences, then by runs that show them, and occurrences."""
     found: dict[str, list[tuple[Report, FindingRow]]] = {}
+    declared = {name: record for report in reports for name, record in report.declared.items()}
     for report in reports:
         for finding in report.findings:
             found.setdefault(finding.anomaly, []).append((report, finding))
@@ -150,8 +150,8 @@ def _classes(reports: Sequence[Report], folder: Path) -> list[Class]:
         classes.append(
             Class(
                 anomaly=anomaly,
-                name=title(anomaly),
-                meaning=NAMES.get(anomaly) or pairs[0][0].meanings.get(anomaly, ""),
+                name=title(anomaly, declared),
+                meaning=meaning(anomaly, declared),
                 promises=tuple(dict.fromkeys(called(report, each.promise) for report, each in pairs if each.promise)),
                 sentence=pairs[0][1].sentence,
                 headline=headline(pairs[0][1]),
@@ -161,7 +161,8 @@ def _classes(reports: Sequence[Report], folder: Path) -> list[Class]:
             )
         )
     return sorted(
-        classes, key=lambda each: (not each.promises, rank(each.anomaly), -each.run_count, -each.times, each.anomaly)
+        classes,
+        key=lambda each: (not each.promises, rank(each.anomaly, declared), -each.run_count, -each.times, each.anomaly),
     )
 
 

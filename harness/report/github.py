@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from checkers.words.titles import title
+from checkers.verdict.titles import title
 from harness.core.verdict import Verdict
 from harness.report.model import Report, repetition
 from harness.report.screen import visible
@@ -48,7 +48,11 @@ def _findings(reports: Sequence[Report]) -> Iterator[str]:
         share = f" in {len(runs)} of {len(reports)} runs" if len(reports) > 1 else ""
         commands = [command for run in runs[:RUNS_MAX] if (command := run.anywhere or repetition(run)) is not None]
         again = f" Repeat it: {' or '.join(commands)}" if commands else ""
-        yield _command("warning" if is_allowed else "error", f"{title(anomaly)}{share}", f"{sentences[name]}{again}")
+        yield _command(
+            "warning" if is_allowed else "error",
+            f"{title(anomaly, runs[0].declared)}{share}",
+            f"{sentences[name]}{again}",
+        )
 
 
 def _others(reports: Sequence[Report]) -> Iterator[str]:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 from xml.etree import ElementTree
 
-from checkers.words.titles import title
+from checkers.verdict.titles import title
 from harness.core.verdict import Verdict, worst
 from harness.report.model import FindingRow, PromiseRow, Report, repetition
 from harness.report.screen import visible
@@ -69,9 +69,12 @@ def _cases(where: str, reports: Sequence[Report], vacuous: str | None) -> Iterat
         _add(case, "skipped", f"{Verdict.VACUOUS.value}: {vacuous}")
     elif verdict is Verdict.INVALID and not rows:
         _add(case, "failure", reason)
-    unpromised = [each for report in reports for each in report.findings if not each.promise]
+    unpromised = [(each, report.declared) for report in reports for each in report.findings if not each.promise]
     if unpromised:
-        lines = [f"{title(each.anomaly)}{_times(each)}, no promise forbids it: {each.sentence}" for each in unpromised]
+        lines = [
+            f"{title(each.anomaly, own)}{_times(each)}, no promise forbids it: {each.sentence}"
+            for each, own in unpromised
+        ]
         ElementTree.SubElement(case, "system-out").text = "\n".join(map(_text, lines[:LINES_MAX]))
     yield case
 
@@ -106,7 +109,7 @@ def _evidence(reports: Sequence[Report], row: PromiseRow) -> Iterator[str]:
     """The first run's findings against the promise, and the command that repeats each run."""
     for each in reports[0].findings:
         if each.promise == row.id:
-            yield f"{title(each.anomaly)}{_times(each)}: {each.sentence}"
+            yield f"{title(each.anomaly, reports[0].declared)}{_times(each)}: {each.sentence}"
     for report in reports[:LINES_MAX]:
         command = report.anywhere or repetition(report)
         if command is not None:

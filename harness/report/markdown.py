@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from checkers.history.names import Forms
-from checkers.words.titles import title
+from checkers.verdict.titles import title
 from harness.core.verdict import Verdict
 from harness.report.evidence import PLAIN, Row
 from harness.report.exclusions import Exclusion
@@ -59,7 +59,7 @@ def issue(
 ) -> str:
     """The issue to file for a finding. `repeating` is the command that shows it again."""
     promise = next((each for each in report.promises if each.id == finding.promise), None)
-    lines = [f"### {escaped(title(finding.anomaly))}: {escaped(finding.sentence)}", ""]
+    lines = [f"### {escaped(title(finding.anomaly, report.declared))}: {escaped(finding.sentence)}", ""]
     if promise is not None:
         lines.append(
             f"Breaks **{escaped(called(report, promise.id))}**: {escaped(promise.text)} ({escaped(promise.source)})"
@@ -113,7 +113,7 @@ def summary(report: Report) -> str:
     if report.findings:
         found = [
             (
-                escaped(title(each.anomaly)),
+                escaped(title(each.anomaly, report.declared)),
                 escaped(called(report, each.promise)),
                 str(each.count),
                 escaped(each.sentence),

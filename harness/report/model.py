@@ -9,7 +9,8 @@ from types import MappingProxyType
 
 import msgspec
 
-from checkers.words.groups import groups
+from checkers.verdict.groups import groups
+from checkers.words.anomalies import Anomaly
 from harness.core.command import seamark
 from harness.core.promises import MODEL
 from harness.core.record import Json
@@ -127,7 +128,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     history_sha256: str | None = None
     unseed: str | None = None
     findings: tuple[FindingRow, ...] = ()
-    meanings: dict[str, str] = {}  # Of the anomalies among them that the system's own checks declare, by name.
+    declared: dict[str, Anomaly] = {}  # The records of those anomalies that the system's own checks declare, by name.
     promises: tuple[PromiseRow, ...] = ()
     faults: tuple[FaultRow, ...] = ()
     excused: tuple[str, ...] = ()  # Faults whose lack of effect was excused, by name.
@@ -204,7 +205,8 @@ def called(report: Report, promise: str | None) -> str:
 def grouped_findings(report: Report) -> list[list[FindingRow]]:
     """The findings, grouped by the event that they show: those that break a promise first, then observations."""
     broken = [finding for finding in report.findings if finding.promise]
-    return [*groups(broken), *groups([finding for finding in report.findings if not finding.promise])]
+    others = [finding for finding in report.findings if not finding.promise]
+    return [*groups(broken, report.declared), *groups(others, report.declared)]
 
 
 def model_ends(report: Report) -> tuple[list[str], list[str]]:

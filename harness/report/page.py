@@ -19,7 +19,7 @@ import msgspec
 from markupsafe import Markup
 
 from checkers.history.names import Forms, forms_of
-from checkers.words.compose import changed_nothing
+from checkers.verdict.compose import changed_nothing
 from harness.core.promises import Bounds, Naming
 from harness.core.record import BUSY, Json
 from harness.core.verdict import Verdict

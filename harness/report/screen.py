@@ -12,7 +12,7 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from checkers.words.titles import title
+from checkers.verdict.titles import title
 from harness.core.command import seamark
 from harness.report.model import Report, repetition, smaller
 
@@ -127,6 +127,6 @@ def commands(report: Report) -> Commands:
     return [*more, ("open", page), ("again", command), *shrink, ("judge", seamark("check", report.run))]
 
 
-def seen(anomaly: str, count: int) -> str:
-    """The name of an anomaly for people, and how often it was seen if more than once."""
-    return title(anomaly) + (f", {count:,} times" if count > 1 else "")
+def seen(report: Report, anomaly: str, count: int) -> str:
+    """The name of an anomaly for people, and how often the report shows it if more than once."""
+    return title(anomaly, report.declared) + (f", {count:,} times" if count > 1 else "")

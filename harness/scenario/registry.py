@@ -252,13 +252,13 @@ def _problems(cluster: Cluster) -> Iterator[str]:
 
 
 def _unknown_anomalies(cluster: Cluster, code: Code) -> Iterator[str]:
-    from checkers.catalogue import NAMES  # noqa: PLC0415  It imports every check.
+    from checkers.catalogue import RECORDS  # noqa: PLC0415  It imports every check.
     from harness.scenario.own_checks import checks_of  # noqa: PLC0415  Likewise.
 
     own = [name for check in checks_of(cluster, code) for name in check.anomalies]
     for promise in cluster.promises:
         for name in promise.forbids:
-            yield from _unknown(name, (*NAMES, *own, *models.MODELS, *models.ALIASES), f"what {promise.id} forbids")
+            yield from _unknown(name, (*RECORDS, *own, *models.MODELS, *models.ALIASES), f"what {promise.id} forbids")
 
 
 def _unknown(name: str, allowed: tuple[str, ...], what: str) -> Iterator[str]:

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from checkers.words.titles import title
+from checkers.verdict.titles import title
 from harness.core.errors import HistoryError
 from harness.report.model import FaultRow, FindingRow, PromiseRow, Report
 
@@ -163,7 +163,7 @@ def _findings(first: Report, second: Report) -> Iterator[Shared]:
     one, other = (_counts(report) for report in (first, second))
     for (anomaly, promise), example in sorted(found.items(), key=lambda item: item[0][1] is None):
         yield Shared(
-            name=title(anomaly),
+            name=title(anomaly, first.declared | second.declared),
             anomaly=anomaly,
             promise=promise,
             sentence=example.sentence,

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from checkers.words.titles import title
+from checkers.verdict.titles import title
 from harness.serve.index import STATES
 from harness.serve.tally import Shown, Tally
 

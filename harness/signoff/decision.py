@@ -15,7 +15,7 @@ from typing import Final
 
 import msgspec
 
-from checkers.words.titles import title
+from checkers.verdict.titles import title
 from harness.campaign.calibration.document import Calibration, calibration_at
 from harness.campaign.document import Sweep
 from harness.campaign.evidence import Evidence, evidence_at

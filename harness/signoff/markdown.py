@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from checkers.words.titles import title
+from checkers.verdict.titles import title
 from harness.report.markdown import code, escaped, table
 from harness.signoff.document import Decision, Signoff
 from harness.signoff.statistics import percent

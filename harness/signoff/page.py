@@ -1,6 +1,6 @@
 """A sign-off as one HTML file, in the style of reports, that prints on A4."""
 
-from checkers.words.titles import title
+from checkers.verdict.titles import title
 from harness.core.verdict import Verdict
 from harness.report.page import STRIP, rendered
 from harness.scenario.sut import release

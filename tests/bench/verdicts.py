@@ -28,7 +28,7 @@ from harness.scenario.registry import load_cluster
 
 SHARED: Final = Path(__file__).resolve().parents[3] / "shared" / "histories"
 # What no two runs share, and what judged them.
-IN_PASSING: Final = ("seconds", "started_utc", "run", "page", "versions", "engine", "meanings")
+IN_PASSING: Final = ("seconds", "started_utc", "run", "page", "versions", "engine", "meanings", "declared")
 # Judges copies of the runs that standard input names, so that the store stays as it was recorded.
 JUDGE: Final = """
 import shutil, sys, tempfile

@@ -7,7 +7,7 @@ from typing import Literal, get_args, get_origin, get_type_hints
 import msgspec
 import pytest
 
-from checkers.catalogue import CHECKS, NAMES, names_of
+from checkers.catalogue import CHECKS, RECORDS, records_of
 from checkers.engine.protocol import Check
 from harness.cli.texts.contract_fields import BOUNDS, CONTRACT
 from harness.cli.texts.promises_page import promises_pages
@@ -41,13 +41,15 @@ def test_the_page_of_promises_says_of_each_what_would_break_it_and_who_says_so()
     for cluster in clusters():
         text = (DOCS / "promises" / f"{cluster.name}.md").read_text(encoding="utf-8")
         checks = (*CHECKS, *own()[cluster.name])
-        names = names_of(checks)
+        names = records_of(checks)
         for promise in cluster.promises:
             section = text.split(f"## {promise.id}\n")[1].split("\n##")[0]
             assert promise.text in section
             assert ("**Purpose.**" in section) == promise.is_purpose
             for name in promise.forbids:
-                assert (f"`{name}`: {names[name]}" if name in names else f"[{name}](../promises.md#{name})") in section
+                assert (
+                    f"`{name}`: {names[name].meaning}" if name in names else f"[{name}](../promises.md#{name})"
+                ) in section
             judges = re.findall(r"Checked by ((?:`[\w-]+`(?:, )?)+)\.", section)
             assert len(judges) == len(promise.forbids)
             assert {name for each in judges for name in re.findall(r"`([\w-]+)`", each)} <= {c.name for c in checks}
@@ -60,7 +62,7 @@ def test_a_promise_that_no_check_looks_for_is_told_so() -> None:
     cluster.promises = (Promise(id="T-1", text="All is well.", source="docs", forbids=("lost-write",)),)
     cluster.stream, cluster.bugs = None, {}
     page = promises_pages([cluster])["promises/tutorial.md"]
-    assert f"- `lost-write`: {NAMES['lost-write']} Checked by no check of today." in page
+    assert f"- `lost-write`: {RECORDS['lost-write'].meaning} Checked by no check of today." in page
     assert "There is no change stream." in page
 
 

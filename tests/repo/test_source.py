@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import pytest
 
-from checkers.catalogue import NAMES
+from checkers.catalogue import RECORDS
 from clusters.ndb import planted as ndb
 from clusters.postgres import planted as postgres
 from clusters.tutorial import planted as tutorial
@@ -123,7 +123,7 @@ def test_a_bug_switch_is_read_in_at_most_two_places_of_its_cluster(cluster: str,
 
 def test_no_checker_knows_the_name_of_a_bug() -> None:
     # One bug is called as the anomaly is that it makes.
-    bugs = [bug for bug in (*tutorial.BUGS, *ndb.BUGS, *postgres.BUGS) if bug not in NAMES]
+    bugs = [bug for bug in (*tutorial.BUGS, *ndb.BUGS, *postgres.BUGS) if bug not in RECORDS]
     for path in SOURCES:
         if relative(path).startswith(("checkers/", "harness/judging/", "harness/core/")):
             assert [bug for bug in bugs if f'"{bug}"' in text_of(path)] == []

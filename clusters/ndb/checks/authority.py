@@ -29,13 +29,16 @@ from checkers.history.names import Dictionary
 from checkers.history.tables import State, Window, first_reports, states, windows
 from checkers.history.troubles import Trouble, judgement
 from checkers.state.written import Written, written_in
+from checkers.words.anomalies import Anomaly, Cause
 from harness.core.columns import NEVER, OK, Int64s
 from harness.core.promises import Excuse
 from harness.core.verdict import Judgement
 
 CHECKER = "authority"
 SPLIT = "split-brain"
-ANOMALIES: Final = {SPLIT: "Two nodes act as the only one at once."}
+ANOMALIES: Final = {
+    SPLIT: Anomaly(meaning="Two nodes act as the only one at once.", cause=Cause.OWNER),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -44,6 +44,7 @@ from checkers.history.tables import (
 )
 from checkers.history.troubles import Trouble, judgement
 from checkers.state.written import Written, written_in
+from checkers.words.anomalies import Anomaly, Cause
 from harness.core.columns import NEVER, OK
 from harness.core.promises import Excuse
 from harness.core.record import Json
@@ -52,8 +53,8 @@ from harness.core.verdict import Judgement
 CHECKER = "causes"
 FALSE_GAP, SPURIOUS = "false-gap", "spurious-disconnect"
 ANOMALIES: Final = {
-    FALSE_GAP: "A gap marker without a loss.",
-    SPURIOUS: "A subscriber was disconnected for no reason that is declared.",
+    FALSE_GAP: Anomaly(meaning="A gap marker without a loss.", cause=Cause.EVENT),
+    SPURIOUS: Anomaly(meaning="A subscriber was disconnected for no reason that is declared.", cause=Cause.REFUSED),
 }
 CAUSES = ("inconsistent", "out-of-memory", "disconnected", "cluster-failure")
 

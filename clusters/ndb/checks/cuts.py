@@ -33,12 +33,19 @@ from checkers.history.stretches import ONCE, Weights
 from checkers.history.troubles import Trouble, judgement
 from checkers.transactions.acts import Acts, Writers, read_acts, versions_read
 from checkers.transactions.list_versions import Versions
+from checkers.words.anomalies import Anomaly, Cause
 from harness.core.columns import Bools, Int64s
 from harness.core.verdict import Judgement
 
 CHECKER: Final = "cuts"
 NOT_CLOSED: Final = "cut-not-closed"
-ANOMALIES: Final = {NOT_CLOSED: "A watermark contains a change that depends on a change outside of it."}
+ANOMALIES: Final = {
+    NOT_CLOSED: Anomaly(
+        meaning="A watermark contains a change that depends on a change outside of it.",
+        title="Epoch without its cause",
+        cause=Cause.CUT,
+    ),
+}
 KINDS: Final = ("ww", "wr", "rt", "rw")
 NOBODY: Final = -1
 

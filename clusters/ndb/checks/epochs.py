@@ -30,6 +30,7 @@ from checkers.history.generations import Restart, restarts
 from checkers.history.names import EpochName, Names, epoch_name
 from checkers.history.tables import rows
 from checkers.history.troubles import Trouble, judgement
+from checkers.words.anomalies import Anomaly, Cause
 from harness.core.columns import NEVER, OK, Bools, Int64s
 from harness.core.verdict import Judgement
 
@@ -37,8 +38,14 @@ CHECKER: Final = "epochs"
 DOUBLE: Final = "double-epoch"
 SHAPE: Final = "epoch-shape"
 ANOMALIES: Final = {
-    DOUBLE: "One transaction appears in two epochs.",
-    SHAPE: "An epoch does not consist of the changes that its declaration names.",
+    DOUBLE: Anomaly(
+        meaning="One transaction appears in two epochs.", title="Transaction in two epochs", cause=Cause.EPOCH
+    ),
+    SHAPE: Anomaly(
+        meaning="An epoch does not consist of the changes that its declaration names.",
+        title="Broken sequence of epochs",
+        cause=Cause.EPOCH,
+    ),
 }
 ANSWER: Final = -1  # In place of a subscriber: the observation is a client's answer.
 

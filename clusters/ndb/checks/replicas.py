@@ -15,12 +15,15 @@ from checkers.history.names import Dictionary, Names, first_difference, shown_li
 from checkers.history.tables import State, first_reports, states
 from checkers.history.troubles import Trouble, judgement
 from checkers.state.survival import last_members
+from checkers.words.anomalies import Anomaly, Cause
 from harness.core.record import Json
 from harness.core.verdict import Judgement
 
 CHECKER = "replicas"
 DIVERGED = "diverged-replicas"
-ANOMALIES: Final = {DIVERGED: "Two replicas of one object differ at rest."}
+ANOMALIES: Final = {
+    DIVERGED: Anomaly(meaning="Two replicas of one object differ at rest.", cause=Cause.STATE),
+}
 Rows = dict[int, State]
 
 

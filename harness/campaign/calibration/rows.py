@@ -109,7 +109,7 @@ def calibration_row(row: Row, seed: int) -> CalibrationRow:
 
 def _kind(report: Report, finding: FindingRow) -> str | None:
     """The kind of the check with that finding. What a system brings judges its own state; the harness has no kind."""
-    return KIND_OF.get(finding.checker, KINDS["state"] if finding.anomaly in report.meanings else None)
+    return KIND_OF.get(finding.checker, KINDS["state"] if finding.anomaly in report.declared else None)
 
 
 def code_key(package: Path, scenario: Scenario, plan: Plan | None) -> str:

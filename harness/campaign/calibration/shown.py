@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
-from checkers.words.titles import title as title_of
+from checkers.verdict.titles import title as title_of
 from harness.campaign.calibration.document import BugCell, Calibration, CorrectCell
 from harness.core.wording import counted
 from harness.report.markdown import escaped, table

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from checkers.words.compose import Thresholds, shortfalls
+from checkers.verdict.compose import Thresholds, shortfalls
 from harness.campaign.exposure import facts_of, promise_sums, state_of
 from harness.campaign.ledger.design import Design
 from harness.campaign.ledger.rows import ROWS_FILE, Row

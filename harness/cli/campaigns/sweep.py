@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from checkers.words.titles import title
+from checkers.verdict.titles import title
 from harness.campaign.config import Config, read_config
 from harness.campaign.document import SWEEP_FILE, Sweep
 from harness.campaign.files import reports_as_one, store_sweep

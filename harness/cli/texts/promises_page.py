@@ -11,14 +11,14 @@ from typing import Final
 
 import msgspec
 
-from checkers.catalogue import CHECKS, NAMES, names_of
+from checkers.catalogue import CHECKS, RECORDS, records_of
 from checkers.engine.protocol import Check, When
 from checkers.streams.catalogue import RULES
 from checkers.streams.rule import Need, Rule
 from checkers.transactions.sentences import CHECKER as TRANSACTIONS
+from checkers.verdict.compose import Thresholds
 from checkers.words import models
-from checkers.words.anomalies import TRANSACTIONAL
-from checkers.words.compose import Thresholds
+from checkers.words.transactional import TRANSACTIONAL
 from harness.cli.texts.contract_fields import BOUNDS, CONTRACT, Words
 from harness.core.machine import Settings
 from harness.core.promises import Bounds, Promise, StreamContract
@@ -108,7 +108,7 @@ def _promise(cluster: Cluster, checks: Sequence[Check], promise: Promise, source
 def _breach(name: str, checks: Sequence[Check]) -> str:
     if _is_model(name):
         return f"Any anomaly that [{name}](../{SHARED}#{name.lower()}) rules out."
-    return f"{code(name)}: {_prose(names_of(checks)[name])}"
+    return f"{code(name)}: {_prose(records_of(checks)[name].meaning)}"
 
 
 def _checks(cluster: Cluster, checks: Sequence[Check], promise: Promise, name: str) -> list[str]:
@@ -163,7 +163,7 @@ def _models(promises: Iterable[Promise]) -> Iterator[str]:
     names = sorted({name for promise in promises for name in promise.forbids if _is_model(name)})
     yield from (f"## {MODELS_HEADING}", "")
     for name in names:
-        rows = [(code(anomaly), _prose(NAMES[anomaly])) for anomaly in _ruled_out(name)]
+        rows = [(code(anomaly), _prose(RECORDS[anomaly].meaning)) for anomaly in _ruled_out(name)]
         yield from (f"### {name}", "", *table(("rules out", "meaning"), rows), "")
 
 
@@ -203,16 +203,16 @@ def _anomalies(own: Mapping[str, Sequence[Check]]) -> Iterator[str]:
     yield from ("The names that `forbids` of a promise may hold besides consistency models, with their checks.", "")
     rows = []
     checks = (*CHECKS, *chain.from_iterable(own.values()))
-    names = names_of(checks)
-    for name in sorted(names, key=str.lower):
+    known = records_of(checks)
+    for name in sorted(known, key=str.lower):
         by = [check.name for check in checks if name in check.anomalies and not check.is_locked]
-        rows.append((code(name), _prose(names[name]), ", ".join(map(code, by)) or "a comparison of two checks"))
+        rows.append((code(name), _prose(known[name].meaning), ", ".join(map(code, by)) or "a comparison of two checks"))
     yield from table(("anomaly", "meaning", "checks"), rows)
 
 
 def _stream_rule(rule: Rule) -> tuple[str, ...]:
     needs = ", ".join(need.value for need in Need if need in rule.needs)
-    return rule.id, code(rule.name), _prose(rule.meaning), _prose(rule.witness), needs or "the events alone"
+    return rule.id, code(rule.name), _prose(rule.anomaly.meaning), _prose(rule.witness), needs or "the events alone"
 
 
 def _ruled_out(model: str) -> tuple[str, ...]:

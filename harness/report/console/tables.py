@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from rich.table import Table
 from rich.text import Text
 
-from checkers.words.compose import changed_nothing
+from checkers.verdict.compose import changed_nothing
 from harness.report.model import (
     PromiseRow,
     Report,
@@ -121,7 +121,7 @@ def _findings(report: Report) -> Iterable[Text | Table]:
         counts = Counter[str]()
         for each in (root, *others):
             counts[each.anomaly] += each.count
-        first, *also = (seen(anomaly, count) for anomaly, count in counts.items())
+        first, *also = (seen(report, anomaly, count) for anomaly, count in counts.items())
         line = Text.assemble(plain(first, "bold"), plain(f": {root.sentence}"))
         yield hanging("  ", line if root.promise else line.append("  (no promise forbids it)", "dim"))
         if also:

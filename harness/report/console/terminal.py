@@ -11,8 +11,8 @@ from typing import Final, NamedTuple
 from rich.console import Console
 from rich.text import Text
 
-from checkers.words.compose import changed_nothing
-from checkers.words.titles import title
+from checkers.verdict.compose import changed_nothing
+from checkers.verdict.titles import title
 from harness.core.verdict import Verdict
 from harness.core.wording import counted
 from harness.report.console.tables import tables
@@ -125,10 +125,12 @@ def _findings(report: Report) -> Iterator[Text]:
         return
     root, *others = grouped[0]
     count = sum(each.count for each in (root, *others) if each.anomaly == root.anomaly)
-    line = Text.assemble(plain(seen(root.anomaly, count), "bold"), plain(f": {headline(root, most=CYCLE_MAX)}"))
+    line = Text.assemble(plain(seen(report, root.anomaly, count), "bold"), plain(f": {headline(root, most=CYCLE_MAX)}"))
     yield line if root.promise else line.append("  (no promise forbids it)", "dim")
-    left = Counter(title(each.anomaly) for each in (*others, *(one for group in grouped[1:] for one in group)))
-    left.pop(title(root.anomaly), None)
+    left = Counter(
+        title(each.anomaly, report.declared) for each in (*others, *(one for group in grouped[1:] for one in group))
+    )
+    left.pop(title(root.anomaly, report.declared), None)
     if left:
         yield plain(f"also seen: {', '.join(left)}", "dim")
 

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from checkers.catalogue import NAMES
-from checkers.words.titles import title
+from checkers.verdict.titles import meaning, title
 from harness.record.store import RunFile
 from harness.report.evidence import Slice, first_moment
 from harness.report.exclusions import Exclusion, exclusions
@@ -100,7 +99,7 @@ def _shown(
     return Shown(
         number=number,
         finding=finding,
-        name=title(finding.anomaly),
+        name=title(finding.anomaly, report.declared),
         title=headline(finding, forms),
         sentence=finding.sentence if len(finding.sentence) <= SENTENCE_MAX else headline(finding, forms),
         steps=tuple(
@@ -126,8 +125,8 @@ def _shown(
 def glossary(report: Report) -> list[tuple[str, str]]:
     """The name and the meaning of each anomaly that occurs, in the order of the findings."""
     found = dict.fromkeys(finding.anomaly for finding in report.findings)
-    names = {**NAMES, **report.meanings}
-    return [(title(name), names[name]) for name in found if name in names]
+    meant = ((title(name, report.declared), meaning(name, report.declared)) for name in found)
+    return [(name, text) for name, text in meant if text]
 
 
 def _excluded(

@@ -8,7 +8,7 @@ import pytest
 
 import checkers
 from checkers import catalogue
-from checkers.catalogue import CHECKS, NAMES
+from checkers.catalogue import CHECKS, RECORDS
 from checkers.transactions.check import LOCKED
 from clusters.ndb import checks as ndb
 from harness.cli.texts import promises_page
@@ -94,8 +94,8 @@ def test_a_check_is_one_file_and_one_row(
     table = catalogue.checks_of((*catalogue.MODULES, "ends"))
     for module in (catalogue, checks, promises_page):
         monkeypatch.setattr(module, "CHECKS", table)
-    for module in (catalogue, promises_page, shown):
-        monkeypatch.setattr(module, "NAMES", catalogue.names_of(table))
+    for module in (catalogue, promises_page):
+        monkeypatch.setattr(module, "RECORDS", catalogue.records_of(table))
     del sys.modules["checkers.ends"]
 
     promise_file = tmp_path / "promises.toml"
@@ -134,7 +134,7 @@ def test_each_check_has_a_name_and_anomalies_of_its_own() -> None:
     names = [check.name for check in TABLE]
     assert len(set(names)) == len(names)
     assert all(check.anomalies for check in TABLE)
-    assert {anomaly for check in CHECKS for anomaly in check.anomalies} <= set(NAMES)
+    assert {anomaly for check in CHECKS for anomaly in check.anomalies} <= set(RECORDS)
 
 
 @pytest.mark.parametrize("restarts", [0, 1, 2])

@@ -12,6 +12,7 @@ from checkers.streams.examples import Example
 from checkers.streams.findings import after, arrived, both, place, shown
 from checkers.streams.rule import Need, OfLog, Rule
 from checkers.streams.view import Ruling, StreamView
+from checkers.words.anomalies import Anomaly, Cause
 from harness.core.columns import BACKFILL, NEVER, ROW, Bools, Int64s
 
 
@@ -89,7 +90,10 @@ BEFORE_MISMATCH: Final = Rule(
     name="before-mismatch",
     id="S29",
     rank=95,
-    meaning="The before-image of a row contradicts the previous row of its key: a change between the two is lost.",
+    anomaly=Anomaly(
+        meaning="The before-image of a row contradicts the previous row of its key: a change between the two is lost.",
+        cause=Cause.LATE,
+    ),
     witness="a row with a before-image, or an update or deletion, compared with the row of its key before it",
     needs=frozenset({Need.IMAGES}),
     scope=OfLog(before_mismatches, _sentence),

@@ -12,6 +12,7 @@ from checkers.streams.examples import Example
 from checkers.streams.findings import after, both, first, place
 from checkers.streams.rule import OfLog, Rule
 from checkers.streams.view import Ruling, StreamView
+from checkers.words.anomalies import Anomaly, Cause
 from harness.core.columns import INFO, NEVER, ROW, Bools, Int64s
 
 
@@ -67,7 +68,7 @@ DIVERGENT_DUPLICATE: Final = Rule(
     name="divergent-duplicate",
     id="S04",
     rank=130,
-    meaning="An event came twice, with two values.",
+    anomaly=Anomaly(meaning="An event came twice, with two values.", cause=Cause.EVENT),
     witness="an event that came twice with a value",
     scope=OfLog(divergent_duplicates, _sentence),
 )

@@ -13,6 +13,7 @@ from checkers.streams.examples import Example
 from checkers.streams.findings import after, both, first, place
 from checkers.streams.rule import OfLog, Rule
 from checkers.streams.view import Ruling, StreamView
+from checkers.words.anomalies import Anomaly, Cause
 from harness.core.columns import CHECKPOINT, GAP, NEVER, OPEN, ROW, WATERMARK, Bools, Int64s
 
 
@@ -174,7 +175,7 @@ DUPLICATE_EVENT: Final = Rule(
     name="duplicate-event",
     id="S03",
     rank=70,
-    meaning="An event came again where the stream promises that it does not.",
+    anomaly=Anomaly(meaning="An event came again where the stream promises that it does not.", cause=Cause.REPEATED),
     witness="a first delivery after which more events came",
     is_online=True,
     scope=OfLog(repetitions, _sentence),

@@ -13,6 +13,7 @@ from checkers.streams.examples import Example
 from checkers.streams.findings import after, both, first, place, shown
 from checkers.streams.rule import Cut, OfLog, Rule, per_key
 from checkers.streams.view import Ruling, StreamView
+from checkers.words.anomalies import Anomaly, Cause
 from harness.core.columns import NEVER, OPEN, Int64s
 
 
@@ -135,7 +136,7 @@ ORDER_INVERSION: Final = Rule(
     name="order-inversion",
     id="S02",
     rank=60,
-    meaning="An event arrived after one that it precedes in the stream's order.",
+    anomaly=Anomaly(meaning="An event arrived after one that it precedes in the stream's order.", cause=Cause.ORDER),
     witness="a first delivery compared with one before it",
     is_online=True,
     cut=Cut.ROW,

@@ -10,6 +10,7 @@ from checkers.streams.examples import Example
 from checkers.streams.findings import arrived
 from checkers.streams.rule import Need, OfLog, Rule
 from checkers.streams.view import Ruling, StreamView
+from checkers.words.anomalies import Anomaly, Cause
 from harness.core.columns import FAIL
 
 
@@ -41,7 +42,7 @@ PHANTOM_EVENT: Final = Rule(
     name="phantom-event",
     id="S11",
     rank=80,
-    meaning="An event whose write was never attempted, or certainly failed.",
+    anomaly=Anomaly(meaning="An event whose write was never attempted, or certainly failed.", cause=Cause.EVENT),
     witness="an event of a key of which a write failed",
     needs=frozenset({Need.SOURCE}),
     scope=OfLog(phantom_events, _sentence),

@@ -14,6 +14,7 @@ from checkers.streams.examples import Example
 from checkers.streams.findings import arrived, lost
 from checkers.streams.rule import Need, OfLog, Rule
 from checkers.streams.view import Ruling, StreamView
+from checkers.words.anomalies import Anomaly, Cause
 from harness.core.columns import FAIL, NEVER, ROW, Bools, Int64s
 
 WITH_NUMBER = ["key", "value", "ordinal"]
@@ -174,7 +175,9 @@ WRONG_VALUE: Final = Rule(
     name="wrong-value",
     id="S12",
     rank=90,
-    meaning="An event with the right key and position, and another value than was written.",
+    anomaly=Anomaly(
+        meaning="An event with the right key and position, and another value than was written.", cause=Cause.EVENT
+    ),
     witness="an event compared with its write",
     needs=frozenset({Need.SOURCE}),
     scope=OfLog(wrong_values, _sentence),

@@ -20,6 +20,7 @@ from checkers.columns.files import read_columns
 from checkers.columns.index import codes, first_rows
 from checkers.streams.findings import stream_finding
 from checkers.streams.rule import Conclusion, Need, OfSource, Rule
+from checkers.words.anomalies import Anomaly, Cause
 from harness.core.columns import INFO, NEVER, OK, Int64s, SourceWrites
 from harness.core.promises import StreamContract
 
@@ -120,7 +121,7 @@ EPOCH_FORK: Final = Rule(
     name=FORK,
     id="S18",
     rank=260,
-    meaning="Two owners act in one epoch.",
+    anomaly=Anomaly(meaning="Two owners act in one epoch.", cause=Cause.EPOCH),
     witness="a change of a log's owner whose old owner answered an operation that began later",
     needs=frozenset({Need.SOURCE}),
     scope=OfSource(epoch_forks),

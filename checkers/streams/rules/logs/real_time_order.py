@@ -14,6 +14,7 @@ from checkers.columns.runs import first_of_each, ordered
 from checkers.history.names import Forms, forms_of
 from checkers.streams.findings import stream_finding
 from checkers.streams.rule import Conclusion, Need, OfSource, Rule
+from checkers.words.anomalies import Anomaly, Cause
 from harness.core.columns import FAIL, INFO, NEVER, Int64s, SourceWrites
 from harness.core.promises import Bounds, Naming, StreamContract
 from harness.core.verdict import Finding
@@ -158,7 +159,7 @@ REAL_TIME_ORDER: Final = Rule(
     name="real-time-order",
     id="S23",
     rank=240,
-    meaning="A write has a lower position than one that ended before it began.",
+    anomaly=Anomaly(meaning="A write has a lower position than one that ended before it began.", cause=Cause.ORDER),
     witness="an operation before which one of another process had ended",
     needs=frozenset({Need.SOURCE}),
     scope=OfSource(_judged),

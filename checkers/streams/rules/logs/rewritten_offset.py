@@ -12,6 +12,7 @@ from checkers.streams.examples import Example
 from checkers.streams.findings import after, both, place, shown
 from checkers.streams.rule import OfLog, Rule
 from checkers.streams.view import Ruling, StreamView
+from checkers.words.anomalies import Anomaly, Cause
 from harness.core.columns import NEVER, ROW, Bools, Int64s
 
 
@@ -55,7 +56,7 @@ REWRITTEN_OFFSET: Final = Rule(
     name="rewritten-offset",
     id="S24",
     rank=210,
-    meaning="One offset of a log was read twice, and showed two events.",
+    anomaly=Anomaly(meaning="One offset of a log was read twice, and showed two events.", cause=Cause.SESSION),
     witness="an offset that was read in two sessions",
     scope=OfLog(rewritten_offsets, _sentence),
 )

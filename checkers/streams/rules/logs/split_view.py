@@ -21,6 +21,7 @@ from checkers.streams.coverage import is_marker
 from checkers.streams.findings import stream_finding
 from checkers.streams.rule import Conclusion, Cut, Need, OfAllLogs, Rule, Seen, Sighted
 from checkers.streams.view import StreamView
+from checkers.words.anomalies import Anomaly, Cause
 from harness.core.columns import BACKFILL, GAP, NEVER, OPEN, ROW, Bools, Int64s
 from harness.core.verdict import Finding
 
@@ -272,7 +273,7 @@ SPLIT_VIEW: Final = Rule(
     name="split-view",
     id="S20",
     rank=120,
-    meaning="Two views of the same position differ.",
+    anomaly=Anomaly(meaning="Two views of the same position differ.", cause=Cause.ORDER),
     witness="a position that two sessions completed",
     needs=frozenset({Need.OPENS, Need.ALL}),
     cut=Cut.UNIT,

@@ -11,6 +11,7 @@ from checkers.streams.examples import Example
 from checkers.streams.findings import both, first, place, shown
 from checkers.streams.rule import OfLog, Rule
 from checkers.streams.view import Ruling, StreamView
+from checkers.words.anomalies import Anomaly, Cause
 from harness.core.columns import NEVER, ROW
 
 
@@ -49,7 +50,7 @@ ZOMBIE: Final = Rule(
     name="zombie",
     id="S17",
     rank=230,
-    meaning="An act of a fenced owner took effect.",
+    anomaly=Anomaly(meaning="An act of a fenced owner took effect.", cause=Cause.EPOCH),
     witness="a change of a log's owner",
     is_online=True,
     scope=OfLog(zombie_events, _sentence),

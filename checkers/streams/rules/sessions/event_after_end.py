@@ -10,6 +10,7 @@ from checkers.streams.examples import Example
 from checkers.streams.findings import after, arrived, both
 from checkers.streams.rule import OfLog, Rule
 from checkers.streams.view import Ruling, StreamView
+from checkers.words.anomalies import Anomaly, Cause
 from harness.core.columns import BACKFILL, END, NEVER, OPEN, ROW, WATERMARK, Bools, Int64s
 
 
@@ -60,7 +61,9 @@ EVENT_AFTER_END: Final = Rule(
     name="event-after-end",
     id="S28",
     rank=220,
-    meaning="An event, or a watermark, came after the marker that ended its stream.",
+    anomaly=Anomaly(
+        meaning="An event, or a watermark, came after the marker that ended its stream.", cause=Cause.SESSION
+    ),
     witness="a marker that ends something",
     scope=OfLog(events_after_end, _sentence),
 )

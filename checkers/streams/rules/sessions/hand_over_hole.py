@@ -14,6 +14,7 @@ from checkers.streams.findings import after, lost, place, shown
 from checkers.streams.rule import Cut, Need, OfLog, Rule
 from checkers.streams.rules.sessions.holes import expected_by_key, left_out_sentence, snapshot_holes
 from checkers.streams.view import Ruling, StreamView
+from checkers.words.anomalies import Anomaly, Cause
 from harness.core.columns import BACKFILL, FAIL, GAP, NEVER, OPEN, ROW, WATERMARK, Bools, Int64s
 
 
@@ -163,7 +164,9 @@ HAND_OVER_HOLE: Final = Rule(
     name="hand-over-hole",
     id="S25",
     rank=180,
-    meaning="An event is missing between a backfill and the stream that continues it.",
+    anomaly=Anomaly(
+        meaning="An event is missing between a backfill and the stream that continues it.", cause=Cause.SESSION
+    ),
     witness="a key of a snapshot that was written after it",
     needs=frozenset({Need.POSITIONS, Need.ALL}),
     cut=Cut.STATE,

@@ -18,6 +18,7 @@ from checkers.streams.rules.sessions.holes import resume_holes, snapshot_holes
 from checkers.streams.rules.sessions.missing_event import lost_events
 from checkers.streams.supersession import Versions, superseded
 from checkers.streams.view import Ruling, StreamView
+from checkers.words.anomalies import Anomaly, Cause
 from harness.core.columns import NEVER, OK, Int64s
 
 
@@ -147,7 +148,10 @@ LOST_TAIL: Final = Rule(
     name="lost-tail",
     id="S14",
     rank=170,
-    meaning="A committed write never reached a live subscriber, although all was healed and quiet.",
+    anomaly=Anomaly(
+        meaning="A committed write never reached a live subscriber, although all was healed and quiet.",
+        cause=Cause.LATE,
+    ),
     witness="a live subscriber for which something was written after the last fault",
     needs=frozenset({Need.SOURCE, Need.POSITIONS, Need.ALL}),
     cut=Cut.STATE,

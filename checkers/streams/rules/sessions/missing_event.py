@@ -17,6 +17,7 @@ from checkers.streams.rule import Cut, Need, OfLog, Rule
 from checkers.streams.rules.sessions.holes import resume_holes, snapshot_holes
 from checkers.streams.rules.sessions.passings import passed_events
 from checkers.streams.view import Ruling, StreamView
+from checkers.words.anomalies import Anomaly, Cause
 from harness.core.columns import ROW
 
 
@@ -49,7 +50,10 @@ MISSING_EVENT: Final = Rule(
     name="missing-event",
     id="S09",
     rank=40,
-    meaning="A committed write below a watermark, or before a later row in the stream's order, never arrived.",
+    anomaly=Anomaly(
+        meaning="A committed write below a watermark, or before a later row in the stream's order, never arrived.",
+        cause=Cause.LATE,
+    ),
     witness="a watermark that newly closes a committed write in live coverage, or a row that does, in a declared order",
     needs=frozenset({Need.SOURCE, Need.POSITIONS, Need.ALL}),
     cut=Cut.ROW,

@@ -11,6 +11,7 @@ from checkers.streams.examples import Example
 from checkers.streams.findings import after, arrived, both, shown
 from checkers.streams.rule import OfLog, Rule
 from checkers.streams.view import Ruling, StreamView
+from checkers.words.anomalies import Anomaly, Cause
 from harness.core.columns import NEVER, OPEN, ROW, Bools, Int64s
 
 
@@ -56,7 +57,9 @@ MOVED_KEY: Final = Rule(
     name="moved-key",
     id="S26",
     rank=150,
-    meaning="Events of one key came on two partitions, and no move was declared between.",
+    anomaly=Anomaly(
+        meaning="Events of one key came on two partitions, and no move was declared between.", cause=Cause.SESSION
+    ),
     witness="a row compared with the one before it, on one of several partitions",
     scope=OfLog(moved_keys, _sentence),
 )

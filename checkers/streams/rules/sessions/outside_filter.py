@@ -18,6 +18,7 @@ from checkers.streams.examples import Example
 from checkers.streams.findings import arrived
 from checkers.streams.rule import Need, OfKeys, Rule, per_key
 from checkers.streams.view import Log, Ruling, StreamView
+from checkers.words.anomalies import Anomaly, Cause
 from harness.core.columns import NEVER, OPEN, ROW, Bools, Int64s
 
 
@@ -144,7 +145,10 @@ OUTSIDE_FILTER: Final = Rule(
     name="outside-filter",
     id="S01",
     rank=140,
-    meaning="An event that its session never requested: by key, by partition, or from before its start.",
+    anomaly=Anomaly(
+        meaning="An event that its session never requested: by key, by partition, or from before its start.",
+        cause=Cause.SESSION,
+    ),
     witness="a row of a session that does not cover everything",
     needs=frozenset({Need.OPENS}),
     scope=OfKeys(outside_events, _sentence),

@@ -12,6 +12,7 @@ from checkers.streams.rules.sessions.holes import left_out_sentence, opening_hol
 from checkers.streams.rules.sessions.joins import join_holes
 from checkers.streams.rules.sessions.missing_event import lost_events
 from checkers.streams.view import Ruling, StreamView
+from checkers.words.anomalies import Anomaly, Cause
 
 
 def left_out(view: StreamView) -> Ruling:
@@ -38,7 +39,7 @@ RESUME_HOLE: Final = Rule(
     name="resume-hole",
     id="S13",
     rank=160,
-    meaning="After a resume the first event of a key is not the next one.",
+    anomaly=Anomaly(meaning="After a resume the first event of a key is not the next one.", cause=Cause.SESSION),
     witness="a start after which a key was written, if it can be known that the write was sent",
     needs=frozenset({Need.SOURCE, Need.POSITIONS, Need.ALL}),
     cut=Cut.STATE,

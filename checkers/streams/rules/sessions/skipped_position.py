@@ -14,6 +14,7 @@ from checkers.streams.findings import both
 from checkers.streams.rule import OfLog, Rule
 from checkers.streams.rules.sessions.joins import joints
 from checkers.streams.view import Ruling, StreamView
+from checkers.words.anomalies import Anomaly, Cause
 from harness.core.columns import NEVER, OPEN, ROW, WATERMARK, Bools, Int64s
 
 
@@ -109,7 +110,10 @@ SKIPPED_POSITION: Final = Rule(
     name="skipped-position",
     id="S30",
     rank=45,
-    meaning="A stream with an event at each position passed one at which none came.",
+    anomaly=Anomaly(
+        meaning="A stream with an event at each position passed one at which none came.",
+        cause=Cause.LATE,
+    ),
     witness="a row, a watermark or an `open` that passes positions, in a stream whose positions are dense",
     scope=OfLog(skipped_positions, _sentence),
 )

@@ -16,6 +16,7 @@ from checkers.streams.findings import announced, both, later, place, shown
 from checkers.streams.rule import Cut, OfKeys, Rule, per_key
 from checkers.streams.supersession import Versions, superseded
 from checkers.streams.view import Pairs, Ruling, StreamView, pairs_of
+from checkers.words.anomalies import Anomaly, Cause
 from harness.core.columns import NEVER, ROW, Bools, Int64s
 
 _SPARSITY = 64  # A table with this many slots for each row is still faster than a sort.
@@ -147,7 +148,7 @@ LATE_EVENT: Final = Rule(
     name="late-event",
     id="S05",
     rank=10,
-    meaning="An event below a watermark arrived for the first time after it.",
+    anomaly=Anomaly(meaning="An event below a watermark arrived for the first time after it.", cause=Cause.LATE),
     witness="a first delivery after a watermark that covers its key",
     is_online=True,
     cut=Cut.ROW,
@@ -157,7 +158,11 @@ LATE_EVENT_BOUNDARY: Final = Rule(
     name="late-event-boundary",
     id="S06",
     rank=20,
-    meaning="An event exactly at a watermark that includes its position arrived after it.",
+    anomaly=Anomaly(
+        meaning="An event exactly at a watermark that includes its position arrived after it.",
+        title="Late event at a watermark",
+        cause=Cause.LATE,
+    ),
     witness="a first delivery after a watermark that covers its key, at the position of a watermark",
     is_online=True,
     legal="events-at-exclusive-watermarks",

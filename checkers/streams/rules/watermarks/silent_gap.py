@@ -12,6 +12,7 @@ from checkers.streams.findings import lost, written
 from checkers.streams.rule import Cut, Need, OfLog, Rule
 from checkers.streams.supersession import Versions, superseded
 from checkers.streams.view import Ruling, StreamView
+from checkers.words.anomalies import Anomaly, Cause
 from harness.core.columns import GAP, NEVER, Int64s
 
 
@@ -81,7 +82,7 @@ SILENT_GAP: Final = Rule(
     name="silent-gap",
     id="S22",
     rank=100,
-    meaning="Events were lost, and no gap marker said so.",
+    anomaly=Anomaly(meaning="Events were lost, and no gap marker said so.", cause=Cause.ORDER),
     witness="a gap marker, or a loss that no marker named",
     needs=frozenset({Need.SOURCE, Need.POSITIONS, Need.ALL}),
     cut=Cut.ROW,

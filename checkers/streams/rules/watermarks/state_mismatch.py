@@ -12,6 +12,7 @@ from checkers.streams.examples import Example
 from checkers.streams.findings import both, lost, shown
 from checkers.streams.rule import Cut, Need, OfKeys, Rule, per_key
 from checkers.streams.view import Ruling, StreamView
+from checkers.words.anomalies import Anomaly, Cause
 from harness.core.columns import NEVER, Bools, Int64s
 
 UNKNOWN = -1  # Below every version.
@@ -101,7 +102,7 @@ STATE_MISMATCH: Final = Rule(
     name="state-mismatch",
     id="S19",
     rank=110,
-    meaning="The state built from the stream is not the source's at that position.",
+    anomaly=Anomaly(meaning="The state built from the stream is not the source's at that position.", cause=Cause.SUM),
     witness="a watermark that newly closes a version of a key after another",
     needs=frozenset({Need.SOURCE, Need.ALL}),
     cut=Cut.STATE,

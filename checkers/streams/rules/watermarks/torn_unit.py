@@ -21,6 +21,7 @@ from checkers.streams.findings import announced, both, later, lost, place, shown
 from checkers.streams.rule import Cut, OfUnits, Rule
 from checkers.streams.supersession import Versions, superseded
 from checkers.streams.view import Lanes, Pairs, Ruling, StreamView, announced_view, lanes_of
+from checkers.words.anomalies import Anomaly, Cause
 from harness.core.columns import BACKFILL, COMMIT, NEVER, ROW, Int64s
 from harness.core.wording import counted
 
@@ -289,7 +290,9 @@ TORN_UNIT: Final = Rule(
     name="torn-unit",
     id="S10",
     rank=50,
-    meaning="A watermark was announced when part of a unit had arrived, and part had not.",
+    anomaly=Anomaly(
+        meaning="A watermark was announced when part of a unit had arrived, and part had not.", cause=Cause.TORN
+    ),
     witness="a watermark that newly closes a unit of two events or more in live coverage",
     is_online=True,
     cut=Cut.UNIT,

@@ -11,6 +11,7 @@ from checkers.streams.examples import Example
 from checkers.streams.findings import both
 from checkers.streams.rule import OfLog, Rule
 from checkers.streams.view import Ruling, StreamView
+from checkers.words.anomalies import Anomaly, Cause
 from harness.core.columns import NEVER, OPEN, WATERMARK, Int64s
 
 NOT_COUNTED = -1
@@ -84,7 +85,9 @@ WATERMARK_ABOVE_PARTITIONS: Final = Rule(
     name="watermark-above-partitions",
     id="S15",
     rank=200,
-    meaning="A watermark of the whole stream is above the watermark of a partition.",
+    anomaly=Anomaly(
+        meaning="A watermark of the whole stream is above the watermark of a partition.", cause=Cause.WATERMARK
+    ),
     witness="a watermark of the whole stream while two partitions differ",
     scope=OfLog(watermarks_above_partitions, _sentence),
 )

@@ -15,6 +15,7 @@ from checkers.streams.examples import Example
 from checkers.streams.findings import announced
 from checkers.streams.rule import Need, OfLog, Rule
 from checkers.streams.view import Ruling, StreamView
+from checkers.words.anomalies import Anomaly, Cause
 from harness.core.columns import BACKFILL, INFO, NEVER, OPEN, ROW, WATERMARK, Bools, Int64s
 
 COUNTED = ("offset", "revision", "epoch")  # Positions that increase by one.
@@ -140,7 +141,7 @@ WATERMARK_FROM_FUTURE: Final = Rule(
     name="watermark-from-future",
     id="S08",
     rank=190,
-    meaning="A watermark passed positions that the source had not yet reached.",
+    anomaly=Anomaly(meaning="A watermark passed positions that the source had not yet reached.", cause=Cause.WATERMARK),
     witness="a watermark compared with the operations begun so far",
     needs=frozenset({Need.SOURCE}),
     scope=OfLog(watermarks_from_future, _sentence),

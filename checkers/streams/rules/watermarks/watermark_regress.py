@@ -10,6 +10,7 @@ from checkers.streams.examples import Example
 from checkers.streams.findings import after, announced, both
 from checkers.streams.rule import Cut, OfLog, Rule
 from checkers.streams.view import Ruling, StreamView
+from checkers.words.anomalies import Anomaly, Cause
 from harness.core.columns import WATERMARK
 
 
@@ -37,7 +38,7 @@ WATERMARK_REGRESS: Final = Rule(
     name="watermark-regress",
     id="S07",
     rank=30,
-    meaning="A watermark went back.",
+    anomaly=Anomaly(meaning="A watermark went back.", cause=Cause.WATERMARK),
     witness="a watermark after another one in its scope and partition",
     is_online=True,
     cut=Cut.STATE,

@@ -75,7 +75,7 @@ def load_stream(path: Path, into: Path, form: StreamFormat) -> tuple[Loaded, Pro
 def _promises(form: StreamFormat, survey: "Survey") -> Iterator[Promise]:
     """One promise for each rule; rules that need data the file lacks are bound to no check."""
     for rule in sorted(RULES.values(), key=lambda rule: rule.id):
-        text, check = rule.meaning, "source"
+        text, check = rule.anomaly.meaning, "source"
         if Need.SOURCE in rule.needs:
             text = f"{text} Cannot be judged without the operations of the source."
         elif Need.OPENS in rule.needs and not form.has_opens:

@@ -19,6 +19,7 @@ from checkers.streams.findings import arrived
 from checkers.streams.rule import OfLog, Rule
 from checkers.streams.view import Ruling, StreamView
 from checkers.history.names import Names
+from checkers.words.anomalies import Anomaly, Cause
 from harness.core.columns import ROW
 
 
@@ -36,7 +37,7 @@ FORBIDDEN_SEVEN: Final = Rule(
     name="forbidden-seven",
     id="S99",
     rank=1,
-    meaning="An event shows a seven.",
+    anomaly=Anomaly(meaning="An event shows a seven.", cause=Cause.EVENT),
     witness="a row that could be a seven",
     is_online=True,
     scope=OfLog(sevens, _sentence),
@@ -106,5 +107,5 @@ def test_rules_are_in_the_order_of_findings_and_declare_all_that_pages_show() ->
     for name, rule in RULES.items():
         assert rule.name == name
         assert rule.id.startswith("S")
-        assert rule.meaning.endswith(".")
+        assert rule.anomaly.meaning.endswith(".")
         assert not rule.witness.endswith(".")

@@ -8,7 +8,7 @@ from checkers.watermarks import components
 from checkers.watermarks.cycles.classes import Classes
 from checkers.watermarks.cycles.forbidden import forbidden
 from checkers.watermarks.cycles.steps import NAMES
-from checkers.words.anomalies import WATERMARK
+from checkers.words.transactional import WATERMARK
 from tests.worlds.streams.cases import contract
 from tests.worlds.streams.watermark_cases import found, judged
 

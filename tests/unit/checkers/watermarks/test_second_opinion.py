@@ -2,7 +2,7 @@
 
 import pytest
 
-from checkers.catalogue import NAMES
+from checkers.catalogue import RECORDS
 from checkers.watermarks.components import COMPONENTS
 from checkers.watermarks.disputes import SEEN
 from checkers.watermarks.second_opinion import DISPUTED, second_opinion
@@ -77,7 +77,7 @@ def test_a_dispute_says_who_found_what_and_who_did_not() -> None:
         "Only the graph of watermarks found split-watermark, and the rules of"
     )
     assert result.witnesses == {DISPUTED: 1}
-    assert DISPUTED in NAMES
+    assert DISPUTED in RECORDS
 
 
 def test_what_the_graph_found_and_called_legal_it_has_seen() -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from checkers.words import models
-from checkers.words.anomalies import TRANSACTIONAL
+from checkers.words.transactional import TRANSACTIONAL
 from harness.core.errors import ScenarioError
 
 # How many models each anomaly rules out, and which of them are weakest. Cycles of items go by their short names.

@@ -2,7 +2,7 @@
 
 import pytest
 
-from checkers.catalogue import NAMES
+from checkers.catalogue import RECORDS
 from checkers.words import models
 from clusters.etcd import Cluster
 from clusters.etcd.service import MEMBERS, VERSIONS, service
@@ -18,7 +18,7 @@ def chosen(version: str = VERSIONS[0], reads: str = "linearizable") -> Settings:
 
 def test_what_the_cluster_names_exists() -> None:
     cluster = Cluster()
-    assert {name for promise in cluster.promises for name in promise.forbids} <= {*NAMES, *models.MODELS}
+    assert {name for promise in cluster.promises for name in promise.forbids} <= {*RECORDS, *models.MODELS}
     assert set(cluster.faults) <= set(PACKAGES)
     assert set(cluster.workloads) <= set(WORKLOADS)
     assert len({promise.id for promise in cluster.promises}) == len(cluster.promises)

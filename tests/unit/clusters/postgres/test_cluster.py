@@ -2,7 +2,7 @@
 
 import pytest
 
-from checkers.catalogue import NAMES
+from checkers.catalogue import RECORDS
 from checkers.words import models
 from clusters.postgres import Cluster, FailoverCluster
 from clusters.postgres.service import PRIMARY, STANDBY, service
@@ -22,7 +22,7 @@ def chosen(isolation: str = "serializable", replication: str = "async") -> Setti
 @pytest.mark.parametrize("cluster", [Cluster(), FailoverCluster()], ids=lambda cluster: cluster.name)
 def test_what_a_cluster_names_exists(cluster: System) -> None:
     forbidden = {name for promise in cluster.promises for name in promise.forbids}
-    assert forbidden <= {*NAMES, *models.MODELS}
+    assert forbidden <= {*RECORDS, *models.MODELS}
     assert set(cluster.faults) <= set(PACKAGES)
     assert set(cluster.workloads) <= set(WORKLOADS)
     assert len({promise.id for promise in cluster.promises}) == len(cluster.promises)

@@ -2,7 +2,7 @@ from collections import Counter
 
 import pytest
 
-from checkers.catalogue import CHECKS, NAMES
+from checkers.catalogue import CHECKS, RECORDS
 from harness.core.generators.generator import Context, Planned
 from harness.core.record import MicroOp
 from harness.scenario.consent import cluster_names, installed
@@ -122,7 +122,7 @@ def test_what_a_workload_promises_is_looked_for(name: str) -> None:
     looked = {check.name: check.anomalies for check in CHECKS}
     for promise in WORKLOADS[name](options()).promises:
         assert promise.check is not None
-        assert set(promise.forbids) <= set(looked[promise.check]) & set(NAMES)
+        assert set(promise.forbids) <= set(looked[promise.check]) & set(RECORDS)
         assert promise.source.startswith("harness/scenario/workloads/")
 
 

@@ -19,9 +19,10 @@ from enum import Enum
 from types import MappingProxyType
 from typing import Final, Literal
 
-from checkers.words.groups import is_ranked, rank
+from checkers.verdict.groups import has_cause, rank
+from checkers.verdict.titles import NONE, title
+from checkers.words.anomalies import Anomaly
 from checkers.words.models import prohibited
-from checkers.words.titles import title
 from harness.core.errors import require
 from harness.core.promises import Promise
 from harness.core.verdict import Finding, Judgement, Verdict
@@ -139,25 +140,26 @@ def compose(
     of_harness: Sequence[Promise] = (),
     thresholds: Thresholds | None = None,
     models: Mapping[str, frozenset[str]] = NO_MODELS,
+    records: Mapping[str, Anomaly] = NONE,
 ) -> Composition:
     """One verdict, by precedence: violated, error, vacuous, unknown, valid.
 
     `of_harness` are promises that every run must keep. They can be violated, but a run that exercised only them is
     vacuous: nothing that the system promised was tested. `models` gives the anomalies of each consistency model that a
     promise names in `forbids`. An anomaly that it names is forbidden with all that imply it, as the history then has it
-    too; only the named ones count as witnesses. Without `thresholds` those of `Thresholds` hold, or of `FOREIGN` for a
-    foreign history.
+    too; only the named ones count as witnesses. `records` are those of the anomalies that brought checks declare.
+    Without `thresholds` those of `Thresholds` hold, or of `FOREIGN` for a foreign history.
     """
     limits = thresholds or (FOREIGN if facts.is_foreign else Thresholds())
-    own = tuple(_promise_verdict(promise, judgements, limits, models) for promise in promises)
-    states = (*own, *(_promise_verdict(promise, judgements, limits, models) for promise in of_harness))
+    own = tuple(_promise_verdict(promise, judgements, limits, models, records) for promise in promises)
+    states = (*own, *(_promise_verdict(promise, judgements, limits, models, records) for promise in of_harness))
     idle = idle_faults(facts.faults, limits)
     is_excused = len(idle) * 100 <= limits.excused_percent * len(facts.faults)
     vacuities = tuple(_vacuities(own, facts, limits, () if is_excused else idle))
     claimed = {finding.fingerprint for state in states for finding in state.findings}
     others = [finding for judgement in judgements for finding in judgement.findings]
     observations = tuple(finding for finding in others if finding.fingerprint not in claimed)
-    verdict, reason = _verdict(states, facts, vacuities)
+    verdict, reason = _verdict(states, facts, vacuities, records)
     if verdict is not Verdict.INVALID:
         reason += _unforbidden(observations)
     return Composition(
@@ -205,7 +207,11 @@ def _idleness(fault: PlannedFault, limits: Thresholds) -> str | None:
 
 
 def _promise_verdict(
-    promise: Promise, judgements: Sequence[Judgement], limits: Thresholds, models: Mapping[str, frozenset[str]]
+    promise: Promise,
+    judgements: Sequence[Judgement],
+    limits: Thresholds,
+    models: Mapping[str, frozenset[str]],
+    records: Mapping[str, Anomaly],
 ) -> PromiseVerdict:
     named = frozenset[str]().union(*(models.get(name, {name}) for name in promise.forbids))
     forbidden = prohibited((), named)
@@ -218,7 +224,7 @@ def _promise_verdict(
     if findings:
         state = PromiseState.VIOLATED
     elif doubts:
-        state, reason = PromiseState.UNKNOWN, _doubt(doubts)
+        state, reason = PromiseState.UNKNOWN, _doubt(doubts, records)
     elif not seen:
         state, reason = PromiseState.NOT_EXERCISED, "no check of this run decides it"
     elif not witnesses:
@@ -232,13 +238,13 @@ def _promise_verdict(
     return PromiseVerdict(promise=promise, state=state, witnesses=witnesses, findings=findings, reason=reason)
 
 
-def _doubt(doubts: Sequence[tuple[str, str]]) -> str:
-    """The reason why the first anomaly by rank is open; names without a rank come last.
+def _doubt(doubts: Sequence[tuple[str, str]], own: Mapping[str, Anomaly]) -> str:
+    """The reason why the first anomaly by rank is open; those without a cause come last.
 
     It names that anomaly, unless it is the reason for others as well.
     """
     reasons = Counter(why for _, why in doubts)
-    name, why = min(doubts, key=lambda doubt: (not is_ranked(doubt[0]), rank(doubt[0]), doubt[0]))
+    name, why = min(doubts, key=lambda doubt: (not has_cause(doubt[0], own), rank(doubt[0], own), doubt[0]))
     return why if reasons[why] > 1 else f"{name}: {why}"
 
 
@@ -301,14 +307,16 @@ def _no_end(facts: RunFacts) -> Iterable[Vacuity]:
         yield Vacuity(clause="e", number=len(facts.behind), sentence=text)
 
 
-def _verdict(states: Sequence[PromiseVerdict], facts: RunFacts, vacuities: Sequence[Vacuity]) -> tuple[Verdict, str]:
+def _verdict(
+    states: Sequence[PromiseVerdict], facts: RunFacts, vacuities: Sequence[Vacuity], own: Mapping[str, Anomaly]
+) -> tuple[Verdict, str]:
     """The verdict, by precedence, and its reason in a line."""
     violated = [each for each in states if each.state is PromiseState.VIOLATED]
     if violated:
         every = [(each, finding) for each in violated for finding in each.findings]
-        first, finding = min(every, key=lambda pair: rank(pair[1].anomaly))
+        first, finding = min(every, key=lambda pair: rank(pair[1].anomaly, own))
         times = sum(one.count for one in first.findings if one.anomaly == finding.anomaly)
-        return Verdict.INVALID, f"{title(finding.anomaly)}, {_times(times)}: {first.promise.called} is violated"
+        return Verdict.INVALID, f"{title(finding.anomaly, own)}, {_times(times)}: {first.promise.called} is violated"
     if facts.error is not None:
         return Verdict.ERROR, facts.error
     if vacuities:

@@ -1,7 +1,8 @@
 """One bug is one finding first: findings that share evidence are one group, its root first."""
 
-from checkers.catalogue import NAMES
-from checkers.words.groups import groups, rank
+from checkers.catalogue import RECORDS
+from checkers.verdict.groups import groups, rank
+from checkers.words.anomalies import Anomaly, Cause
 from harness.core.verdict import Finding
 
 
@@ -29,17 +30,26 @@ def test_an_operation_is_no_event_of_the_same_number() -> None:
 
 
 def test_what_explains_the_others_comes_first_also_among_groups() -> None:
-    found = [finding("missing-event", ops=(1,)), finding("epoch-shape", events=(2,))]
-    assert named(found) == [["epoch-shape"], ["missing-event"]]
+    found = [finding("missing-event", ops=(1,)), finding("epoch-fork", events=(2,))]
+    assert named(found) == [["epoch-fork"], ["missing-event"]]
     assert rank("missing-event") < rank("torn-watermark")
     assert rank("G1a") < rank("G-single") < rank("G-single-realtime") < rank("G-single-watermark")
 
 
-def test_what_stands_in_no_list_follows_the_causes() -> None:
-    assert rank("phantom-write") < rank("a new name") == rank("wrong-total") < rank("G1a")
+def test_an_anomaly_without_a_cause_follows_the_causes() -> None:
+    assert rank("phantom-write") < rank("wrong-total") < rank("a new name") < rank("G1a")
 
 
 def test_nothing_is_lost() -> None:
-    found = [finding(name, ops=(place % 5,)) for place, name in enumerate(NAMES)]
-    assert sorted(each.anomaly for group in groups(found) for each in group) == sorted(NAMES)
+    found = [finding(name, ops=(place % 5,)) for place, name in enumerate(RECORDS)]
+    assert sorted(each.anomaly for group in groups(found) for each in group) == sorted(RECORDS)
     assert groups([]) == []
+
+
+def test_an_anomaly_that_a_system_declares_has_its_place_by_its_cause() -> None:
+    own = {"split-brain": Anomaly(meaning="Two lead.", cause=Cause.OWNER), "odd": Anomaly(meaning="It is odd.")}
+    found = [finding("missing-event", ops=(1,)), finding("odd", ops=(1,)), finding("split-brain", ops=(1,))]
+    assert [[each.anomaly for each in group] for group in groups(found, own)] == [
+        ["split-brain", "missing-event", "odd"]
+    ]
+    assert rank("missing-event", own) < rank("wrong-total", own) < rank("odd", own) < rank("G1a", own)

@@ -2,8 +2,9 @@
 
 import pytest
 
-from checkers.catalogue import NAMES
-from checkers.words.titles import title
+from checkers.catalogue import RECORDS
+from checkers.verdict.titles import meaning, title
+from checkers.words.anomalies import Anomaly
 
 
 @pytest.mark.parametrize(
@@ -33,4 +34,12 @@ def test_an_anomaly_has_a_name_for_people(anomaly: str, name: str) -> None:
 
 
 def test_no_two_anomalies_have_one_name() -> None:
-    assert len({title(name) for name in NAMES}) == len(NAMES)
+    assert len({title(name) for name in RECORDS}) == len(RECORDS)
+
+
+def test_an_anomaly_that_a_system_declares_has_the_title_of_its_record() -> None:
+    own = {"cut-not-closed": Anomaly(meaning="It lacks a cause.", title="Epoch without its cause")}
+    assert title("cut-not-closed", own) == "Epoch without its cause (cut-not-closed)"
+    assert title("cut-not-closed") == "Cut not closed"
+    assert meaning("cut-not-closed", own) == "It lacks a cause."
+    assert (meaning("cut-not-closed"), bool(meaning("G0"))) == ("", True)

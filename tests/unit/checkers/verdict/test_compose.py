@@ -5,7 +5,7 @@ from dataclasses import replace
 import msgspec
 import pytest
 
-from checkers.words.compose import (
+from checkers.verdict.compose import (
     FOREIGN,
     SECOND,
     Composition,

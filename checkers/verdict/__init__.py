@@ -1,0 +1,1 @@
+"""From the judgements of all checks to one verdict: promises, groups of findings, names for people."""
