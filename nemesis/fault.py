@@ -79,6 +79,7 @@ class Package(msgspec.Struct, frozen=True, kw_only=True):
     colour: str  # The colour of its bands in reports; colour-blind readers can distinguish neighbours.
     is_prepared: bool = False  # Or its faults lose what only our own servers can lose.
     is_last: bool = False  # Nothing heals it: it strikes once, after all others.
+    former: str | None = None  # Its name in runs recorded by older versions.
 
     @property
     def is_attachable(self) -> bool:

@@ -15,7 +15,9 @@ _ALL: tuple[Package, ...] = tuple(
 )
 PACKAGES: Mapping[str, Package] = MappingProxyType({package.name: package for package in _ALL})
 FAULTS: Mapping[str, Fault] = MappingProxyType({fault.name: fault for package in _ALL for fault in package.faults})
-EXCUSES: Mapping[str, Excuse] = {package.name: package.excuse for package in _ALL}  # By package name.
+EXCUSES: Mapping[str, Excuse] = {  # By package name.
+    name: package.excuse for package in _ALL for name in (package.name, package.former) if name is not None
+}
 UNATTACHABLE = frozenset(
     [package.name for package in _ALL if not package.is_attachable]
     + [fault.name for fault in FAULTS.values() if fault.is_prepared]

@@ -39,7 +39,7 @@ def cluster() -> System:
             ),
             Option(name="compaction", values=("off", "on"), text="whether clients discard old revisions"),
         ),
-        faults=("partition", "crash", "pause", "slow-link", "reset", "slow-subscriber"),
+        faults=("partition", "crash", "pause", "slow-link", "reset", "slow-subscriber", "power"),
         workloads=(
             "list-append",
             "rw-register",

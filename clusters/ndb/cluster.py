@@ -92,7 +92,7 @@ class Ndb(MachineCluster):
         "the view changed in mid-round",
         "the whole cluster was restarted",
     )
-    faults: tuple[str, ...] = ("partition", "crash", "pause", "slow-subscriber", "slow-link", "lost-writes")
+    faults: tuple[str, ...] = ("partition", "crash", "pause", "slow-subscriber", "slow-link", "power")
     workloads: tuple[str, ...] = (
         "ndb-mix",
         "list-append",

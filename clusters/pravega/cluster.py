@@ -120,7 +120,7 @@ class Pravega(MachineCluster):
         "pause",
         "slow-subscriber",
         "slow-link",
-        "lost-writes",
+        "power",
     )
     checks: tuple[str, ...] = ("clusters.pravega.checks",)
     workloads: tuple[str, ...] = ("txn-blocks", "keyed-sequence")

@@ -120,7 +120,7 @@ class Ticdc(MachineCluster):
         "pause",
         "slow-subscriber",
         "slow-link",
-        "lost-writes",
+        "power",
         "clock",
     )
     workloads: tuple[str, ...] = (

@@ -52,7 +52,7 @@ class Tutorial(MachineCluster):
         "a subscriber resumed",
         "a watermark waited for a full buffer",
     )
-    faults: tuple[str, ...] = ("partition", "crash", "pause", "slow-subscriber", "slow-link", "clock", "lost-writes")
+    faults: tuple[str, ...] = ("partition", "crash", "pause", "slow-subscriber", "slow-link", "clock", "power")
     workloads: tuple[str, ...] = (
         "list-append",
         "bank",

@@ -3,7 +3,8 @@
 SeamarkError ├── ScenarioError the user requested the impossible: an option, a plan, a cluster file (exit 64) ├──
 ProtocolError a machine got an input that its model does not allow; nothing changed ├── HistoryError recorded evidence
 is malformed: the message names file, record and remedy (exit 4) ├── Stalled no progress is possible: names what was
-awaited, and for how long └── DeployError a container or image failed; carries the tail of its log
+awaited, and for how long ├── DeployError a container or image failed; carries the tail of its log └── Unsound a fault
+of ours did something else than it must: no finding of the run counts (exit 4)
 """
 
 from difflib import get_close_matches
@@ -31,6 +32,10 @@ class Stalled(SeamarkError):
 
 class DeployError(SeamarkError):
     """A container or image failed; carries the tail of its log."""
+
+
+class Unsound(SeamarkError):
+    """A fault of ours did something else than it must, so a finding of this run would accuse the wrong party."""
 
 
 def require(condition: bool, problem: str, subject: object) -> None:

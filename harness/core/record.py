@@ -137,6 +137,9 @@ class Header(msgspec.Struct, frozen=True, tag="header", array_like=True):
     created_utc: str
 
 
+UNSOUND: Final = "unsound: "  # The beginning of a footer's reason: a fault was not what it must be. Nothing is proved.
+
+
 class Footer(msgspec.Struct, frozen=True, tag="footer", array_like=True):
     """The last record of a run that ended: the reason, and the run's unseed (hex) if it is repeatable."""
 

@@ -9,7 +9,7 @@ import msgspec
 
 from harness.core.command import seamark
 from harness.core.errors import HistoryError, ScenarioError, SeamarkError
-from harness.core.record import Footer
+from harness.core.record import UNSOUND, Footer
 from harness.core.verdict import Verdict
 from harness.judging.engines import EngineFailed, EngineFor
 from harness.judging.judge import Budget, Outlet, forms_declared, history_identity, judge, plan_sha256
@@ -203,14 +203,15 @@ def _helped(again: str, failure: str | None = None) -> Iterator[None]:
 
 
 def confirmed(report: Report, footer: Footer | None) -> Report:
-    """The report of a run. It becomes an error if the run was stopped for a violation that the report lacks.
+    """The report of a run: an error if a fault was unsound, or if the run was stopped for a violation that it lacks.
 
-    Then either the check at run time or the one afterwards is wrong.
+    In the second case either the check at run time or the one afterwards is wrong.
     """
-    if footer is None or not is_stopped(footer) or report.verdict not in UNCONFIRMED:
+    is_unconfirmed = footer is not None and is_stopped(footer) and report.verdict in UNCONFIRMED
+    if footer is None or not (is_unconfirmed or footer.reason.startswith(UNSOUND)):
         return report
+    reason = f"{footer.reason}; the records show no finding" if is_unconfirmed else footer.reason
     error = Verdict.ERROR
-    reason = f"{footer.reason}; the records show no finding"
     return msgspec.structs.replace(report, verdict=error.value, exit_code=error.exit_code, reason=reason, clause=None)
 
 

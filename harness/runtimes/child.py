@@ -26,7 +26,7 @@ def end_with(carry_out: Callable[[], int]) -> NoReturn:
     try:
         code = carry_out()
     except Exception as error:  # noqa: BLE001  The outermost handler: one line for people, the rest for the log.
-        cause = _first_cause(error)
+        cause = first_cause(error)
         with contextlib.suppress(OSError):  # The log is a file in the store, which may be full.
             traceback.print_exc()
             line = f"{type(cause).__name__}: {' '.join(str(cause).split())}{_place_in_own_file(cause)}"
@@ -45,7 +45,7 @@ def _place_in_own_file(error: BaseException) -> str:
     return f" (at {frames[-1][0]}:{frames[-1][1]})" if frames else ""
 
 
-def _first_cause(error: BaseException) -> BaseException:
+def first_cause(error: BaseException) -> BaseException:
     """The first exception inside a group of exceptions."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]

@@ -15,9 +15,10 @@ from harness.record.documents import decoded, read_plain, tables_in
 from harness.record.store import RUN_FILE, RunFile, Runtime
 from harness.scenario.sut import required
 from harness.scenario.workloads import WORKLOADS, WorkloadOptions
+from nemesis.faults.crash import loses_writes
 from nemesis.plan import Plan
 from nemesis.registry import PACKAGES, UNATTACHABLE
-from nemesis.swarm import IN_CONTAINERS, UNITS, UNITS_IN_CONTAINERS, draw_plan
+from nemesis.swarm import IN_CONTAINERS, ON_REQUEST, UNITS, UNITS_IN_CONTAINERS, draw_plan
 from nemesis.topology import Topology
 from nemesis.validation import validate
 
@@ -90,7 +91,7 @@ def decide(scenario: Scenario, cluster: Cluster, plan: Plan | None = None) -> De
         known(bug, tuple(cluster.bugs), f"bug of {cluster.name}")
     if plan is not None:
         struck = _reachable(topology(cluster), scenario)
-        _refuse_unattached(scenario, tuple(step.fault for step in plan.steps))
+        _refuse_unattached(scenario, tuple("power" if loses_writes(step) else step.fault for step in plan.steps))
         validate(plan, struck, duration_ns=int(scenario.time_s * SECOND), runtime=scenario.runtime)
     draw = Draw(scenario.seed)
     stream = draw.stream("parameters")
@@ -165,8 +166,9 @@ def _drawn_plan(scenario: Scenario, cluster: Cluster, draw: Draw) -> Plan:
         usual = tuple(name for name in usual if name not in UNATTACHABLE)
     names = usual if scenario.nemesis is None else scenario.nemesis
     _refuse_unattached(scenario, names)
+    requested = ON_REQUEST if is_of_services(cluster) else ()
     for name in names:
-        known(name, tuple(dict.fromkeys((*cluster.faults, *IN_CONTAINERS))), f"fault of {cluster.name}")
+        known(name, tuple(dict.fromkeys((*cluster.faults, *IN_CONTAINERS, *requested))), f"fault of {cluster.name}")
     packages = tuple(PACKAGES[name] for name in names)
     units = UNITS_IN_CONTAINERS if scenario.runtime == "docker" else UNITS
     struck = _busy(_reachable(topology(cluster), scenario), cluster)

@@ -6,6 +6,7 @@ Memory and connections are lost; written data survives, synced or not.
 from harness.core.draw import Stream
 from harness.core.promises import Excuse
 from nemesis.fault import POINT, Fault, Package, Targets
+from nemesis.plan import Step
 from nemesis.selection import draw_nodes
 from nemesis.topology import Strike, Topology
 
@@ -16,6 +17,11 @@ CRASH = Fault(
     optional={"disk": ("lost", "torn", "kept"), **POINT},
     is_silencing=True,
 )
+
+
+def loses_writes(step: Step) -> bool:
+    """True if the step is a power failure: unsynced writes are lost with the memory."""
+    return step.fault == CRASH.name and step.args.get("disk", "lost") != "kept"
 
 
 def draw_crash(topology: Topology, stream: Stream, disk: str = "kept") -> Strike:

@@ -10,6 +10,7 @@ import pytest
 from pyarrow import parquet
 
 from harness.core.record import Json
+from harness.runtimes.containers.disks.loop import obstacle
 
 pytestmark = pytest.mark.docker
 PLANS = Path(__file__).with_name("plans")
@@ -67,6 +68,17 @@ def test_serializable_transactions_and_their_stream_survive_kills_cuts_and_pause
     ops = parquet.read_table(f"{report['folder']}/history/ops.parquet").to_pylist()
     written = [row for row in ops if row["txn"] is not None and row["error"] is None]
     assert sum(row["commit_ts"] is None for row in written) * 100 <= len(written)
+
+
+@pytest.mark.skipif(obstacle() is not None, reason=obstacle() or "")
+def test_what_was_acknowledged_is_there_after_the_primary_has_lost_its_power(tmp_path: Path) -> None:
+    report = run(tmp_path, "postgres", "--time", "7", *planned("postgres-power"))
+    assert found(report) == set()
+    assert promises(report)["PG-4"][0] == "holds"
+    faults = parquet.read_table(f"{report['folder']}/history/faults.parquet").to_pylist()
+    [effect] = [row for row in faults if row["phase"] == "effect" and row["kind"] == "power"]
+    assert effect["effect"] == 1
+    assert "n1: the unsynced file is gone, the synced one is there" in effect["note"]
 
 
 def test_repeatable_read_shows_write_skew_and_no_more_where_serializable_is_asked_for(tmp_path: Path) -> None:

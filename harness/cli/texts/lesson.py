@@ -149,7 +149,7 @@ class yours(MachineCluster):  # noqa: N801  The user's own name.
     links: Links = {("client", "data"): "fifo", ("data", "client"): "fifo"}  # noqa: RUF012  A lesson needs no ClassVar.
     promises = PROMISES
     points = ("before-synced",)
-    faults = ("lost-writes", "slow-link", "pause")
+    faults = ("power", "slow-link", "pause")
     settle_ns = 10_000_000_000
 
     def machine(self, node: NodeId) -> Machine:

@@ -18,9 +18,9 @@ from typing import Final, Protocol
 
 import docker
 
-from harness.core.errors import SeamarkError
+from harness.core.errors import SeamarkError, Unsound
 from harness.core.machine import NodeId
-from harness.core.record import SCHEMA, Evidence, Footer, Header, Mark, StreamEvent
+from harness.core.record import SCHEMA, UNSOUND, Evidence, Footer, Header, Mark, StreamEvent
 from harness.core.seams import Cluster, MachineCluster, ServiceCluster, Subscriber, is_of_machines, is_of_services
 from harness.core.verdict import EXIT_INTERRUPTED
 from harness.interpreter.clients import OpenClient, clients_of_machines, clients_of_services
@@ -28,7 +28,7 @@ from harness.interpreter.interpreter import Interpreter, Runtime
 from harness.record.journal import JournalWriter
 from harness.record.processes import die_with_parent
 from harness.record.store import LOGS, read_run_file
-from harness.runtimes.child import end_with
+from harness.runtimes.child import end_with, first_cause
 from harness.runtimes.containers.collector import Collector
 from harness.runtimes.containers.control import Hearers, Probes
 from harness.runtimes.containers.deployment import PROXY_IMAGE, Deployment
@@ -43,11 +43,12 @@ from harness.runtimes.containers.links.network import ContainerNetwork
 from harness.runtimes.containers.links.wiring import CLIENT
 from harness.runtimes.containers.machines import NODE_IMAGE, Blueprint, Machines
 from harness.runtimes.containers.service_site import ServiceSite
-from harness.runtimes.containers.services import ServiceBlueprint, Services
+from harness.runtimes.containers.services import POWER, ServiceBlueprint, Services
 from harness.runtimes.containers.subscribers import Subscribers
 from harness.scenario.consent import Code, on_command_line
 from harness.scenario.registry import load_cluster, module_of
 from harness.scenario.scenario import Decided, Scenario, decide, scenario_of, topology
+from nemesis.faults.crash import loses_writes
 
 MS: Final = 1_000_000
 SYNC_S: Final = 0.1
@@ -116,7 +117,8 @@ class Test:
         self._recorder = Recorder(append, self._fail)
         self._collector = Collector(self._recorder.record, clock.now_ns)
         self._run_id = secrets.token_hex(4)
-        self._faults = frozenset(step.fault for step in decided.plan.steps)
+        steps = decided.plan.steps
+        self._faults = frozenset(POWER if loses_writes(step) else step.fault for step in steps)
 
     async def carry_out(self, cluster: Cluster, logs: Path) -> str:
         """Deploy, carry out the scenario, remove everything. Returns why the run ended."""
@@ -303,6 +305,12 @@ async def _main(run_json: Path, journal: Path, code: Code) -> int:
         try:
             test = Test(scenario, code, decided, clock, writer.append)
             reason = await test.carry_out(cluster, run_json.parent / LOGS)
+        except Exception as error:
+            cause = first_cause(error)
+            if isinstance(cause, Unsound):
+                writer.append(Footer(clock.now_ns(), f"{UNSOUND}{cause}"))
+                writer.sync()
+            raise
         finally:
             syncing.cancel()
         writer.append(Footer(clock.now_ns(), reason))

@@ -32,6 +32,7 @@ class Crew(Protocol):
     ready_s: float  # The longest that a node may take to start.
     shuts_doors: bool  # True to disable the proxies of a node that is down: Toxiproxy is slow to notice it.
     small_disk: str | None  # Options of a tmpfs for each node; None if no disk will become full.
+    disk_mb: int | None  # The size of a separate file system for each node; None if no node will lose power.
 
     def is_published(self, wire: Wire) -> bool:
         """True if the harness dials that link's proxy on loopback."""

@@ -12,6 +12,7 @@ import io
 import tarfile
 import time
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
@@ -25,6 +26,8 @@ from harness.core.errors import DeployError
 from harness.core.machine import NodeId
 from harness.runtimes.containers.compose import Found
 from harness.runtimes.containers.crew import Crew, NodeContainer, NodeControl
+from harness.runtimes.containers.disks.power import Canaries
+from harness.runtimes.containers.disks.volumes import Volumes
 from harness.runtimes.containers.engine import inside
 from harness.runtimes.containers.engine.calls import in_thread, short, tail_of
 from harness.runtimes.containers.engine.confinement import confined, private_network
@@ -69,6 +72,7 @@ class Deployment:
         self._wires = {(wire.source, str(wire.target)): wire for wire in crew.wires}
         self._found: Found | None = None
         self._toxiproxy: Container | None = None
+        self._volumes = Volumes(client, self._prefix, self._labels)
         self.nodes: dict[NodeId, NodeContainer] = {}
         self.published: dict[str, int] = {}  # The loopback port of each wire's proxy, by the wire's name.
 
@@ -92,11 +96,13 @@ class Deployment:
             )
             self._client.api.timeout = CALL_WITHIN_S
             nodes, control = await asyncio.gather(*(in_thread(self._network, name) for name in ("nodes", "control")))
-            volumes = await in_thread(self._volumes)
+            small, disk_mb = crew.small_disk, crew.disk_mb
+            volumes = await in_thread(partial(self._volumes.make, crew.nodes, small=small, disk_mb=disk_mb))
+            in_memory = volumes if small is not None else {}
             created = asyncio.gather(
                 *(in_thread(self._node, images.get(node, ""), nodes, node, volumes.get(node)) for node in crew.nodes)
             )
-            await in_thread(self._start_toxiproxy, toxiproxy, nodes, control, volumes)
+            await in_thread(self._start_toxiproxy, toxiproxy, nodes, control, in_memory)
             for node, container in zip(crew.nodes, await created, strict=True):
                 self.nodes[node] = NodeContainer(
                     node=node, folder=crew.folder(node), container=container, control=crew.control(node)
@@ -113,6 +119,7 @@ class Deployment:
         each_gone = (in_thread(self._remove_node, each, logs) for each in self.nodes.values())
         await asyncio.gather(*each_gone, return_exceptions=True)
         await in_thread(remove_run, self._client, self._crew.run_id)
+        self._volumes.release()
 
     async def start(self, node: NodeId) -> None:
         """Start a node's container; return when the node is ready, or has been killed again.
@@ -137,6 +144,28 @@ class Deployment:
             with contextlib.suppress(NotFound):
                 # At once: data that proxies hold back must not outlive its sender.
                 await asyncio.gather(in_thread(_killed, each.container), in_thread(self._shut, node, True))
+
+    async def sync(self) -> None:
+        """Make durable what was set up, on nodes that can lose power: such a failure strikes what the load writes."""
+        await asyncio.gather(*(in_thread(self._volumes.sync, n, e.container, e.folder) for n, e in self.nodes.items()))
+
+    def loses_power(self, node: NodeId) -> bool:
+        """True if the node has a separate file system."""
+        return self._volumes.loses_power(node)
+
+    async def fail_power(self, node: NodeId, *, is_torn: bool) -> None:
+        """End the node's file system, and send SIGKILL to all processes of the container."""
+        each = self.nodes[node]
+        async with each.turn:
+            each.is_down = True  # A server that finds its disk gone may end before it is killed.
+            with contextlib.suppress(NotFound):
+                await in_thread(partial(self._volumes.fail, node, each.container, each.folder, is_torn=is_torn))
+        await self.kill(node)
+
+    async def canaries(self, node: NodeId) -> Canaries:
+        """The canaries on the disk of a node that runs."""
+        each = self.nodes[node]
+        return await in_thread(self._volumes.canaries, each.container, each.folder)
 
     async def pause(self, node: NodeId) -> None:
         """Freeze all processes of the container."""
@@ -250,16 +279,6 @@ class Deployment:
         if port is not None:
             return _published(each.container, port)
         return next(self.published[wire.name] for wire in self._crew.wires if wire.target == each.node)
-
-    def _volumes(self) -> dict[NodeId, str]:
-        """A volume for each node, if disks may become full; else none."""
-        if self._crew.small_disk is None:
-            return {}
-        options = {"type": "tmpfs", "device": "tmpfs", "o": self._crew.small_disk}
-        names = {node: f"{self._prefix}-{node}" for node in self._crew.nodes}
-        for name in names.values():
-            self._client.volumes.create(name, driver="local", driver_opts=options, labels=self._labels)
-        return names
 
     def _node(self, image: str, network: Network, node: NodeId, volume: str | None) -> Container:
         if self._found:

@@ -48,6 +48,7 @@ class Machines:
         self.run_id = blueprint.run_id
         self.nodes = tuple(node.id for node in blueprint.cluster.nodes)
         self.wires = wires(blueprint.cluster)
+        self.disk_mb: int | None = None
         self.small_disk = SMALL_DISK if "disk-full" in blueprint.faults else None
 
     def is_published(self, wire: Wire) -> bool:

@@ -11,6 +11,7 @@ from harness.core.machine import NodeId
 from harness.core.seams import Doors
 from harness.core.system import SUBSCRIBER
 from harness.runtimes.containers.deployment import Deployment
+from harness.runtimes.containers.disks.power import Canaries
 from harness.runtimes.containers.faults.probing import LinkPath, Passed, Seen
 from harness.runtimes.containers.faults.site import Place
 from harness.runtimes.containers.links.links import Toxiproxy
@@ -50,6 +51,7 @@ class ServiceSite:
             await self._blueprint.cluster.prepare(self.doors(CLIENT), self._blueprint.settings)
         except OSError as error:
             raise DeployError(f"{self._blueprint.cluster.name} could not be prepared: {error}") from error
+        await self.deployment.sync()
         for node in self._blueprint.cluster.nodes:
             if node.role == SUBSCRIBER:
                 self._subscribers.start(node.id)
@@ -99,6 +101,18 @@ class ServiceSite:
     async def kill(self, node: NodeId) -> None:
         """Kill the node: SIGKILL for a server, the equivalent for a subscriber."""
         await (self.deployment.kill(node) if node in self.deployment.nodes else self._subscribers.kill(node))
+
+    def loses_power(self, node: NodeId) -> bool:
+        """True if the node has a separate file system."""
+        return self.deployment.loses_power(node)
+
+    async def fail_power(self, node: NodeId, *, is_torn: bool) -> None:
+        """Let a server lose its power."""
+        await self.deployment.fail_power(node, is_torn=is_torn)
+
+    async def canaries(self, node: NodeId) -> Canaries:
+        """The canaries on a server's disk, after its start."""
+        return await self.deployment.canaries(node)
 
     async def start(self, node: NodeId) -> None:
         """Start the node again; return when it is ready."""

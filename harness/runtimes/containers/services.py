@@ -28,6 +28,8 @@ from harness.runtimes.host.control import Clocks, Counters, FromHarness
 _RETRY_S: Final = 0.05
 _HELLO_WITHIN_S: Final = 2.0
 _PIDS: Final = 2048
+_DISK_MB: Final = 256
+POWER: Final = "power"  # In a blueprint's faults: a crash that loses unsynced writes.
 _NOTHING: Final = Counters(0, 0, 0, 0, {}, {})
 
 
@@ -60,7 +62,9 @@ class Services:
             self.services[node] = cluster.service(node, peers, blueprint.settings)
         proxied = [pair for pair in pairs if self._attach is None or pair[0] not in self.nodes]
         self.wires = tuple(Wire(*pair, doors[pair].port, self.services[pair[1]].port) for pair in proxied)
-        self.small_disk = "size=256m,mode=1777" if "disk-full" in blueprint.faults else None
+        self.disk_mb = _DISK_MB if POWER in blueprint.faults else None
+        is_small = "disk-full" in blueprint.faults and self.disk_mb is None
+        self.small_disk = f"size={_DISK_MB}m,mode=1777" if is_small else None
         self.run_in: Callable[[NodeId, list[str]], Any] | None = None
 
     def is_published(self, wire: Wire) -> bool:

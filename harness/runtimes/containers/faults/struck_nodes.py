@@ -6,7 +6,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Final
 
-from harness.core.errors import DeployError
+from harness.core.errors import DeployError, Unsound
 from harness.core.machine import NodeId
 from harness.runtimes.containers.faults.probing import Probing
 from harness.runtimes.containers.faults.rules import Rules
@@ -24,13 +24,19 @@ _DOWN: Final = "down"
 
 
 class Crash:
-    """A step that kills nodes, at once or one at a failpoint, and starts them at its end."""
+    """A step that kills nodes, at once or one at a failpoint, and starts them at its end.
+
+    A server whose unsynced writes shall be lost loses its power: its file system ends first, with two canaries on it.
+    It counts once its start has shown that the unsynced one is gone. If the synced one is gone, the step is unsound.
+    """
 
     def __init__(self, step: Step, nodes: Sequence[NodeId], *, site: Site, rules: Rules, holds: Holds) -> None:
         self._mode, self._nodes = str(step.args.get("disk", "lost")), nodes
         self._site, self._rules, self._holds = site, rules, holds
         self._held: list[NodeId] = []
         self._lives: dict[NodeId, int] = {}  # The number of nodes that were up and went down.
+        self._powerless: dict[NodeId, str] = {}  # Servers that lost power, each with the evidence on its disk.
+        self._shown: set[NodeId] = set()
         self._strikes = Strikes(step, nodes, site, self._strike)
 
     async def begin(self) -> None:
@@ -48,6 +54,10 @@ class Crash:
             if self._lives
             else "no node went down"
         )
+        if self._powerless:
+            shown = "; ".join(f"{node}: {self._powerless[node]}" for node in sorted(self._powerless))
+            kept = [node for node in self._lives if node not in self._powerless]
+            return Effect(len(self._shown) + len(kept), f"{went}; {shown}")
         controls = [(self._site.nodes[node].control, life) for node, life in self._lives.items()]
         lost = sum(control.lost_records for control, life in controls if control.life > life)
         return Effect(len(self._lives), f"{went}, {lost} unsynced writes lost")
@@ -59,15 +69,42 @@ class Crash:
             if place.is_down:  # The previous fault is over, but on a busy machine a node is slow to come back.
                 await place.control.ready(SETTLED_S)
             was_up, life = not place.is_down, place.control.life
-            await self._site.kill(node)
+            if self._loses_power(node) and was_up:
+                self._powerless[node] = "its start has shown nothing yet"
+                await self._site.fail_power(node, is_torn=self._mode == "torn")
+            else:
+                await self._site.kill(node)
             if was_up:
                 self._lives[node] = life
 
+    def _loses_power(self, node: NodeId) -> bool:
+        return self._mode != _KEPT and self._site.loses_power(node)
+
     async def _restart(self, node: NodeId) -> None:
+        if self._loses_power(node):
+            await self._rules.start(node)
+            if node in self._powerless:
+                await self._show(node)
+            return
         if self._mode != _KEPT:
             with suppress(*GONE):  # The container was removed: the start reports that, if it matters.
                 await self._site.put(node, f"{self._site.nodes[node].folder}/{CRASH_MODE_FILE}", self._mode.encode())
         await self._rules.start(node)
+
+    async def _show(self, node: NodeId) -> None:
+        """Compare the canaries with those of a power failure. Raises Unsound if synced data is gone."""
+        try:
+            canaries = await self._site.canaries(node)
+        except GONE as error:
+            self._powerless[node] = f"its disk could not be read: {' '.join(str(error).split())}"
+            return
+        if not canaries.synced:
+            raise Unsound(f"{node} lost power, and a file that this harness had synced to its disk is gone")
+        if canaries.unsynced:
+            self._powerless[node] = "the unsynced file is still there"
+        else:
+            self._powerless[node] = "the unsynced file is gone, the synced one is there"
+            self._shown.add(node)
 
 
 class Pause:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from harness.core.errors import DeployError
 from harness.core.machine import NodeId
+from harness.runtimes.containers.disks.power import Canaries
 from harness.runtimes.containers.links.links import Toxic
 from harness.runtimes.host.control import Clocks, Counters, FromHarness, LinkCounters, Slow
 from nemesis.plan import Step
@@ -142,6 +143,9 @@ class FakeSite:
         self.fails_when_full = self.ends_when_full = False
         self.start_s = 0.0
         self.starting: list[NodeId] = []
+        self.powered: list[NodeId] = []  # Nodes with file systems of their own.
+        self.failed_power: list[tuple[NodeId, bool]] = []
+        self.left = Canaries(synced=True, unsynced=False)
         self.stuck: list[str] = []  # Links that carry nothing for a reason of their own.
 
     def port_of(self, source: str, target: str) -> int:
@@ -176,6 +180,18 @@ class FakeSite:
         monotonic_ns = time.monotonic_ns()
         error_ns = self.nodes[node].control.clock_error_ns
         return Clocks(0, 0, monotonic_ns, 0, time.time_ns() - time.monotonic_ns() + monotonic_ns + error_ns)
+
+    def loses_power(self, node: NodeId) -> bool:
+        return node in self.powered
+
+    async def fail_power(self, node: NodeId, *, is_torn: bool) -> None:
+        self.failed_power.append((node, is_torn))
+        await self.kill(node)
+
+    async def canaries(self, node: NodeId) -> Canaries:
+        if node in self.removed or self.nodes[node].is_down:
+            raise DeployError(f"no container {node}")
+        return self.left
 
     async def run_in(self, node: NodeId, command: list[str]) -> str:
         line = command[-1]

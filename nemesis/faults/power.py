@@ -1,6 +1,7 @@
-"""Power losses: machines crash, and unsynced writes are lost or torn.
+"""Power failures: machines crash, and unsynced writes are lost or torn.
 
-Synced data stays; the rest is lost, or a torn prefix of it stays.
+Synced data stays; the rest is lost, or a torn part of it stays. In containers a server has a separate file
+system for this, on a loop device, which only root can make.
 """
 
 from harness.core.draw import Stream
@@ -10,18 +11,19 @@ from nemesis.faults.crash import CRASH, draw_crash
 from nemesis.topology import Strike, Topology
 
 
-def draw_lost_writes(topology: Topology, stream: Stream) -> Strike:
+def draw_power(topology: Topology, stream: Stream) -> Strike:
     """Nodes as `crash` draws them; their writes are lost two times in three, else torn."""
     return draw_crash(topology, stream, stream.choice(("lost", "lost", "torn")))
 
 
 PACKAGE = Package(
-    name="lost-writes",
+    name="power",
     about=__doc__,
+    former="lost-writes",
     faults=(CRASH,),
-    draw=draw_lost_writes,
+    draw=draw_power,
     excuse=Excuse.NODES | Excuse.MEMORY | Excuse.WRITES,
-    probe="nodes that were up and went down; the note counts the unsynced writes that were lost.",
+    probe="nodes that were up and went down; of servers only those whose disk has shown it after the start.",
     heals="the nodes start again with their synced data.",
     colour="#882255",
     is_prepared=True,

@@ -1,0 +1,99 @@
+"""What a power failure does to a deployment in memory, and what its canaries must show."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from harness.core.errors import DeployError, Unsound
+from harness.runtimes.containers.disks import loop, power
+from harness.runtimes.containers.disks.loop import LoopDisk
+from harness.runtimes.containers.disks.power import SYNCED, UNSYNCED, Canaries
+from tests.unit.runtimes.containers.fake_site import N1, N2, step
+from tests.unit.runtimes.containers.stage import Stage, run
+
+
+def failed(canaries: Canaries, disk: str = "lost") -> tuple[Stage, int, str]:
+    """The stage, and the count and note of a power failure of n1 that leaves those canaries."""
+    stage = Stage()
+    stage.site.powered = [N1, N2]
+    stage.site.left = canaries
+
+    async def main() -> tuple[int, str]:
+        fault = step("crash", "n1", disk=disk)
+        await stage.faults.apply(fault)
+        assert (await stage.faults.effect(fault)).count == 0, "nothing is shown before the start"
+        await stage.faults.undo(fault)
+        effect = await stage.faults.effect(fault)
+        return effect.count, effect.note
+
+    return stage, *asyncio.run(main())
+
+
+def test_a_server_counts_once_its_start_has_shown_that_the_unsynced_file_is_gone() -> None:
+    stage, count, note = failed(Canaries(synced=True, unsynced=False))
+    assert (count, stage.site.failed_power) == (1, [(N1, False)])
+    assert note == "n1 went down; n1: the unsynced file is gone, the synced one is there"
+    assert stage.site.files == []  # No order for a storage of ours.
+
+
+def test_a_failure_that_lost_nothing_had_no_effect() -> None:
+    _, count, note = failed(Canaries(synced=True, unsynced=True))
+    assert (count, note) == (0, "n1 went down; n1: the unsynced file is still there")
+
+
+def test_a_failure_that_lost_what_was_synced_is_unsound() -> None:
+    with pytest.raises(Unsound, match="n1 lost power, and a file that this harness had synced to its disk is gone"):
+        failed(Canaries(synced=False, unsynced=False))
+
+
+def test_torn_writes_are_asked_for_by_name_and_a_kept_disk_is_a_kill() -> None:
+    assert failed(Canaries(synced=True, unsynced=False), disk="torn")[0].site.failed_power == [(N1, True)]
+
+    async def main() -> None:
+        stage = Stage()
+        stage.site.powered = [N1]
+        fault = step("crash", "n1", disk="kept")
+        await stage.faults.apply(fault)
+        assert (await stage.faults.effect(fault)).count == 1
+        await stage.faults.undo(fault)
+        assert stage.site.failed_power == []
+
+    run(main())
+
+
+def test_canaries_are_told_apart_by_their_content(tmp_path: Path) -> None:
+    assert power.found(tmp_path) == Canaries(synced=False, unsynced=False)
+    (tmp_path / UNSYNCED).write_bytes(b"")  # Its name was kept by the journal, its content not.
+    (tmp_path / SYNCED).write_bytes(b"something else")
+    assert power.found(tmp_path) == Canaries(synced=False, unsynced=False)
+
+
+def test_a_folder_on_another_file_system_is_left_alone(tmp_path: Path) -> None:
+    with pytest.raises(DeployError, match="is not on the node's own disk: nothing was done to it"):
+        power.fail(tmp_path, tmp_path.stat().st_dev + 1, is_torn=False)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "told"),
+    [
+        ("_CONTROL", Path("/nonexistent/loop-control"), "there is no /nonexistent/loop-control here"),
+        ("_PROGRAMS", ("no-such-mke2fs",), "install e2fsprogs, as no-such-mke2fs is missing"),
+    ],
+)
+def test_what_is_missing_here_is_named_with_the_way_out(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: object, told: str
+) -> None:
+    monkeypatch.setattr("os.geteuid", lambda: 0)
+    monkeypatch.setattr(loop, "_PROGRAMS", ())
+    monkeypatch.setattr(loop, "_CONTROL", Path("/dev/null"))
+    monkeypatch.setattr(loop, name, value)
+    with pytest.raises(DeployError, match=told) as refusal:
+        LoopDisk(1)
+    assert "--nemesis" in str(refusal.value)
+
+
+def test_who_is_not_root_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
+    assert "only root can make one" in (loop.obstacle() or "")
