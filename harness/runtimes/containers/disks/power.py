@@ -42,7 +42,7 @@ def fail(folder: Path, device: int, *, is_torn: bool) -> None:
     opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         if os.fstat(opened).st_dev != device:
-            raise DeployError(f"{folder} is not on the node's own disk: nothing was done to it")
+            raise DeployError(f"{folder} is not on the node's own disk, and was left alone")
         for name in (SYNCED, UNSYNCED):
             if name in os.listdir(opened):
                 os.unlink(name, dir_fd=opened)

@@ -70,7 +70,7 @@ def test_canaries_are_told_apart_by_their_content(tmp_path: Path) -> None:
 
 
 def test_a_folder_on_another_file_system_is_left_alone(tmp_path: Path) -> None:
-    with pytest.raises(DeployError, match="is not on the node's own disk: nothing was done to it"):
+    with pytest.raises(DeployError, match="is not on the node's own disk, and was left alone"):
         power.fail(tmp_path, tmp_path.stat().st_dev + 1, is_torn=False)
     assert list(tmp_path.iterdir()) == []
 
