@@ -19,9 +19,7 @@ slowly, either.
 Witnesses:
 - stall: pauses and waits with a piece that was not excused;
 - lag: those of them during a fault of other subscribers that had an effect;
-- stale-watermark: watermarks that passed an answered write, in a time that was not excused;
-- memory-growth: probes at half of the bound or more;
-- user-blocks-acknowledgements: probes in naps at least as long as a silent subscriber is tolerated, in an open session.
+- stale-watermark: watermarks that passed an answered write, in a time that was not excused.
 """
 
 from bisect import bisect_left, bisect_right
@@ -43,14 +41,11 @@ from checkers.history.names import Dictionary
 from checkers.history.tables import (
     MS,
     Mark,
-    Sample,
     Session,
-    State,
     phases,
     samples,
     seconds,
     sessions,
-    states,
     windows,
 )
 from checkers.history.troubles import Trouble, judgement
@@ -60,15 +55,12 @@ from harness.core.promises import StreamContract
 from harness.core.verdict import Judgement
 
 CHECKER = "liveness"
-STALL, LAG, GROWTH, BLOCKS = "stall", "lag", "memory-growth", "user-blocks-acknowledgements"
-STALE = "stale-watermark"
+STALL, LAG, STALE = "stall", "lag", "stale-watermark"
 ANOMALIES: Final = {
     STALL: Anomaly(meaning="Nothing went on for longer than the system's declared bound.", cause=Cause.WAIT),
     LAG: Anomaly(
         meaning="The stream was further behind than is promised.", title="Stream too far behind", cause=Cause.WAIT
     ),
-    GROWTH: Anomaly(meaning="Buffers grew without the bound that is declared.", cause=Cause.REFUSED),
-    BLOCKS: Anomaly(meaning="A subscriber was disconnected as lagging because its user was slow.", cause=Cause.REFUSED),
     STALE: Anomaly(
         meaning="The watermark stayed below an answered write for longer than the declared bound.", cause=Cause.WAIT
     ),
@@ -77,7 +69,7 @@ NAP_REACH_NS = 250 * MS  # A nap is probed every 100 ms; the user may sleep this
 
 
 def check(history: Path, context: Context) -> Judgement:
-    """The judgement of waits and of memory. Raises HistoryError if the files of the history are damaged.
+    """The judgement of waits. Raises HistoryError if the files of the history are damaged.
 
     Bounds that are not declared are not judged. Without a contract, watermarks are taken to advance without writes.
     """
@@ -93,9 +85,8 @@ def check(history: Path, context: Context) -> Judgement:
         witnesses[LAG] += any(record.is_beside_others(who, piece, is_effective=True) for piece in pieces)
         if longest(pieces) > limit_ns:
             troubles.append(record.delay(who, kind, max(pieces, key=lambda piece: piece[1] - piece[0]), limit_ns))
-    for found, anomaly, count in (record.growth(), record.naps(), record.behind()):
-        witnesses[anomaly] += count
-        troubles += found
+    found, witnesses[STALE] = record.behind()
+    troubles += found
     return judgement(CHECKER, ANOMALIES, troubles, witnesses)
 
 
@@ -104,7 +95,7 @@ def _trouble(anomaly: str, who: str, sentence: str, *facts: object) -> Trouble:
 
 
 class _Record:
-    """The records of a history about time and memory."""
+    """The records of a history about time."""
 
     def __init__(self, history: Path, context: Context) -> None:
         bounds, contract = context.bounds, context.contract
@@ -113,19 +104,16 @@ class _Record:
         self._subscribers = tuple(dict.fromkeys(session.subscriber for session in self._sessions))
         self._faults = windows(history, {})  # Every fault excuses delays, whatever else it excuses.
         self._beside = [window for window in self._faults if is_among(window, self._subscribers)]
-        self._disconnects = states(history, Dictionary(history), "disconnect")["disconnect"]
-        self._probes = samples(history, "records", "commit-blocked-ns", "user-lag")
+        self._probes = samples(history, "commit-blocked-ns", "user-lag")
         self._answered = _Issued(history, contract) if contract is not None else None
         self._issued = self._answered if contract is not None and contract.wm_idle == "rests" else None
         end = phases(history).get("end")
         self._end_ns: int | None = None if end is None else int(end["ns"])
         self._of_others: dict[tuple[str | None, bool], list[Interval]] = {}
-        self._open = {who: self._opened(who) for who in self._subscribers}
         self._naps_ns: dict[str, list[int]] = {}
         for ns, node in sorted((sample.ns, sample.node) for sample in self._probes["user-lag"]):
             self._naps_ns.setdefault(node, []).append(ns)
         self._excused = {who: self._excuses(who) for who in self._subscribers}
-        self._faulty = disturbed(self._faults, bounds.grace_ns)
         self._hard = disturbed((w for w in self._faults if w not in self._beside), bounds.grace_ns)
 
     def pauses(self) -> Iterator[tuple[str, str, int, int]]:
@@ -185,41 +173,15 @@ class _Record:
         sentence = f"{what} for {length}, {when}, {excuse}; {seconds(limit_ns)} is the bound."
         return _trouble(LAG if is_lag else STALL, who, sentence, kind, *piece)
 
-    def growth(self) -> tuple[list[Trouble], str, int]:
-        """Violations by buffers that grew too large; their anomaly; and the number of witnesses."""
-        limit = self._bounds.records
-        if limit is None:
-            return [], GROWTH, 0
-        large = [sample for sample in self._probes["records"] if 2 * sample.value >= limit]
-        troubles = [
-            _trouble(
-                GROWTH,
-                sample.node,
-                f"{sample.node} kept {sample.value} epochs for subscribers at {seconds(sample.ns)}; it may keep "
-                f"{limit}, and one more for a moment.",
-                sample.ns,
-                sample.value,
-            )
-            for sample in large
-            if sample.value > limit + 1
-        ]
-        return troubles, GROWTH, len(large)
-
-    def naps(self) -> tuple[list[Trouble], str, int]:
-        """Violations by subscribers disconnected because their user slept; their anomaly; and the witnesses."""
-        troubles = [self._asleep(state) for state in self._disconnects if self._is_asleep(state)]
-        count = sum(self._is_long_nap(sample) for sample in self._with_nap_length())
-        return troubles, BLOCKS, count
-
-    def behind(self) -> tuple[list[Trouble], str, int]:
-        """Violations by watermarks that stayed below an answered write for too long; their anomaly; and the witnesses.
+    def behind(self) -> tuple[list[Trouble], int]:
+        """Violations by watermarks that stayed below an answered write for too long; and the number of witnesses.
 
         The time counts from the answer, or from the last opening in the session, to the watermark that passes the
         write. Only watermarks of the whole stream count: of others it is not known which writes they pass.
         """
         limit_ns, answered = self._bounds.behind_ns, self._answered
         if limit_ns is None or answered is None:
-            return [], STALE, 0
+            return [], 0
         troubles, witnesses = [], 0
         for session in self._sessions:
             points = [mark for mark in session.marks if mark.kind in ("open", "watermark") and mark.is_whole]
@@ -235,7 +197,7 @@ class _Record:
                 if longest(pieces) > limit_ns:
                     piece = max(pieces, key=lambda piece: piece[1] - piece[0])
                     troubles.append(self._behind(session.subscriber, piece, limit_ns))
-        return troubles, STALE, witnesses
+        return troubles, witnesses
 
     def _behind(self, who: str, piece: Interval, limit_ns: int) -> Trouble:
         length, when = seconds(piece[1] - piece[0]), f"from {seconds(piece[0])} to {seconds(piece[1])}"
@@ -244,44 +206,6 @@ class _Record:
             f"fault was in force; {seconds(limit_ns)} is the bound."
         )
         return _trouble(STALE, who, sentence, *piece)
-
-    def _asleep(self, state: State) -> Trouble:
-        sentence = (
-            f"{state.node} disconnected {state.key} as lagging at {seconds(state.ns)} while the user of {state.key} "
-            "was slow, and no fault was in force: acknowledgements must not wait for the user."
-        )
-        return _trouble(BLOCKS, str(state.key), sentence, state.node, state.position)
-
-    def _is_asleep(self, state: State) -> bool:
-        """True for a disconnection for lag, during a nap, when no fault could have delayed the acknowledgements."""
-        match state.value:
-            case ["lagging", _, int(silent_ns)]:
-                since_ns = state.ns - silent_ns
-            case _:
-                return False
-        naps_ns = self._naps_ns.get(str(state.key), [])
-        is_napping = bisect_left(naps_ns, since_ns) < bisect_right(naps_ns, state.ns)
-        return is_napping and not is_met(since_ns, state.ns, self._faulty)
-
-    def _with_nap_length(self) -> Iterator[tuple[Sample, int]]:
-        """Each probe of a nap, with a lower bound of how long the nap had lasted then."""
-        begun: dict[str, tuple[int, int]] = {}
-        for sample in self._probes["user-lag"]:
-            first_ns, last_ns = begun.get(sample.node, (sample.ns, sample.ns))
-            if sample.ns - last_ns > NAP_REACH_NS:
-                first_ns = sample.ns
-            begun[sample.node] = first_ns, sample.ns
-            yield sample, sample.ns - first_ns
-
-    def _is_long_nap(self, nap: tuple[Sample, int]) -> bool:
-        sample, length_ns = nap
-        is_open = is_met(sample.ns, sample.ns, self._open.get(sample.node, []))
-        return is_open and length_ns >= (self._bounds.disconnect_ns or 0)
-
-    def _opened(self, who: str) -> list[Interval]:
-        """The intervals in which a session of that subscriber was open."""
-        mine = (session for session in self._sessions if session.subscriber == who)
-        return merged((session.marks[0].ns, session.marks[-1].ns) for session in mine)
 
     def _excuses(self, who: str) -> list[Interval]:
         """The intervals in which the stream of that subscriber may rest."""

@@ -1,9 +1,9 @@
-"""The checks of what only NDB has: epochs, the cuts between them, replicas, arbitration, and causes of gaps."""
+"""The checks of what only NDB has: epochs, cuts between them, replicas, arbitration, causes of gaps, backlogs."""
 
 from typing import Final
 
 from checkers.engine.protocol import Check
-from clusters.ndb.checks import authority, causes, cuts, epochs, replicas
+from clusters.ndb.checks import authority, backlog, causes, cuts, epochs, replicas
 
 CHECKS: Final[tuple[Check, ...]] = (
     *cuts.CHECKS,
@@ -11,4 +11,5 @@ CHECKS: Final[tuple[Check, ...]] = (
     *replicas.CHECKS,
     *authority.CHECKS,
     *causes.CHECKS,
+    *backlog.CHECKS,
 )
