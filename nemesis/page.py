@@ -15,7 +15,6 @@ LINE_MAX: Final = 120
 def rewritten(page: str) -> str:
     """The page with its parts between markers written anew from the declarations; the rest stays."""
     parts = {
-        "packages": ["| package | effect |", "| --- | --- |", *map(_package_row, PACKAGES.values())],
         "sections": [line for package in PACKAGES.values() for line in _section(package)],
         "steps": [
             "| fault | targets | arguments | until the step ends |",
@@ -28,10 +27,6 @@ def rewritten(page: str) -> str:
         _, end, after = rest.partition(f"<!-- end of {name} -->\n")
         page = "".join((before, begin, *(f"{line}\n" for line in lines), end, after))
     return page
-
-
-def _package_row(package: Package) -> str:
-    return f"| `{package.name}` | {_paragraphs(package.about)[0]} |"
 
 
 def _section(package: Package) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """Failovers: the node that leads dies for good, and another is promoted.
 
-The cluster's own means promote the successor. In containers, and for clusters of real servers only: machines find out
-themselves which node leads.
+The leading node dies for good, and the cluster's own means promote the successor. In containers, and for clusters of
+real servers only: machines find out themselves which node leads.
 """
 
 from harness.core.draw import Stream

@@ -1,6 +1,6 @@
 """Full disks: no write finds room.
 
-In containers only: a simulated disk has no size.
+No write finds room. In containers only: a simulated disk has no size.
 """
 
 from harness.core.draw import Stream

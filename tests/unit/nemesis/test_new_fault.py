@@ -124,7 +124,6 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
         (
             "page",
             [
-                "| `ice-age` | Ice ages: nodes freeze. |",
                 "### ice-age",
                 "They thaw later.",
                 "- **Healed:** it thaws.",
