@@ -1,4 +1,4 @@
-"""The check and the model of docs/your-own-system.md, as they stand there."""
+"""The check and the model of docs/your-own-checks.md, as they stand there."""
 
 import re
 from pathlib import Path
@@ -7,7 +7,7 @@ import pytest
 
 from tests.command.conftest import Seamark
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "your-own-system.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "your-own-checks.md"
 BLOCKS = re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
 
 
@@ -20,8 +20,8 @@ def written(folder: Path, *ops: str) -> Path:
 @pytest.mark.parametrize(
     ("block", "ops", "anomaly"),
     [
-        (1, (":f :txn :value [[:append 1 2]]", ":f :txn :value [[:r 1 [2 2]]]"), "shown-twice"),
-        (2, (":f :enqueue :value 1", ":f :dequeue :value 2"), "non-linearizable"),
+        (0, (":f :txn :value [[:append 1 2]]", ":f :txn :value [[:r 1 [2 2]]]"), "shown-twice"),
+        (1, (":f :enqueue :value 1", ":f :dequeue :value 2"), "non-linearizable"),
     ],
 )
 def test_what_the_page_shows_judges_a_history(

@@ -1,4 +1,4 @@
-"""Porcupine's histories, judged by models that were written as docs/your-own-system.md says: the verdicts it states."""
+"""Porcupine's histories, judged by models that were written as docs/your-own-checks.md says: the verdicts it states."""
 
 import json
 from collections.abc import Hashable, Iterable
