@@ -17,7 +17,6 @@ MODULES: Final = (
     "state.replay",
     "state.timestamps",
     "state.durability",
-    "state.survival",
     "state.liveness",
     "state.aborts",
     "linearizability.check",

@@ -21,7 +21,6 @@ from checkers.columns.index import codes, first_rows
 from checkers.columns.runs import ordered
 from checkers.columns.table import Join
 from checkers.history.generations import Restart, kept_until, restarts
-from checkers.history.names import epoch_name
 from checkers.history.tables import Transaction
 from checkers.state.written import Written
 from harness.core.columns import FAIL, INFO, NEVER, OK, Bools, Int64s
@@ -65,7 +64,6 @@ class Claims:
     def __init__(self, history: Path, bounds: Bounds, written: Written) -> None:
         self.restarts: tuple[Restart, ...] = restarts(history)
         bits = bounds.saved_bits or 0
-        self.shown = epoch_name(bounds.saved_bits or None)
         self.written = written
         self.is_ok: Bools = written.outcome == OK
         self.is_failed: Bools = written.outcome == FAIL

@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from checkers.engine.protocol import Context
-from checkers.state import durability, survival
+from checkers.state import durability
 from clusters.ndb.checks import authority
 from harness.core.record import Outcome
 from nemesis.registry import EXCUSES
@@ -120,7 +120,7 @@ def found(model: Model) -> list[str]:
     for history in histories(model):
         return [
             name
-            for check in (durability.check, survival.check, authority.check)
+            for check in (durability.check_restarts, durability.check_rest, authority.check)
             for name in anomalies(check(history, Context(engine=ENGINE, bounds=BOUNDS, excuses=EXCUSES)))
             if name != "loss-beyond-bound"
         ]

@@ -14,7 +14,7 @@ from checkers.engine.protocol import Check, Context
 from checkers.history.names import Dictionary, Names, first_difference, shown_list
 from checkers.history.tables import State, first_reports, states
 from checkers.history.troubles import Trouble, judgement
-from checkers.state.survival import last_members
+from checkers.state.rest import last_members
 from checkers.words.anomalies import Anomaly, Cause
 from harness.core.record import Json
 from harness.core.verdict import Judgement

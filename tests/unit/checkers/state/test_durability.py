@@ -15,7 +15,7 @@ from tests.worlds.run_cases import BOUNDS, ENGINE, Run, anomalies, counts, epoch
 
 
 def judged(run: Run, folder: Path, **changes: object) -> Judgement:
-    return durability.check(
+    return durability.check_restarts(
         run.write(folder), Context(engine=ENGINE, bounds=replace(BOUNDS, **changes), excuses=EXCUSES)
     )
 
@@ -65,7 +65,10 @@ def test_a_saved_transaction_that_is_gone_is_lost(tmp_path: Path) -> None:
     judgement = judged(dumped([1, 2], [3]), tmp_path)
     (found,) = judgement.findings
     assert (found.anomaly, found.ops, found.count) == ("lost-acknowledged", (2,), 1)
-    assert "T2 was acknowledged in epoch 2/0, but value 4 of key 1 is gone after restart 1" in found.sentence
+    assert found.sentence == (
+        "T2 was acknowledged at position 8589934592, and no restart left it out, but after restart 1 of the whole "
+        "cluster, which restored 2, value 4 of key 1 is not there."
+    )
 
 
 def test_a_transaction_beyond_the_checkpoint_that_is_there_has_come_back(tmp_path: Path) -> None:
@@ -110,7 +113,10 @@ def test_half_of_an_unclear_transaction_is_fractured(tmp_path: Path) -> None:
     run.append(45, {0: 7, 1: 8}, "info")
     judgement = judged(run, tmp_path)
     assert anomalies(judgement) == ["fractured-restore"]
-    assert "Of T4 (epoch unknown) value 7 of key 0 is there" in judgement.findings[0].sentence
+    assert judgement.findings[0].sentence == (
+        "T4 is there in part after restart 1 of the whole cluster, which restored 2: value 7 of key 0 is there, and "
+        "value 8 of key 1 is not."
+    )
 
 
 @pytest.mark.parametrize(("gci", "expected"), [(2, ["lost-acknowledged"]), (3, [])])
@@ -132,7 +138,10 @@ def test_a_failed_write_that_was_restored_is_a_phantom(tmp_path: Path) -> None:
 def test_an_element_of_nobody_is_a_phantom(tmp_path: Path) -> None:
     judgement = judged(dumped([1, 2, 77], [3, 4]), tmp_path)
     assert anomalies(judgement) == ["phantom-write"]
-    assert "but value 77 of key 0 is there after restart 1" in judgement.findings[0].sentence
+    assert (
+        "Nobody ever appended it, but after restart 1 of the whole cluster, which restored 2, value 77"
+        in judgement.findings[0].sentence
+    )
 
 
 def test_redo_that_was_applied_twice_shows_an_element_twice(tmp_path: Path) -> None:
@@ -147,7 +156,7 @@ def test_what_one_restart_left_out_must_not_come_back_with_the_next(tmp_path: Pa
     run.dump(200, "d3 d4", {1: [3, 4, 6]}, restart=2)
     judgement = judged(run, tmp_path)
     assert anomalies(judgement) == ["resurrected"]
-    assert "and restart 1 left it out" in judgement.findings[0].sentence
+    assert "Restart 1 left out T3 at position 12884901888, but after restart 2 of" in judgement.findings[0].sentence
 
 
 def test_what_one_restart_lost_is_not_lost_again_by_the_next(tmp_path: Path) -> None:
@@ -233,7 +242,7 @@ def test_keys_and_elements_that_are_no_numbers_are_found_by_their_names(tmp_path
     run.append(20, {"x": 2}, at=epoch(1))
     run.restart(100, 1, 1, 9)
     run.dump(100, "d1 d2", {"x": [1]}, restart=1)
-    judgement = durability.check(
+    judgement = durability.check_restarts(
         run.write(tmp_path),
         Context(engine=ENGINE, bounds=BOUNDS, excuses=EXCUSES, name=Names(lambda identity: f"<{identity}>")),
     )
@@ -252,4 +261,4 @@ def test_a_damaged_file_is_named(tmp_path: Path) -> None:
     history = restarted().write(tmp_path)
     (history / "states.parquet").write_bytes(b"nothing")
     with pytest.raises(HistoryError, match=r"states\.parquet"):
-        durability.check(history, Context(engine=ENGINE, bounds=BOUNDS, excuses=EXCUSES))
+        durability.check_restarts(history, Context(engine=ENGINE, bounds=BOUNDS, excuses=EXCUSES))

@@ -7,7 +7,7 @@ import pytest
 
 from checkers.engine.protocol import Context
 from checkers.history.names import PLAIN, Names, forms_of
-from checkers.state import survival
+from checkers.state import durability
 from harness.core.promises import Bounds, Naming, StreamContract
 from harness.core.verdict import Judgement
 from nemesis.registry import EXCUSES
@@ -15,7 +15,7 @@ from tests.worlds.run_cases import BOUNDS, ENGINE, Run, anomalies, counts, epoch
 
 
 def judged(run: Run, folder: Path, name: Names = PLAIN) -> Judgement:
-    return survival.check(run.write(folder), Context(engine=ENGINE, bounds=BOUNDS, excuses=EXCUSES, name=name))
+    return durability.check_rest(run.write(folder), Context(engine=ENGINE, bounds=BOUNDS, excuses=EXCUSES, name=name))
 
 
 def survived() -> Run:
@@ -226,7 +226,7 @@ def test_without_groups_a_key_that_no_node_shows_may_be_on_one_that_shows_nothin
     run = survived()
     run.dump(900, "d1 d2", {0: [1]})
     folder = run.write(tmp_path)
-    judgement = survival.check(folder, Context(engine=ENGINE, bounds=Bounds(), excuses=EXCUSES))
+    judgement = durability.check_rest(folder, Context(engine=ENGINE, bounds=Bounds(), excuses=EXCUSES))
     assert [one.sentence for one in judgement.findings] == [
         "T1 was acknowledged at position 4294967297, and no restart left it out, but at the end "
         "value 2 of key 0 is not there."
