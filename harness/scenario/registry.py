@@ -176,6 +176,8 @@ def _called(make: Callable[[], object], path: Path, what: str) -> object:
         hint = ""
         if isinstance(error, ModuleNotFoundError) and sibling != path and sibling.is_file():
             hint = "; a file cannot import another file of its folder: install both as a package, with an entry point"
+        if isinstance(error, NameError) and error.name == "__file__":
+            hint = "; a system is its file's content alone: put the text into it, or install both as a package"
         kind, text = type(error).__name__, error.msg if isinstance(error, SyntaxError) else str(error)
         raise ScenarioError(f"{_where(error, path)}: {what} cannot be loaded: {kind}: {text}{hint}") from error
 

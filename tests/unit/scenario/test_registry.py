@@ -131,6 +131,12 @@ def test_a_file_that_imports_the_one_beside_it_is_told_what_to_do(file: Path) ->
     assert "a file cannot import another file of its folder: install both" in refusal(f"{file}:Box")
 
 
+def test_a_file_that_reads_its_own_place_is_told_what_to_do(file: Path) -> None:
+    file.write_text("from pathlib import Path\nTEXT = Path(__file__).read_text()\n", encoding="utf-8")
+    assert ":2: it cannot be loaded: NameError" in refusal(f"{file}:Box")
+    assert "a system is its file's content alone: put the text into it" in refusal(f"{file}:Box")
+
+
 @pytest.mark.parametrize(
     ("argument", "message"),
     [
