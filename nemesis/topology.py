@@ -10,6 +10,7 @@ CLIENT = "client"  # The address, and the role, of all clients together.
 SUBSCRIBER = "subscriber"
 FIFO = "fifo"
 DATAGRAM = "datagram"
+DIRECT = "direct"  # Connections between servers without a proxy: only packets can be stopped there.
 ENOUGH = 3  # If a role has fewer nodes, a single link between them may carry no traffic for a while.
 
 
@@ -17,7 +18,9 @@ class Topology(msgspec.Struct, frozen=True, kw_only=True):
     """The cluster as fault packages see it. A link exists if its direction was declared."""
 
     nodes: tuple[tuple[str, str], ...]  # Each node's id and role.
-    links: Mapping[tuple[str, str], str]  # From role, to role: "fifo" or "datagram". Clients have the role "client".
+    links: Mapping[
+        tuple[str, str], str
+    ]  # From role, to role: "fifo", "datagram" or "direct". Clients have the role "client".
     points: tuple[str, ...] = ()
     clockless: tuple[str, ...] = ()  # Nodes that have no clock of their own.
 

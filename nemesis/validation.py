@@ -18,7 +18,7 @@ from nemesis.fault import Allowed, Fault, Range, Targets
 from nemesis.overlap import conflict
 from nemesis.plan import Plan, Step
 from nemesis.registry import FAULTS, PACKAGES
-from nemesis.topology import CLIENT, DATAGRAM, Topology, ends
+from nemesis.topology import CLIENT, DATAGRAM, DIRECT, Topology, ends
 
 _MOST_PROBLEMS: Final = 8  # Further ones are only counted.
 
@@ -128,6 +128,8 @@ def _link_problem(fault: Fault, target: str, topology: Topology) -> str | None:
         return f"target {target!r}: this cluster has no such link{_hint(target, links)}"
     if fault.targets is Targets.DATAGRAMS and kind != DATAGRAM:
         return f"target {target!r} is a {kind} link: a connection cannot {fault.name} messages; cut, stall or delay it"
+    if kind == DIRECT and not (fault.targets is Targets.LINKS and fault.is_silencing):
+        return f"target {target!r} is a {kind} link: no proxy is in between; cut or stall it"
     if fault.targets is Targets.CONNECTIONS and kind == DATAGRAM:
         return f"target {target!r} is a {kind} link: it has no connection; cut, stall or drop it"
     return None

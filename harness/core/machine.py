@@ -208,4 +208,4 @@ class Machine(Protocol):
         """Record, with `context.dump`, the parts of this node's state that checks need. Called at the end of a run."""
 
 
-Links = Mapping[tuple[str, str], str]  # (role, role) -> "fifo" or "datagram".
+Links = Mapping[tuple[str, str], str]  # (role, role) -> "fifo" or "datagram"; between servers of others "direct".

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
+from itertools import permutations
 from types import MappingProxyType
 from typing import Any
 
@@ -49,7 +50,8 @@ class System:
     """A `harness.core.seams.ServiceCluster`, whose methods document the callables here.
 
     The default is one server n1, to which clients connect. `dials` defaults to clients and subscribers connecting to
-    all other nodes; pairs in `idle` have no traffic that a fault could disturb, so no fault is drawn for them. `holds`
+    all other nodes; servers without doors between them have direct links. Pairs in `idle` have no traffic that a fault
+    could disturb, so no fault is drawn for them. `holds`
     decides which promises hold with given settings. `checks` are modules, or files beside the system's own, with checks
     that only this system needs.
     """
@@ -86,7 +88,11 @@ class System:
         every = tuple((source, target) for source in outside for target in roles if target != SUBSCRIBER)
         self.dials = self.dials or every
         both_ways = (pair for source, target in self.dials for pair in ((source, target), (target, source)))
-        self.links = MappingProxyType(dict.fromkeys(both_ways, "fifo"))
+        links = dict.fromkeys(both_ways, "fifo")
+        servers = [node.role for node in self.nodes if node.role != SUBSCRIBER]
+        # Servers without a door between them know each other by name.
+        links |= {pair: "direct" for pair in permutations(servers, 2) if pair not in links}
+        self.links = MappingProxyType(links)
 
     def bounds(self, settings: Settings) -> Bounds:
         """The same limits for all settings."""

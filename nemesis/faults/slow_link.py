@@ -5,7 +5,7 @@ Links take 20 to 250 ms longer, plus up to half of that. Messages of one connect
 
 from harness.core.draw import Stream
 from nemesis.fault import HOUR_NS, MS, Fault, Package, Range, Targets
-from nemesis.topology import ENOUGH, Strike, Topology
+from nemesis.topology import DIRECT, ENOUGH, Strike, Topology, ends
 
 DELAY = Fault(
     name="delay",
@@ -28,7 +28,7 @@ def draw_slow_link(topology: Topology, stream: Stream) -> Strike:
 
 def unfit_slow_link(topology: Topology) -> str | None:
     """The reason why there is no link to slow down, or None."""
-    return None if topology.all_links() else "no link is declared"
+    return None if any(kind != DIRECT for kind in topology.links.values()) else "no link is declared"
 
 
 def _some_links(topology: Topology, stream: Stream) -> tuple[str, ...]:
@@ -44,10 +44,11 @@ def _some_links(topology: Topology, stream: Stream) -> tuple[str, ...]:
             near, far = stream.sample(members, 2)
             pairs = [(near, far)]
         case _:
-            source, target = stream.choice(tuple(topology.links))
+            source, target = stream.choice(tuple(pair for pair, kind in topology.links.items() if kind != DIRECT))
             one, other_role = topology.of_role(source), topology.of_role(target)
             pairs = [pair for a in one for b in other_role for pair in ((a, b), (b, a))]
-    return topology.existing(pairs)
+    found = topology.existing(pairs)
+    return tuple(link for link in found if topology.kind(*ends(link)) != DIRECT)
 
 
 PACKAGE = Package(

@@ -11,7 +11,7 @@ import contextlib
 import io
 import tarfile
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
@@ -28,7 +28,7 @@ from harness.runtimes.containers.compose import Found
 from harness.runtimes.containers.crew import Crew, NodeContainer, NodeControl
 from harness.runtimes.containers.disks.power import Canaries
 from harness.runtimes.containers.disks.volumes import Volumes
-from harness.runtimes.containers.engine import inside
+from harness.runtimes.containers.engine import inside, outside
 from harness.runtimes.containers.engine.calls import in_thread, short, tail_of
 from harness.runtimes.containers.engine.confinement import confined, private_network
 from harness.runtimes.containers.engine.labels import RUN, labels_for
@@ -144,6 +144,14 @@ class Deployment:
             with contextlib.suppress(NotFound):
                 # At once: data that proxies hold back must not outlive its sender.
                 await asyncio.gather(in_thread(_killed, each.container), in_thread(self._shut, node, True))
+
+    async def address_of(self, node: NodeId) -> str:
+        """The node's address in the network of the run. Raises DeployError if it has none, as while it is down."""
+        return await in_thread(outside.address_of, self.nodes[node].container)
+
+    async def filter_packets(self, node: NodeId, arguments: Sequence[str]) -> str:
+        """The output of iptables in the node's network namespace, entered from outside. Raises DeployError."""
+        return await in_thread(outside.filter_packets, self.nodes[node].container, arguments)
 
     async def sync(self) -> None:
         """Make durable what was set up, on nodes that can lose power: such a failure strikes what the load writes."""

@@ -102,6 +102,14 @@ class ServiceSite:
         """Kill the node: SIGKILL for a server, the equivalent for a subscriber."""
         await (self.deployment.kill(node) if node in self.deployment.nodes else self._subscribers.kill(node))
 
+    async def address_of(self, node: NodeId) -> str:
+        """The server's address in the network of the run."""
+        return await self.deployment.address_of(node)
+
+    async def filter_packets(self, node: NodeId, arguments: Sequence[str]) -> str:
+        """The output of iptables in a server's network namespace."""
+        return await self.deployment.filter_packets(node, arguments)
+
     def loses_power(self, node: NodeId) -> bool:
         """True if the node has a separate file system."""
         return self.deployment.loses_power(node)

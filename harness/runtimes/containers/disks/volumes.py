@@ -11,6 +11,7 @@ from harness.core.errors import DeployError
 from harness.core.machine import NodeId
 from harness.runtimes.containers.disks import power
 from harness.runtimes.containers.disks.loop import LoopDisk
+from harness.runtimes.containers.engine.outside import process_of
 
 _IN_MEMORY: Final = {"type": "tmpfs", "device": "tmpfs"}
 
@@ -64,9 +65,7 @@ class Volumes:
 
 def _seen_from_here(container: Container, folder: str) -> Path:
     """That folder of a running container, by the root of its first process: the engine must be on this machine."""
-    container.reload()
-    number = container.attrs["State"]["Pid"]
-    place = Path(f"/proc/{number}/root{folder}")
-    if not number or not place.is_dir():
-        raise DeployError(f"{container.name} has no {folder} that this machine can see: its engine must run here")
+    place = Path(f"/proc/{process_of(container)}/root{folder}")
+    if not place.is_dir():
+        raise DeployError(f"{container.name} has no folder {folder}")
     return place

@@ -13,6 +13,7 @@ from typing import assert_never
 
 from harness.core.errors import ScenarioError
 from harness.core.machine import NodeId
+from harness.runtimes.containers.faults.barriers import OnMembers, Together
 from harness.runtimes.containers.faults.probing import Prober, Probing
 from harness.runtimes.containers.faults.rules import Rules
 from harness.runtimes.containers.faults.site import GONE, ClientTraffic, Holds, Site, Struck
@@ -22,7 +23,7 @@ from harness.runtimes.containers.faults.struck_links import OnLinks
 from harness.runtimes.containers.faults.struck_nodes import Consumer, Crash, FullDisk, Pause
 from nemesis.plan import Effect, Plan, Step
 from nemesis.registry import FAULTS
-from nemesis.topology import Topology
+from nemesis.topology import DIRECT, Topology, ends
 from nemesis.validation import problems
 
 
@@ -81,8 +82,13 @@ class ContainerFaults:
         nodes = [NodeId(target) for target in step.targets]
         match FAULTS[step.fault].name:
             case "cut" | "stall" | "reset" | "delay" | "bandwidth" | "limit-data" as fault:
-                paths = [each for target in step.targets for each in prober.paths(target)]
-                return OnLinks(number, fault, step, paths, site=site, prober=prober, rules=rules, holds=holds)
+                direct = [target for target in step.targets if self._topology.kind(*ends(target)) == DIRECT]
+                members = OnMembers(number, fault, direct, rules.barriers)
+                paths = [each for target in step.targets if target not in direct for each in prober.paths(target)]
+                if not paths:
+                    return members
+                links = OnLinks(number, fault, step, paths, site=site, prober=prober, rules=rules, holds=holds)
+                return Together(links, members) if direct else links
             case "drop" | "duplicate" | "reorder":
                 raise AssertionError(f"{step.fault} was not refused, though no container can do it")
             case "crash":

@@ -12,6 +12,7 @@ from contextlib import suppress
 from typing import Final
 
 from harness.core.machine import NodeId
+from harness.runtimes.containers.faults.barriers import Barriers
 from harness.runtimes.containers.faults.site import GONE, Holds, Site
 
 SILENT: Final = "silent"
@@ -24,6 +25,7 @@ class Rules:
 
     def __init__(self, site: Site, holds: Holds) -> None:
         self._site, self._holds = site, holds
+        self.barriers = Barriers(site)
         self._ports: dict[NodeId, list[int]] = {}  # The ports dropped now.
 
     async def begin(self, links: Iterable[tuple[NodeId, int]]) -> None:
@@ -51,9 +53,11 @@ class Rules:
         """
         starting = asyncio.ensure_future(self._site.start(node))
         try:
-            while self._ports.get(node) and not starting.done():
+            while (self._ports.get(node) or self.barriers.concerns(node)) and not starting.done():
                 with suppress(*GONE):
-                    await self._silence(node, self._ports[node])
+                    if self._ports.get(node):
+                        await self._silence(node, self._ports[node])
+                    await self.barriers.again(node)
                     break
                 await asyncio.sleep(_RETRY_S)
         finally:

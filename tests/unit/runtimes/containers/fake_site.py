@@ -3,7 +3,7 @@
 import asyncio
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from harness.core.errors import DeployError
@@ -143,6 +143,9 @@ class FakeSite:
         self.fails_when_full = self.ends_when_full = False
         self.start_s = 0.0
         self.starting: list[NodeId] = []
+        self.addresses = {node: f"10.0.0.{number}" for number, node in enumerate(NODES, 1)}
+        self.filters: dict[NodeId, list[str]] = {}  # By node, the first rule first.
+        self.packets = 0  # Met by each rule.
         self.powered: list[NodeId] = []  # Nodes with file systems of their own.
         self.failed_power: list[tuple[NodeId, bool]] = []
         self.left = Canaries(synced=True, unsynced=False)
@@ -180,6 +183,23 @@ class FakeSite:
         monotonic_ns = time.monotonic_ns()
         error_ns = self.nodes[node].control.clock_error_ns
         return Clocks(0, 0, monotonic_ns, 0, time.time_ns() - time.monotonic_ns() + monotonic_ns + error_ns)
+
+    async def address_of(self, node: NodeId) -> str:
+        if self.nodes[node].is_down:
+            raise DeployError(f"{node} has no address")
+        return self.addresses[node]
+
+    async def filter_packets(self, node: NodeId, arguments: Sequence[str]) -> str:
+        if self.nodes[node].is_down:
+            raise DeployError(f"no container {node}")
+        rules = self.filters.setdefault(node, [])
+        match list(arguments):
+            case ["-I", "INPUT", "1", *rule]:
+                rules.insert(0, " ".join(rule))
+            case ["-D", "INPUT", *rule]:
+                rules.remove(" ".join(rule))
+        names = [rule.split("--comment ")[1].split()[0] for rule in rules]
+        return "".join(f"-A INPUT -m comment --comment {name} -c {self.packets} 99 -j DROP\n" for name in names)
 
     def loses_power(self, node: NodeId) -> bool:
         return node in self.powered
