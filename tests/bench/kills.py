@@ -24,6 +24,7 @@ from typing import Final
 import pyarrow.parquet as pq
 
 from harness.core.record import Json
+from harness.core.verdict import EXIT_USAGE
 from harness.record.ownership import Fate, temporary_fate
 from harness.runtimes.containers.engine.engine import connect
 from tests.system.harnesses import RUN, Harness, left_of, seamark, session_of, write_plan
@@ -78,7 +79,9 @@ class Struck:
                 harness.await_moment(lambda _: True)
                 time.sleep(0.01)
             whom = self.dice.choice(["parent", "group"])
-            if harness.process.poll() is not None:
+            if (code := harness.process.poll()) is not None:
+                if code == EXIT_USAGE:  # As after a change of the code: no sweep goes on with another one.
+                    sys.exit(f"{self.name}: refused: {' '.join(arguments)}")
                 self.counts["ended before"] += 1
                 harness.end()
                 return harness
