@@ -106,3 +106,8 @@ def test_sessions_that_do_not_join_are_noted_or_a_hole(tmp_path: Path) -> None:
     report = check(FIELD / "mongo-skip.jsonl", promises=declared)
     assert [(each.anomaly, each.count) for each in report.findings] == [("resume-hole", 4)]
     assert "above value 600 of key a at timestamp 6 (operation 5)" in report.findings[0].sentence
+
+
+def test_a_file_without_times_has_no_instants() -> None:
+    [finding] = check(FIELD / "maxwell.jsonl", stream=str(FIELD / "maxwell.toml")).findings
+    assert "at LSN mysql-bin-changelog.035446:687107 reached stream again, some time after" in finding.sentence

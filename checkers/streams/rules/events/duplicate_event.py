@@ -9,7 +9,7 @@ from checkers.columns.blocks import pieces
 from checkers.columns.index import GroupIndex, codes, first_places, is_kind, joint_codes, max_so_far
 from checkers.history.names import Names
 from checkers.streams.coverage import Coverage
-from checkers.streams.examples import Example
+from checkers.streams.examples import NO_TIME, Example
 from checkers.streams.findings import after, both, first, place
 from checkers.streams.rule import OfLog, Rule
 from checkers.streams.view import Ruling, StreamView
@@ -166,7 +166,7 @@ def _sentence(example: Example, name: Names) -> str:
     mark, event = both(example)
     what = first(mark, name) + place(mark, name)
     where = "" if mark.session == event.session else f" in session {mark.session}, having come in {event.session}"
-    if mark.ns == event.ns and not where:
+    if mark.ns == event.ns != NO_TIME and not where:
         return f"{what} was delivered twice to {example.subscriber} at the same instant."
     return f"{what} reached {example.subscriber} again{where}, {after(event, mark)} after the previous delivery."
 

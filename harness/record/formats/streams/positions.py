@@ -15,6 +15,7 @@ from typing import Final, NamedTuple
 
 from harness.core.record import Json
 from harness.record.formats.streams.line import Place
+from harness.record.formats.streams.notations import place_of
 
 Key = tuple[int, ...]
 FIRST_RANK: Final = 1
@@ -52,7 +53,10 @@ def position_of(value: Json | Place) -> Position:
             return Position("log positions", ((int(found[1], 16) << 32) | int(found[2], 16), 0))
         case _:
             pass
-    raise ValueError("its position is neither an integer nor a text such as 17, 17.0000000002 or 16/B374D848")
+    raise ValueError(
+        "its position is neither an integer nor a text such as 17, 17.0000000002 or 16/B374D848; nor is it a GTID, "
+        "a place in a binary log, or a timestamp or resume token of MongoDB"
+    )
 
 
 class Positions:
@@ -73,6 +77,7 @@ class Positions:
 
         Raises ValueError if it cannot be compared with earlier ones.
         """
+        value = value if isinstance(value, Place) else place_of(value) or value
         found = position_of(value)
         if isinstance(value, Place):
             self._shown = self._shown or value.shown

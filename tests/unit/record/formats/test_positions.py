@@ -54,3 +54,50 @@ def test_kinds_do_not_mix_and_what_is_too_large_is_refused() -> None:
     with pytest.raises(ValueError, match="beyond 62 bits"):
         Positions().take(1 << 62, "line 1")
     assert Positions().take((1 << 62) - 1, "line 1") == ((1 << 62) - 1, 0)
+
+
+SERVER, OTHER = "3E11FA47-71CA-11E1-9E33-C80AA9429562", "4E11FA47-71CA-11E1-9E33-C80AA9429562"
+
+
+@pytest.mark.parametrize(
+    "ascending",
+    [
+        [f"{SERVER}:9", f"{SERVER.lower()}:10", f"{SERVER}:11"],
+        ["0-1-9", "0-2-10", "0-1-11"],  # MariaDB's domain counts over its servers.
+        ["b.000009:500", "b.000010:4", "b.000010:30"],
+        [{"t": 5, "i": 9}, {"$timestamp": {"t": 5, "i": 10}}, {"t": 6, "i": 1}],
+        [{"_data": "826353AB1C000000012B022C0100296E"}, {"_data": "826353AB1C000000022B"}, "826353AB1D000000012B"],
+        [{"_data": "826353AB1C000000012B"}, {"_data": "826353AB1C000000012B02"}],  # The longer one comes later.
+    ],
+)
+def test_notations_of_systems_are_in_their_order(ascending: list[Json]) -> None:
+    positions = Positions()
+    keys = [positions.take(value, "line 1") for value in ascending]
+    numbers = [positions.number(key) for key in keys]
+    assert numbers == sorted(set(numbers))
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "problem"),
+    [
+        (
+            f"{SERVER}:1",
+            f"{OTHER}:2",
+            "its position is one of GTIDs of server 4e11fa47.* and that of line 1 one of GTIDs",
+        ),
+        ("0-1-9", "1-1-10", "GTIDs of domain 1, and that of line 1 one of GTIDs of domain 0"),
+        ("a.000001:4", "b.000001:4", "binary log b, and that of line 1 one of binary log a"),
+        (f"{SERVER}:1", f"{SERVER}:1-5", "a set of GTIDs, and sets have no total order: give the GTID"),
+        (f"{SERVER}:1", f"{SERVER}:1,{OTHER}:3", "a set of GTIDs"),
+        (1, "826353AB1C000000012B", "one of resume tokens, and that of line 1 one of integers"),
+    ],
+)
+def test_notations_without_a_common_order_are_refused_by_name(one: Json, other: Json, problem: str) -> None:
+    positions = Positions()
+    positions.take(one, "line 1")
+    with pytest.raises(ValueError, match=problem):
+        positions.take(other, "line 2")
+
+
+def test_a_number_is_no_token() -> None:
+    assert Positions().take("823456789012345678", "line 1") == (823456789012345678, 0)
