@@ -19,6 +19,18 @@ def firsts(oracle: Oracle, *, is_row: bool = True) -> list[int]:
     return result
 
 
+# S31
+
+
+def early(oracle: Oracle) -> dict[int, Write]:
+    """Each event that came before its write was invoked; none if all did. Journal positions of events begin at 100."""
+    shown = {t: oracle.shown(oracle.log[t]) for t in oracle.events()}
+    compared = {t: w for t, w in shown.items() if w is not None and w.value == oracle.log[t].value != NEVER}
+    compared = {t: w for t, w in compared.items() if w.invoke_seq != NEVER}
+    result = {t: w for t, w in compared.items() if 100 + t < w.invoke_seq}
+    return {} if len(result) == len(compared) else result
+
+
 # S02 and S27
 
 

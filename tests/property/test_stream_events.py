@@ -11,6 +11,7 @@ from checkers.columns.images import IMAGES, Images
 from checkers.history.around import NOTHING_AROUND
 from checkers.streams.rules.events.before_mismatch import before_mismatches
 from checkers.streams.rules.events.duplicate_event import confirmed_again, duplicate_events, repetitions
+from checkers.streams.rules.events.early_event import early_events
 from checkers.streams.rules.events.order_inversion import order_inversions
 from checkers.streams.rules.events.phantom_event import phantom_events
 from checkers.streams.rules.events.wrong_value import wrong_values
@@ -114,6 +115,18 @@ def test_a_correct_stream_has_no_event_too_many_or_out_of_order(seed: int, contr
     view = view_of(*correct(seed, contract), contract)
     rulings = (order_inversions(view), duplicate_events(view), phantom_events(view), wrong_values(view))
     assert [ruling.watermark.tolist() for ruling in rulings] == [[]] * len(rulings)
+
+
+@MANY
+@given(SEEDS, contracts)
+def test_early_events_are_those_of_the_oracle(seed: int, contract: StreamContract) -> None:
+    log, source = damaged(seed, contract)
+    assume(defect(deliveries_of(log), contract) is None)
+    draw = Draw(seed).stream("moved")
+    source = [replace(each, invoke_seq=draw.between(90, 110 + len(log))) for each in source]
+    ruling = early_events(view_of(log, source, contract))
+    found = dict(zip(ruling.watermark.tolist(), (source[write] for write in ruling.write.tolist()), strict=True))
+    assert found == stream_events.early(Oracle(log, source, contract))
 
 
 @MANY

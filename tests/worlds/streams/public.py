@@ -36,14 +36,22 @@ class Commit:
     writes: tuple[tuple[int, int | None], ...]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setup:
+    """How users run a connector. Transaction metadata and tombstones are on, and each change is sent at least once."""
+
+    has_images: bool  # Replica identity full, or MySQL's binlog_row_image, which is full unless somebody changes it.
+    has_snapshot: bool
+
+
 def source(draw: Stream) -> list[Commit]:
     """Transactions in the order of their commits. A key that is deleted was there."""
     alive: set[int] = set()
     result = []
-    for number in range(1, draw.between(6, 14)):
+    for number in range(1, draw.between(12, 24)):
         writes: list[tuple[int, int | None]] = []
         for key in sorted(draw.sample(range(KEYS), draw.between(1, 3))):
-            is_deleted = key in alive and draw.chance(1, 5)
+            is_deleted = key in alive and draw.chance(1, 4)
             writes.append((key, None if is_deleted else 100 * number + key))
             alive = alive - {key} if is_deleted else alive | {key}
         result.append(Commit(number, tuple(writes)))
@@ -56,14 +64,14 @@ def source(draw: Stream) -> list[Commit]:
 def postgresql(draw: Stream) -> Items:
     """Rows by commits, with their own LSNs, which may fall from one transaction to the next."""
 
-    early = {number for number in range(3, 20) if draw.chance(1, 4)}
+    early = {number for number in range(3, 40) if draw.chance(1, 4)}
 
     def place(number: int, ordinal: int) -> Line:
         # A transaction may have written before the one that committed before it.
         lsn = 1000 * number + 10 * ordinal - (1500 if number in early else 0)
         return {"connector": "postgresql", "lsn": lsn, "sequence": f'["{1000 * (number - 1) + 900}","{lsn}"]'}
 
-    return _debezium(draw, place)
+    return _debezium(draw, place, Setup(has_images=draw.chance(1, 2), has_snapshot=draw.chance(1, 2)))
 
 
 def mysql(draw: Stream) -> Items:
@@ -73,41 +81,62 @@ def mysql(draw: Stream) -> Items:
         file, pos = divmod(number * 500, 2000)
         return {"connector": "mysql", "file": f"bin.{file + 9:06}", "pos": pos + 40 * ordinal, "row": 0, "server_id": 7}
 
-    return _debezium(draw, place)
+    return _debezium(draw, place, Setup(has_images=True, has_snapshot=draw.chance(1, 2)))
 
 
-def _debezium(draw: Stream, place: Callable[[int, int], Line]) -> Items:
+def _debezium(draw: Stream, place: Callable[[int, int], Line], setup: Setup) -> Items:
     """Transactions with begins and ends, tombstones behind deletions, and a restart that sends some again."""
-    units = [list(_transaction(draw, commit, place)) for commit in source(draw)]
-    items = [item for unit in units for item in unit]
+    commits, state = source(draw), dict[int, int]()
+    items: Items = []
+    if setup.has_snapshot:
+        count = draw.between(1, 3)
+        for commit in commits[:count]:
+            state = {key: value for key, value in (state | dict(commit.writes)).items() if value is not None}
+        commits = commits[count:]
+        origin = place(count, 5) | {"snapshot": "true"}
+        items = [_change(key, "r", None, value, origin, None) for key, value in sorted(state.items())]
+    units = [list(_transaction(draw, commit, place, state, setup)) for commit in commits]
     if draw.chance(1, 2):
         cut = draw.between(1, len(units))
-        first = draw.between(max(0, cut - 3), cut - 1)
-        again = [item for unit in units[first:] for item in unit]
-        items = [item for unit in units[:cut] for item in unit] + again
-    return items
+        units = [*units[:cut], *units[draw.between(max(0, cut - 3), cut - 1) :]]
+    return [*items, *(item for unit in units for item in unit)]
 
 
-def _transaction(draw: Stream, commit: Commit, place: Callable[[int, int], Line]) -> Iterator[Item]:
+def _transaction(
+    draw: Stream, commit: Commit, place: Callable[[int, int], Line], state: dict[int, int], setup: Setup
+) -> Iterator[Item]:
     name = f"{700 + commit.number}:{commit.number}"
     yield Item(thing="begin", unit=commit.number, line=_on("transaction", None, {"status": "BEGIN", "id": name}))
     for ordinal, (key, value) in enumerate(commit.writes, 1):
-        origin = place(commit.number, ordinal) | {"db": "d", "schema": "s", "table": "t"}
-        origin["ts_ms"] = 1_000_000 + draw.between(-500, 500)
-        message = {
-            "before": None,
-            "after": None if value is None else {"id": key, "v": value},
-            "source": origin,
-            "op": "d" if value is None else "u",
-            "transaction": {"id": name, "total_order": ordinal, "data_collection_order": ordinal},
-        }
-        yield Item(thing="row", unit=commit.number, line=_on("t", key, message))
+        origin = place(commit.number, ordinal) | {"ts_ms": 1_000_000 + draw.between(-500, 500)}
+        about = {"id": name, "total_order": ordinal, "data_collection_order": ordinal}
+        before: Line | None = None if (known := state.get(key)) is None else {"id": key, "v": known}
+        op = "d" if value is None else "c" if before is None else "u"
+        if before is not None and not setup.has_images:
+            before = {"id": key, "v": None} if op == "d" else None
+        yield _change(key, op, before, value, origin, about, commit.number)
         if value is None:
+            del state[key]
             yield Item(thing="tombstone", unit=commit.number, line=_on("t", key, None))
+        else:
+            state[key] = value
     count = len(commit.writes)
     sizes = [{"data_collection": "s.t", "event_count": count}]
     end = {"status": "END", "id": name, "event_count": count, "data_collections": sizes}
     yield Item(thing="watermark", unit=commit.number, line=_on("transaction", None, end))
+
+
+def _change(
+    key: int, op: str, before: Line | None, value: int | None, origin: Line, about: Line | None, unit: int = -1
+) -> Item:
+    message = {
+        "before": before,
+        "after": None if value is None else {"id": key, "v": value},
+        "source": origin | {"db": "d", "schema": "s", "table": "t"},
+        "op": op,
+        "transaction": about,
+    }
+    return Item(thing="snapshot" if op == "r" else "row", unit=unit, line=_on("t", key, message))
 
 
 def _on(topic: str, key: int | None, value: Line | None) -> Line:
@@ -226,7 +255,10 @@ def _torn(items: Items, thing: str, parts: list[int]) -> Items | None:
     if "kind" in line:
         new = line | ({"position": line["position"] + 2} if thing == "watermark" else {"value": 31})
     elif thing == "row":
-        new = line | {"value": line["value"] | {"after": {"id": 0, "v": 31}, "op": "u"}}
+        after = line["value"]["after"]
+        if after is None:
+            return None
+        new = line | {"value": line["value"] | {"after": after | {"v": 31}}}
     elif thing == "watermark":
         sizes = [{"data_collection": "s.t", "event_count": 9}]
         new = line | {"value": line["value"] | {"event_count": 9, "data_collections": sizes}}

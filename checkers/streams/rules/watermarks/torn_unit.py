@@ -50,12 +50,13 @@ def torn_units(view: StreamView) -> Ruling:
 def _ends(view: StreamView) -> Ruling:
     """Ends of units that name the unit and its size, of which no row at all came; and all such ends.
 
-    An end of 0 rows stands for one that is missing: a later unit ended, and this one never did.
+    An end of 0 rows stands for one that is missing: a later unit ended, and this one never did. An end of -1 rows came
+    in the wrong place among begins and ends.
     """
     d = view.deliveries
     ends = np.flatnonzero((d.kind == COMMIT) & (d.unit != NEVER) & (d.unit_rows != NEVER))
     came = np.isin(d.unit[ends], d.unit[is_kind(d.kind, (ROW, BACKFILL))])
-    return Ruling.of_events(ends[~came | (d.unit_rows[ends] == 0)], witnesses=len(ends))
+    return Ruling.of_events(ends[~came | (d.unit_rows[ends] <= 0)], witnesses=len(ends))
 
 
 def _torn_inside(view: StreamView) -> Ruling:
@@ -274,6 +275,8 @@ def _sentence(example: Example, name: Names) -> str:
         unit = name.unit(example.watermark.unit)
         if example.watermark.unit_rows == 0:
             return f"Transaction {unit} never ended at {example.subscriber}, although a later one did."
+        if example.watermark.unit_rows < 0:
+            return f"The end of transaction {unit} did not reach {example.subscriber} right after its begin."
         rows = counted(example.watermark.unit_rows, "row")
         return f"The end of transaction {unit} names {rows}, and none of them reached {example.subscriber}."
     (mark, event), missed = both(example), lost(example)

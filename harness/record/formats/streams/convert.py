@@ -148,6 +148,9 @@ class Survey:
 
     def _events(self) -> Iterator[tuple[str, Content]]:
         """The contents that are events: ends of units where they stand among rows, also those that never came."""
+        if self.units.topics.are_apart:
+            yield from self._events_of_topics()
+            return
         last: Json = None
         for place, content in self._every():
             if content.unit is not None and content.unit != last:
@@ -161,6 +164,15 @@ class Survey:
             elif content.kind != "begun":
                 yield place, content
 
+    def _events_of_topics(self) -> Iterator[tuple[str, Content]]:
+        """The events, and behind all rows the ends of units, as topics have no order among them."""
+        topics = self.units.topics
+        yield from ((place, content) for place, content in self._every() if content.kind not in ("unit", "begun"))
+        yield from topics.in_disorder(self._every())
+        for place, unit in topics.ended():
+            if size := self.units.size(unit):
+                yield place, Content("commit", unit=unit, unit_rows=size)
+
     def _every(self) -> Iterator[tuple[str, Content]]:
         for place, line in _lines(self._path):
             try:
@@ -170,7 +182,7 @@ class Survey:
                 raise HistoryError(f"{self._path}, {place}: {error}") from None
 
     def _take(self, place: str, content: Content) -> None:
-        self.units.take(content)
+        self.units.take(content, place)
         if content.kind in ("unit", "begun"):
             return
         self.has_times |= content.time_ns is not None

@@ -55,7 +55,7 @@ def _read(key: tuple[str, ...], line: Json) -> Iterator[Content]:
     if "status" in message and "id" in message:
         kind = {"BEGIN": "begun", "END": "unit"}.get(str(message["status"]))
         if kind is not None:
-            yield Content(kind, unit=message["id"], sizes=tuple(_sizes(message)))
+            yield Content(kind, unit=message["id"], sizes=tuple(_sizes(message)), span=span_of(around))
         return
     operation, source = message.get("op"), message.get("source")
     if operation in _SILENT or (operation is None and set(message) <= {"ts_ms", "ts_us", "ts_ns"}):

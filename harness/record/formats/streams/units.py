@@ -1,11 +1,12 @@
 """The units of a foreign stream, from their rows, begins and ends.
 
 The ends count only where they stand among the rows, each right after the rows of its unit: in a file that has them
-apart, the place of an end shows nothing.
+apart, the place of an end shows nothing, unless the lines name their topics.
 """
 
 from harness.core.record import Json
 from harness.record.formats.streams.line import Content
+from harness.record.formats.streams.topics import Topics
 
 
 class Units:
@@ -21,14 +22,16 @@ class Units:
         self._is_first_cut = False  # The file may begin inside its first unit.
         self._are_apart = False
         self._are_among = False
+        self.topics = Topics()
 
     @property
     def have_ends(self) -> bool:
         """True if ends of units stand among the rows."""
-        return self._are_among and not self._are_apart
+        return self.topics.are_apart or (self._are_among and not self._are_apart)
 
-    def take(self, content: Content) -> None:
+    def take(self, content: Content, place: str) -> None:
         """Note a row, a begin or an end."""
+        self.topics.take(content, place)
         if content.kind == "unit":
             self._end(content)
         elif content.unit is not None:
@@ -38,7 +41,10 @@ class Units:
 
     def size(self, unit: Json) -> int | None:
         """The number of a unit's rows in this file's tables, if its end reports it."""
-        if unit is None or self._are_apart or (unit == self._first and self._is_first_cut):
+        if self.topics.are_apart:
+            if not self.topics.has_passed(unit, (name for name, count in self._sizes.get(unit, ()) if count)):
+                return None
+        elif unit is None or self._are_apart or (unit == self._first and self._is_first_cut):
             return None
         sizes = self._sizes.get(unit, ())
         return sum(count for name, count in sizes if name in self._collections) or None

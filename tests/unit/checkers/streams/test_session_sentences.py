@@ -66,6 +66,13 @@ def told(log: str, source: str, anomaly: str, **changes: object) -> Finding:
             "had not received.",
         ),
         (
+            "early-event",
+            "open@0 x=1@1 x=2@2",
+            "ok@1~90~95 x=1; ok@2~105~106 x=2",
+            {},
+            "Value 2 of key x at position 2 reached s1 before operation 1, which wrote it, was invoked.",
+        ),
+        (
             "skipped-position",
             "open@0 x=1@1 x=2@4",
             "",

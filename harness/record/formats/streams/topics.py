@@ -1,0 +1,89 @@
+"""Units whose begins and ends came on a topic of their own: each topic has an order, and there is none between topics.
+
+So a unit can be judged once every partition of its tables has passed it: once a row of a later unit came there. The
+recording of a partition that does not begin with a snapshot may begin anywhere.
+"""
+
+from collections.abc import Iterable, Iterator
+
+from harness.core.record import Json
+from harness.record.formats.streams.line import Content
+
+
+class Topics:
+    """What a first pass over the file collects about begins, ends, and the partitions of rows."""
+
+    def __init__(self) -> None:
+        self._ends: dict[str | None, None] = {}
+        self._rows: dict[str | None, dict[Json, None]] = {}  # The units with rows, by partition.
+        self._order: dict[Json, int] = {}  # Units in the order in which they began.
+        self._places: dict[Json, str] = {}  # The line of each end.
+        self._cut: set[Json] = set()  # Units whose beginning the file may lack.
+        self._whole: set[str | None] = set()  # Partitions that begin with a snapshot.
+        self._spans_of: dict[str, set[str | None]] = {}  # The partitions with rows of each table.
+        self._reach: dict[str | None, tuple[int, int]] = {}
+
+    def take(self, content: Content, place: str) -> None:
+        """Note a row, a begin or an end."""
+        if content.kind in ("unit", "begun"):
+            if content.kind == "unit":
+                self._places.setdefault(content.unit, place)
+                self._cut |= set() if self._ends else {content.unit}
+            self._ends[content.span] = None
+            self._order.setdefault(content.unit, len(self._order))
+            return
+        if content.collection is not None:
+            self._spans_of.setdefault(content.collection, set()).add(content.span)
+        if content.unit is None:
+            self._whole |= set() if content.span in self._rows else {content.span}
+            self._rows.setdefault(content.span, {})
+        else:
+            if content.span not in self._rows and content.ordinal not in (None, 1):
+                self._cut.add(content.unit)
+            self._rows.setdefault(content.span, {})[content.unit] = None
+
+    @property
+    def are_apart(self) -> bool:
+        """True if lines name their topics, and ends have one of their own."""
+        named = {*self._ends, *self._rows}
+        return bool(self._ends) and bool(self._rows) and None not in named and not self._ends.keys() & self._rows.keys()
+
+    def has_passed(self, unit: Json, tables: Iterable[str]) -> bool:
+        """True if each partition of those tables shows a later unit, and the file has this one from its begin on."""
+        spans = set().union(*(self._spans_of.get(table, set()) for table in tables))
+        place = self._order.get(unit)
+        if place is None or unit in self._cut or not spans:
+            return False
+        return all(low <= place < high for low, high in map(self._reached, spans))
+
+    def _reached(self, span: str | None) -> tuple[int, int]:
+        """The first and the last unit of that partition, by their places in the order."""
+        if span not in self._reach:
+            known = [self._order[each] for each in self._rows[span] if each in self._order]
+            low = -1 if span in self._whole else min(known, default=-1)
+            self._reach[span] = low, max(known, default=-1)
+        return self._reach[span]
+
+    def in_disorder(self, contents: Iterator[tuple[str, Content]]) -> Iterator[tuple[str, Content]]:
+        """A commit for each begin or end that is not where it belongs: an end directly follows its begin.
+
+        One of -1 rows stands for an end in a wrong place, one of 0 rows for an end that never came. Begins and ends
+        that come again after a restart are in order with what came before them.
+        """
+        last: Content | None = None
+        seen: set[tuple[str, Json]] = set()
+        for place, content in contents:
+            if content.kind not in ("unit", "begun"):
+                continue
+            is_new = (content.kind, content.unit) not in seen
+            seen.add((content.kind, content.unit))
+            if is_new and last is not None and last.unit != content.unit:
+                if content.kind == "unit":
+                    yield place, Content("commit", unit=content.unit, unit_rows=-1)
+                elif last.kind == "begun" and last.unit not in self._places:
+                    yield place, Content("commit", unit=last.unit, unit_rows=0)
+            last = content
+
+    def ended(self) -> Iterator[tuple[str, Json]]:
+        """The units that ended, each with the line of its end."""
+        return ((place, unit) for unit, place in self._places.items())

@@ -1,0 +1,185 @@
+"""Which streams Debezium, CockroachDB and etcd may send, by their documentation, in plain loops.
+
+A stream that was changed and is still one of these is its own legal twin, of the same bytes: no check can decide it.
+"""
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import Any, Final
+
+from tests.worlds.streams.public import Item, Items, Line
+
+Event = tuple[Any, ...]
+
+
+def is_legal(kind: str, items: Items) -> bool:
+    """True if the system may have sent that stream, beside that source if it has one."""
+    return _LEGAL[kind](items)
+
+
+# Debezium: two topics, each in its own order, of which the file shows the beginnings.
+
+
+def _debezium(items: Items) -> bool:
+    lines = [item.line for item in items]
+    ends = _base([line["value"] for line in lines if line["topic"] == "transaction"])
+    rows = _base(_with_deletions([line for line in lines if line["topic"] == "t"]))
+    if ends is None or rows is None:
+        return False
+    names = list(dict.fromkeys(end["id"] for end in ends))
+    both = [f"{name} {status}" for name in names for status in ("BEGIN", "END")]
+    are_pairs = [f"{end['id']} {end['status']}" for end in ends] == both[: len(ends)]
+    return are_pairs and _are_whole(rows, ends) and _is_one_history(rows) and _have_tombstones(rows)
+
+
+def _with_deletions(lines: Sequence[Line]) -> list[Line]:
+    """The lines of a table; each tombstone names the last deletion of its key, as nothing else tells two apart."""
+    deletions: dict[int, Line] = {}
+    result = []
+    for line in lines:
+        key = line["key"]["id"]
+        result.append(line if line["value"] is not None else line | {"of": deletions.get(key)})
+        if line["value"] is not None and line["value"]["op"] == "d":
+            deletions[key] = line
+    return result
+
+
+def _base(lines: Sequence[Line]) -> list[Line] | None:
+    """What was sent, each line once, if a task that may restart sent it: it goes on, or back, and skips nothing."""
+    base: list[Line] = []
+    place = -1
+    for line in lines:
+        known = base.index(line) if line in base else len(base)
+        if known > place + 1:
+            return None
+        if known == len(base):
+            base.append(line)
+        place = known
+    return base
+
+
+def _are_whole(rows: list[Line], ends: list[Line]) -> bool:
+    """Is each transaction there with all its rows, in one order of commits, up to the end of either topic?"""
+    changes = [row["value"] for row in rows if row["value"] is not None and row["value"]["op"] != "r"]
+    places = [_place(change["source"]) for change in changes]
+    names = list(dict.fromkeys(change["transaction"]["id"] for change in changes))
+    known = list(dict.fromkeys(end["id"] for end in ends))
+    known = known[known.index(names[0]) :] if names and names[0] in known else known  # A topic may be read later.
+    if places != sorted(set(places)) or names[: len(known)] != known[: len(names)]:
+        return False
+    for name in names:
+        orders = [change["transaction"]["total_order"] for change in changes if change["transaction"]["id"] == name]
+        counts = [end["event_count"] for end in ends if (end["id"], end["status"]) == (name, "END")]
+        size = len(orders) if name == names[-1] and counts and len(orders) <= counts[0] else (*counts, len(orders))[0]
+        is_first = name == names[0] and changes[0] is rows[0]["value"]  # No snapshot shows that nothing is left out.
+        if orders != list(range(orders[0] if is_first else 1, size + 1)):
+            return False
+    return True
+
+
+def _place(source: Line) -> tuple[Any, ...]:
+    if source["connector"] == "mysql":
+        return source["file"], source["pos"]
+    return tuple(int(part) for part in source["sequence"].strip("[]").replace('"', "").split(","))
+
+
+def _is_one_history(rows: list[Line]) -> bool:
+    """Does each change replace what was there? A table may be truncated, which is not sent, before an insertion."""
+    state: dict[int, Line | None] = {}
+    for row in rows:
+        key, change = row["key"]["id"], row["value"]
+        if change is None:
+            continue
+        known = state.get(key, change["before"])
+        if change["op"] in ("u", "d"):
+            before = change["before"]
+            is_partial = before is None or before["v"] is None
+            if key in state and (known is None or (not is_partial and before != known)):
+                return False
+        state[key] = change["after"]
+    return True
+
+
+def _have_tombstones(rows: list[Line]) -> bool:
+    """Does a tombstone follow each deletion, and nothing else? They may be switched on or off once."""
+    following = [*rows[1:], None]
+    has = [
+        next_row["value"] is None and next_row["key"] == row["key"]
+        for row, next_row in zip(rows, following, strict=True)
+        if row["value"] is not None and row["value"]["op"] == "d" and next_row is not None
+    ]
+    switches = sum(one != other for one, other in pairwise(has))
+    before = [None, *rows[:-1]]
+    alone = [
+        row
+        for row, last in zip(rows, before, strict=True)
+        if row["value"] is None and (last is None or last["value"] is None or last["value"]["op"] != "d")
+    ]
+    return switches <= 1 and not alone
+
+
+# CockroachDB and etcd: beside their sources.
+
+
+def _cockroachdb(items: Items) -> bool:
+    came: list[Event] = []
+    marks: dict[str, int] = {}
+    for place, item in enumerate(items):
+        line = item.line
+        if item.thing in ("row", "tombstone"):
+            event = (line["position"], line["key"], line["value"])
+            of_key = [other[0] for other in came if other[1] == line["key"]]
+            if event not in _written(items[:place]) or (
+                event not in came and line["position"] < max(of_key, default=0)
+            ):
+                return False
+            came.append(event)
+        elif item.thing == "watermark":
+            below = [
+                event
+                for event in _written(items)
+                if event[0] < line["position"] and f"p{int(event[1][1:]) % 2}" == line["span"]
+            ]
+            if line["position"] < marks.get(line["span"], 0) or any(event not in came for event in below):
+                return False
+            marks[line["span"]] = line["position"]
+    return True
+
+
+def _etcd(items: Items) -> bool:
+    came: list[Event] = []
+    mark = 0
+    for place, item in enumerate(items):
+        line = item.line
+        written = _written(items[:place])
+        if item.thing in ("row", "tombstone"):
+            event = (line["position"], line["key"], line["value"])
+            if event in came or event not in written or line["position"] < max((e[0] for e in came), default=0):
+                return False
+            came.append(event)
+            # What precedes it has come, and cannot come any more.
+            if any(e not in came for e in _written(items) if e[0] < line["position"]):
+                return False
+        elif item.thing in ("watermark", "open"):
+            position = line["position"]
+            mark = 0 if item.thing == "open" else mark
+            if any(e not in came for e in _written(items) if e[0] <= position) or position < mark:
+                return False
+            if position > max((e[0] for e in written), default=0):
+                return False
+            mark = position
+    return True
+
+
+def _written(items: Sequence[Item]) -> list[Event]:
+    """What the operations of the source wrote: position, key and value."""
+    operations = [item.line for item in items if item.thing == "source"]
+    return [(each["commit_ts"], key, value) for each in operations for _, key, value in each["mops"]]
+
+
+_LEGAL: Final[dict[str, Callable[[Items], bool]]] = {
+    "postgresql": _debezium,
+    "mysql": _debezium,
+    "cockroachdb": _cockroachdb,
+    "etcd": _etcd,
+}

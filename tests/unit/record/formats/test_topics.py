@@ -1,0 +1,69 @@
+"""Debezium's begins and ends of transactions on a topic of their own, which has no order with the rows' topics."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from seamark import check
+
+
+def meta(status: str, unit: str, **sizes: int) -> dict[str, Any]:
+    each = [{"data_collection": f"s.{table}", "event_count": count} for table, count in sizes.items()]
+    return {"topic": "meta", "partition": 0, "value": {"status": status, "id": unit, "data_collections": each}}
+
+
+def row(unit: str, order: int, at: int, table: str = "t", partition: int = 0, op: str = "c") -> dict[str, Any]:
+    source = {"connector": "postgresql", "schema": "s", "table": table, "lsn": at, "sequence": f'[null,"{at}"]'}
+    about = {"id": unit, "total_order": order, "data_collection_order": order}
+    value = {"op": op, "before": None, "after": {"id": at}, "source": source, "transaction": about}
+    return {"topic": table, "partition": partition, "key": {"id": at}, "value": value}
+
+
+def found(folder: Path, *lines: dict[str, Any]) -> list[str]:
+    """The ends of the sentences of torn units."""
+    (folder / "s.jsonl").write_text("".join(json.dumps(each) + "\n" for each in lines))
+    report = check(folder / "s.jsonl", stream="debezium")
+    assert all(finding.anomaly == "torn-unit" for finding in report.findings), report.findings
+    return [finding.sentence for finding in report.findings]
+
+
+A, A_END = meta("BEGIN", "a"), meta("END", "a", t=2)
+B, B_END = meta("BEGIN", "b"), meta("END", "b", t=1)
+ROWS = [row("a", 1, 1), row("a", 2, 2), row("b", 1, 3)]
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        pytest.param([A, A_END, B, B_END, *ROWS], id="ends first"),
+        pytest.param([*ROWS, A, A_END, B, B_END], id="rows first"),
+        pytest.param([A, ROWS[0], A_END, B, ROWS[1], ROWS[2], B_END], id="mixed"),
+        pytest.param([A, A_END, B, B_END, *ROWS[:1]], id="the rows go on later"),
+        pytest.param([A, A_END, B, B_END, *ROWS[1:]], id="the rows began before"),
+        pytest.param([A_END, B, B_END, *ROWS], id="the metadata began before"),
+        pytest.param([A, A_END, A, A_END, B, B_END, *ROWS[:2], *ROWS], id="a restart"),
+        pytest.param([A, A_END, B, B_END, ROWS[0], row("b", 1, 3, partition=1)], id="another partition may lag"),
+    ],
+)
+def test_topics_may_come_in_any_order_and_end_anywhere(tmp_path: Path, lines: list[dict[str, Any]]) -> None:
+    assert found(tmp_path, *lines) == []
+
+
+def test_a_row_that_its_partition_passed_is_missing(tmp_path: Path) -> None:
+    [sentence] = found(tmp_path, A, A_END, B, B_END, ROWS[0], ROWS[2])
+    assert "but not every row that unit a has (lines 5 and 2)" in sentence
+    ends = [meta("END", "b", u=1), meta("BEGIN", "c"), meta("END", "c", t=1, u=1)]
+    others = [row("c", 1, 4), row("c", 2, 5, table="u")]
+    snapshot = row("-", 0, 0, table="u", op="r") | {}
+    snapshot["value"] = snapshot["value"] | {"transaction": None}
+    [sentence] = found(tmp_path, snapshot, A, A_END, B, *ends, *ROWS[:2], *others)
+    assert sentence.startswith("The end of transaction b names 1 row, and none of them reached stream (line 5)")
+
+
+def test_an_end_that_is_not_behind_its_begin_is_out_of_order(tmp_path: Path) -> None:
+    [sentence] = found(tmp_path, A, B, B_END, A_END, *ROWS)
+    assert sentence == "The end of transaction a did not reach stream right after its begin (line 4)."
+    [sentence] = found(tmp_path, A, B, B_END, *ROWS)
+    assert sentence == "Transaction a never ended at stream, although a later one did (line 2)."
