@@ -5,8 +5,8 @@
 
        seamark run --cluster yours.py:yours --time 10 --seed 1 --count 20 --until-found
 
-2. Look. Open the page that the last lines of the run name. Its red box quotes the promise and the operations: a client
-   was answered, the node lost power, and a later read misses the write.
+2. Look. Open the page that the last lines name, and there the page of the red run. Its red box quotes the promise and
+   the operations: a client was answered, the node lost power, and a later read misses the write.
 
 3. Shrink it. The smallest run with the same finding has a few operations and one fault, and comes with a pytest file:
 
