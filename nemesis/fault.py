@@ -28,6 +28,7 @@ class Targets(Enum):
     LINKS = "links"
     CONNECTIONS = "links that are connections"
     DATAGRAMS = "datagram links"
+    CLIENTS = "links from clients to servers"
 
     @property
     def are_links(self) -> bool:

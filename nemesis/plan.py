@@ -11,8 +11,9 @@ import msgspec
 # All faults that a runtime can carry out: each runtime matches on every name. A new name goes here.
 LinkFault = Literal["cut", "reset", "stall", "delay", "bandwidth", "limit-data"]
 DatagramFault = Literal["drop", "duplicate", "reorder"]
+ClientFault = Literal["late"]
 NodeFault = Literal["crash", "pause", "consumer", "clock", "disk-full", "failover"]
-FaultName = LinkFault | DatagramFault | NodeFault
+FaultName = LinkFault | DatagramFault | ClientFault | NodeFault
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

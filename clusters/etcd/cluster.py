@@ -22,6 +22,8 @@ def cluster() -> System:
         name="etcd",
         summary=f"etcd {', '.join(VERSIONS)}: three members, and the watch of their revisions",
         nodes=(*(Node(node, _MEMBER) for node in MEMBERS), *(Node(node, SUBSCRIBER) for node in _SUBSCRIBERS)),
+        # A subscriber watches one member at a time: a fault of its links to the others would disturb nothing.
+        idle=((SUBSCRIBER, _MEMBER),),
         service=service,
         prepare=prepare,
         client=EtcdClient,
@@ -39,7 +41,7 @@ def cluster() -> System:
             ),
             Option(name="compaction", values=("off", "on"), text="whether clients discard old revisions"),
         ),
-        faults=("partition", "crash", "pause", "slow-link", "reset", "slow-subscriber", "power"),
+        faults=("partition", "crash", "pause", "slow-link", "reset", "slow-subscriber", "power", "late"),
         workloads=(
             "list-append",
             "rw-register",

@@ -96,6 +96,6 @@ def _classes() -> Mapping[str, Any]:
 MESSAGES: Final = _classes()
 
 
-def message(name: str, **fields: object) -> Any:
+def message(name: str, /, **fields: object) -> Any:
     """A message of that name with those fields."""
     return MESSAGES[name](**fields)

@@ -42,7 +42,9 @@ def test_a_follower_finds_its_leader_by_name_and_links_between_them_are_cut_off(
     run = ("run", "--cluster", "pair.py:pair", "--runtime", "docker", "--time", "8", "--rate", "60", "--seed", "3")
     cut = {"fault": "cut", "package": "partition", "at_ns": 10**9, "until_ns": 2 * 10**9, "targets": ["n1>n2"]}
     stall = cut | {"fault": "stall", "at_ns": 4 * 10**9, "until_ns": 6 * 10**9, "targets": ["n2>n1", "n1>n2"]}
-    (tmp_path / "cut.json").write_bytes(msgspec.json.encode({"steps": [cut, stall]}))
+    late = cut | {"fault": "late", "package": "late", "at_ns": 22 * 10**8, "until_ns": 39 * 10**8}
+    late |= {"targets": ["client>n1"], "args": {"delay_ns": 12 * 10**8}}
+    (tmp_path / "cut.json").write_bytes(msgspec.json.encode({"steps": [cut, late, stall]}))
     code, out, err = seamark(tmp_path, *run, "--plan", "cut.json", "--engine", "local", "--json")
     report = msgspec.json.decode(out, type=dict[str, Json])
     assert code == 0, err + out[:2_000]
@@ -50,10 +52,11 @@ def test_a_follower_finds_its_leader_by_name_and_links_between_them_are_cut_off(
     [folder] = (tmp_path / "store" / "pair").iterdir()
     rows = parquet.read_table(folder / "history" / "faults.parquet").to_pylist()
     effects = [row for row in rows if row["phase"] == "effect" and row["kind"] != BUSY]
-    assert len(effects) == 2
+    assert len(effects) == 3
     for row in effects:
         assert row["effect"] > 0, row["note"]
-        assert "packets between members" in row["note"]
+        told = "after their clients had hung up" if row["kind"] == "late" else "packets between members"
+        assert told in row["note"]
     delay = cut | {"fault": "delay", "args": {"latency_ns": 10**8}}
     (tmp_path / "delay.json").write_bytes(msgspec.json.encode({"steps": [delay]}))
     code, _, err = seamark(tmp_path, *run, "--plan", "delay.json")

@@ -36,6 +36,7 @@ from harness.runtimes.containers.engine.sweeper import remove_run
 from harness.runtimes.containers.faults.site import PAUSED
 from harness.runtimes.containers.images.images import image_for
 from harness.runtimes.containers.images.pins import identity_of
+from harness.runtimes.containers.links.late import Lateness
 from harness.runtimes.containers.links.links import DOWN, Toxiproxy
 from harness.runtimes.containers.links.wiring import CLIENT, LOOPBACK, PROXY_API_PORT, PROXY_HOST
 from harness.runtimes.containers.readiness import ready
@@ -144,6 +145,10 @@ class Deployment:
             with contextlib.suppress(NotFound):
                 # At once: data that proxies hold back must not outlive its sender.
                 await asyncio.gather(in_thread(_killed, each.container), in_thread(self._shut, node, True))
+
+    def lateness(self, _: str) -> Lateness | None:
+        """None: clients of machines reach them without a relay."""
+        return None
 
     async def address_of(self, node: NodeId) -> str:
         """The node's address in the network of the run. Raises DeployError if it has none, as while it is down."""

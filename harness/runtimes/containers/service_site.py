@@ -14,6 +14,7 @@ from harness.runtimes.containers.deployment import Deployment
 from harness.runtimes.containers.disks.power import Canaries
 from harness.runtimes.containers.faults.probing import LinkPath, Passed, Seen
 from harness.runtimes.containers.faults.site import Place
+from harness.runtimes.containers.links.late import Lateness
 from harness.runtimes.containers.links.links import Toxiproxy
 from harness.runtimes.containers.links.relays import Relay
 from harness.runtimes.containers.links.wiring import CLIENT
@@ -101,6 +102,10 @@ class ServiceSite:
     async def kill(self, node: NodeId) -> None:
         """Kill the node: SIGKILL for a server, the equivalent for a subscriber."""
         await (self.deployment.kill(node) if node in self.deployment.nodes else self._subscribers.kill(node))
+
+    def lateness(self, link: str) -> Lateness | None:
+        """The lateness of the relay in that link; None if there is no relay."""
+        return self._relays[link].lateness if link in self._relays else None
 
     async def address_of(self, node: NodeId) -> str:
         """The server's address in the network of the run."""

@@ -20,7 +20,10 @@ MINUTE = 60 * SECOND
 SEEDS = range(500)
 FITTING = {
     "small": (SMALL, tuple(name for name in PACKAGES if name != "datagrams")),
-    "quorum": (QUORUM, tuple(name for name in PACKAGES if name not in ("slow-subscriber", "full-disk", "failover"))),
+    "quorum": (
+        QUORUM,
+        tuple(name for name in PACKAGES if name not in ("slow-subscriber", "full-disk", "failover", "late")),
+    ),
     "lone": (LONE, ("crash", "pause", "slow-link", "clock", "power")),
 }
 RUNTIME = {"small": "docker"}  # Where full disks and failovers can be.
@@ -63,7 +66,7 @@ def test_every_kind_of_fault_and_argument_appears() -> None:
     steps = [step for seed in SEEDS for where in FITTING for step in plan(seed, where).steps]
     assert {step.fault for step in steps} == {
         "cut", "stall", "delay", "bandwidth", "drop", "duplicate", "reorder", "crash", "pause", "consumer", "clock",
-        "reset", "limit-data", "disk-full", "failover",
+        "reset", "limit-data", "disk-full", "failover", "late",
     }  # fmt: skip
     assert {name for step in steps for name in step.args} == {
         "latency_ns", "jitter_ns", "bytes_per_s", "permille", "disk", "point", "delay_ns", "step_ns", "drift_ppm",

@@ -14,6 +14,7 @@ from typing import assert_never
 from harness.core.errors import ScenarioError
 from harness.core.machine import NodeId
 from harness.runtimes.containers.faults.barriers import OnMembers, Together
+from harness.runtimes.containers.faults.late_requests import Late
 from harness.runtimes.containers.faults.probing import Prober, Probing
 from harness.runtimes.containers.faults.rules import Rules
 from harness.runtimes.containers.faults.site import GONE, ClientTraffic, Holds, Site, Struck
@@ -44,6 +45,8 @@ class ContainerFaults:
         """The reason why containers cannot do that step, in one line, or None."""
         if step.fault == "failover" and self._promote is None:
             return "no node can be promoted here: machines elect their leader themselves"
+        if step.fault == "late" and any(self._site.lateness(target) is None for target in step.targets):
+            return "clients of machines reach them without a relay, so their requests cannot be late"
         return "; ".join(problems(Plan(steps=(step,)), self._topology, runtime="docker")) or None
 
     async def apply(self, step: Step) -> None:
@@ -89,6 +92,8 @@ class ContainerFaults:
                     return members
                 links = OnLinks(number, fault, step, paths, site=site, prober=prober, rules=rules, holds=holds)
                 return Together(links, members) if direct else links
+            case "late":
+                return Late(step, site=site)
             case "drop" | "duplicate" | "reorder":
                 raise AssertionError(f"{step.fault} was not refused, though no container can do it")
             case "crash":

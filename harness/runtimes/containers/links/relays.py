@@ -4,14 +4,17 @@ Third-party servers count nothing for us, and Toxiproxy reports a connection's t
 """
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Final, Literal
 
 from harness.core.seams import Address
+from harness.runtimes.containers.links.late import Lateness, Upstream
 from harness.runtimes.containers.links.wiring import LOOPBACK
 from harness.runtimes.host.control import LinkCounters
 
 _READ_BYTES: Final = 1 << 16
+Send = Callable[[bytes], Awaitable[None]]
 Way = Literal["up", "down"]  # The directions: to the server, and from it.
 
 
@@ -23,6 +26,7 @@ class Relay:
 
     def __init__(self, port: int) -> None:
         self._port = port
+        self.lateness = Lateness()
         self._server: asyncio.Server | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self.address = Address(LOOPBACK, 0)
@@ -66,11 +70,14 @@ class Relay:
             return
         self._opened += 1
         self.standing += 1
-        up = asyncio.create_task(self._pump(reader, far_writer, "up"))
-        down = asyncio.create_task(self._pump(far_reader, writer, "down"))
+        upstream = self.lateness.upstream(far_writer)
+        up = asyncio.create_task(self._pump(reader, upstream.send, "up"))
+        down = asyncio.create_task(self._pump(far_reader, _sending_to(writer), "down"))
         try:
             await asyncio.wait((up, down), return_when=asyncio.FIRST_COMPLETED)
             self._closed += not up.done()
+            if not down.done() and upstream.is_holding:
+                await self._outlive(upstream, far_reader, down)
         finally:
             self.standing -= 1
             far_writer.transport.abort()
@@ -78,8 +85,26 @@ class Relay:
                 each.cancel()
             await asyncio.gather(up, down, return_exceptions=True)
 
-    async def _pump(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, way: Way) -> None:
+    async def _outlive(self, upstream: Upstream, far_reader: asyncio.StreamReader, down: asyncio.Task[None]) -> None:
+        """Deliver the pieces that are held for a client that has hung up."""
+        down.cancel()
+        await asyncio.gather(down, return_exceptions=True)
+        orphan = asyncio.create_task(upstream.outlive(far_reader))
+        self.lateness.adopt(orphan)
+        try:
+            await orphan
+        finally:
+            orphan.cancel()
+
+    async def _pump(self, reader: asyncio.StreamReader, send: Send, way: Way) -> None:
         while data := await reader.read(_READ_BYTES):
             self._pieces[way] += 1
-            writer.write(data)
-            await writer.drain()
+            await send(data)
+
+
+def _sending_to(writer: asyncio.StreamWriter) -> Send:
+    async def send(data: bytes) -> None:
+        writer.write(data)
+        await writer.drain()
+
+    return send

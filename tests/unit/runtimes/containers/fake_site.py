@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from harness.core.errors import DeployError
 from harness.core.machine import NodeId
 from harness.runtimes.containers.disks.power import Canaries
+from harness.runtimes.containers.links.late import Lateness
 from harness.runtimes.containers.links.links import Toxic
 from harness.runtimes.host.control import Clocks, Counters, FromHarness, LinkCounters, Slow
 from nemesis.plan import Step
@@ -143,6 +144,7 @@ class FakeSite:
         self.fails_when_full = self.ends_when_full = False
         self.start_s = 0.0
         self.starting: list[NodeId] = []
+        self.relays: dict[str, Lateness] = {}
         self.addresses = {node: f"10.0.0.{number}" for number, node in enumerate(NODES, 1)}
         self.filters: dict[NodeId, list[str]] = {}  # By node, the first rule first.
         self.packets = 0  # Met by each rule.
@@ -183,6 +185,9 @@ class FakeSite:
         monotonic_ns = time.monotonic_ns()
         error_ns = self.nodes[node].control.clock_error_ns
         return Clocks(0, 0, monotonic_ns, 0, time.time_ns() - time.monotonic_ns() + monotonic_ns + error_ns)
+
+    def lateness(self, link: str) -> Lateness | None:
+        return self.relays.get(link)
 
     async def address_of(self, node: NodeId) -> str:
         if self.nodes[node].is_down:
