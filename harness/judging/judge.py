@@ -44,7 +44,7 @@ from harness.record.exposure import Exposure, read_exposure
 from harness.record.formats.load import Loaded
 from harness.record.formats.parquet.parquet import footer_of, hash_of
 from harness.record.formats.promise_file import Promised
-from harness.record.formats.sight import sighted
+from harness.record.formats.sight import has_transactions, sighted
 from harness.record.store import RunFile, sut_in
 from harness.report.model import FindingRow, PromiseRow, Report
 from harness.report.trouble import ERROR_LOG, in_one_line
@@ -145,10 +145,14 @@ def _noted(loaded: Loaded, declared: RunFile | Promised | None) -> Loaded:
 def _promises(
     loaded: Loaded, run_file: RunFile | None, promised: Promised | None, model: str | None, table: Table
 ) -> tuple[tuple[Promise, ...], str | None]:
-    """The promises to judge by; and the model, if the promises were inferred for it."""
+    """The promises to judge by; and the model, if the promises were inferred for it.
+
+    The default model is not asked of a history without transactions that the command line's checks can judge.
+    """
     model = None if model is None else models.canonical(model)
     inferred = seen(loaded.history, model, loaded.source) if run_file is None and promised is None else ()
-    promises = inferred or promises_of(run_file, promised, model, table.checks)
+    is_by_checks = not (run_file or promised or model) and table.given and not has_transactions(loaded.history)
+    promises = inferred or (() if is_by_checks else promises_of(run_file, promised, model, table.checks))
     return table.with_given(promises), model if inferred else None
 
 

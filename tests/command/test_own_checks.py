@@ -117,6 +117,40 @@ def test_a_check_of_the_command_line_judges_a_history_from_elsewhere(seamark: Se
     assert (refused.code, "'long-list'" in refused.line) == (64, True)
 
 
+STACK = """
+from seamark import linearizable
+
+class Stack:
+    def initial(self): return ()
+    def step(self, state, op):
+        if op.f == "push":
+            return [(*state, op.asked)]
+        answer, after = (state[-1], state[:-1]) if state else (None, state)
+        return [after] if not op.is_answered or op.value == answer else []
+    def key(self, op): return None
+    def show(self, op, result): return f"{op.f} {result}"
+
+CHECKS = (linearizable(Stack(), name="stack", of=("push", "pop")),)
+"""
+
+
+@pytest.mark.parametrize(("popped", "code", "verdict"), [(2, 0, "holds"), (1, 1, "violated")])
+def test_a_history_without_transactions_is_judged_by_the_model_of_the_command_line_alone(
+    seamark: Seamark, tmp_path: Path, popped: int, code: int, verdict: str
+) -> None:
+    (tmp_path / "stack.py").write_text(STACK, encoding="utf-8")
+    history = tmp_path / "history.edn"
+    steps = [("push", "1", "1"), ("push", "2", "2"), ("pop", "nil", str(popped))]
+    history.write_text(
+        "".join(
+            f"{{:type :invoke :process 0 :f :{f} :value {asked}}}\n{{:type :ok :process 0 :f :{f} :value {answer}}}\n"
+            for f, asked, answer in steps
+        )
+    )
+    judged = seamark("check", history, "--checks", tmp_path / "stack.py", *LOCAL, "--json")
+    assert (judged.code, promised(judged.json)) == (code, {"stack": (verdict, None)})
+
+
 @pytest.mark.parametrize("module", ["{run}/evil.py", "evil", "os", "clusters.ndb.cluster", "seamark.commands"])
 @pytest.mark.parametrize("command", ["check", "check run.json", "list", "export", "serve"])
 def test_a_run_that_names_checks_executes_nothing(
