@@ -12,7 +12,7 @@ import msgspec
 LinkFault = Literal["cut", "reset", "stall", "delay", "bandwidth", "limit-data"]
 DatagramFault = Literal["drop", "duplicate", "reorder"]
 ClientFault = Literal["late"]
-NodeFault = Literal["crash", "pause", "consumer", "clock", "disk-full", "failover"]
+NodeFault = Literal["crash", "pause", "consumer", "clock", "disk-full", "failover", "rot"]
 FaultName = LinkFault | DatagramFault | ClientFault | NodeFault
 
 

@@ -27,6 +27,7 @@ from harness.core.machine import NodeId
 from harness.runtimes.containers.compose import Found
 from harness.runtimes.containers.crew import Crew, NodeContainer, NodeControl
 from harness.runtimes.containers.disks.power import Canaries
+from harness.runtimes.containers.disks.rot import Rotten, rot
 from harness.runtimes.containers.disks.volumes import Volumes
 from harness.runtimes.containers.engine import inside, outside
 from harness.runtimes.containers.engine.calls import in_thread, short, tail_of
@@ -161,6 +162,11 @@ class Deployment:
     async def sync(self) -> None:
         """Make durable what was set up, on nodes that can lose power: such a failure strikes what the load writes."""
         await asyncio.gather(*(in_thread(self._volumes.sync, n, e.container, e.folder) for n, e in self.nodes.items()))
+
+    async def rot(self, node: NodeId, *, how: str, place: int) -> Rotten:
+        """Change a file of a node that is down. Raises DeployError."""
+        each = self.nodes[node]
+        return await in_thread(partial(rot, each.container, each.folder, how=how, place=place))
 
     def loses_power(self, node: NodeId) -> bool:
         """True if the node has a separate file system."""

@@ -12,6 +12,7 @@ from harness.core.seams import Doors
 from harness.core.system import SUBSCRIBER
 from harness.runtimes.containers.deployment import Deployment
 from harness.runtimes.containers.disks.power import Canaries
+from harness.runtimes.containers.disks.rot import Rotten
 from harness.runtimes.containers.faults.probing import LinkPath, Passed, Seen
 from harness.runtimes.containers.faults.site import Place
 from harness.runtimes.containers.links.late import Lateness
@@ -114,6 +115,10 @@ class ServiceSite:
     async def filter_packets(self, node: NodeId, arguments: Sequence[str]) -> str:
         """The output of iptables in a server's network namespace."""
         return await self.deployment.filter_packets(node, arguments)
+
+    async def rot(self, node: NodeId, *, how: str, place: int) -> Rotten:
+        """Change a file of a server that is down."""
+        return await self.deployment.rot(node, how=how, place=place)
 
     def loses_power(self, node: NodeId) -> bool:
         """True if the node has a separate file system."""

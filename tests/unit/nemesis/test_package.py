@@ -19,10 +19,10 @@ SECOND = 1_000_000_000
 MINUTE = 60 * SECOND
 SEEDS = range(500)
 FITTING = {
-    "small": (SMALL, tuple(name for name in PACKAGES if name != "datagrams")),
+    "small": (SMALL, tuple(name for name in PACKAGES if name not in ("datagrams", "bit-rot"))),
     "quorum": (
         QUORUM,
-        tuple(name for name in PACKAGES if name not in ("slow-subscriber", "full-disk", "failover", "late")),
+        tuple(name for name in PACKAGES if name not in ("slow-subscriber", "full-disk", "failover", "late", "bit-rot")),
     ),
     "lone": (LONE, ("crash", "pause", "slow-link", "clock", "power")),
 }

@@ -11,6 +11,8 @@
 import asyncio
 from typing import assert_never
 
+import msgspec
+
 from harness.core.errors import ScenarioError
 from harness.core.machine import NodeId
 from harness.runtimes.containers.faults.barriers import OnMembers, Together
@@ -19,10 +21,11 @@ from harness.runtimes.containers.faults.probing import Prober, Probing
 from harness.runtimes.containers.faults.rules import Rules
 from harness.runtimes.containers.faults.site import GONE, ClientTraffic, Holds, Site, Struck
 from harness.runtimes.containers.faults.struck_clocks import OnClocks
+from harness.runtimes.containers.faults.struck_files import Rot
 from harness.runtimes.containers.faults.struck_leaders import Failover, Promote
 from harness.runtimes.containers.faults.struck_links import OnLinks
 from harness.runtimes.containers.faults.struck_nodes import Consumer, Crash, FullDisk, Pause
-from nemesis.plan import Effect, Plan, Step
+from nemesis.plan import Effect, NodeFault, Plan, Step
 from nemesis.registry import FAULTS
 from nemesis.topology import DIRECT, Topology, ends
 from nemesis.validation import problems
@@ -82,7 +85,6 @@ class ContainerFaults:
 
     def _strike(self, number: int, step: Step) -> Struck:
         site, prober, rules, holds = self._site, self._prober, self._rules, self._holds
-        nodes = [NodeId(target) for target in step.targets]
         match FAULTS[step.fault].name:
             case "cut" | "stall" | "reset" | "delay" | "bandwidth" | "limit-data" as fault:
                 direct = [target for target in step.targets if self._topology.kind(*ends(target)) == DIRECT]
@@ -96,8 +98,18 @@ class ContainerFaults:
                 return Late(step, site=site)
             case "drop" | "duplicate" | "reorder":
                 raise AssertionError(f"{step.fault} was not refused, though no container can do it")
+            case fault:
+                return self._strike_nodes(fault, step)
+
+    def _strike_nodes(self, fault: NodeFault, step: Step) -> Struck:
+        site, prober, rules, holds = self._site, self._prober, self._rules, self._holds
+        nodes = [NodeId(target) for target in step.targets]
+        match fault:
             case "crash":
                 return Crash(step, nodes, site=site, rules=rules, holds=holds)
+            case "rot":
+                kept = msgspec.structs.replace(step, fault="crash", args={"disk": "kept"})
+                return Rot(step, nodes, site=site, crash=Crash(kept, nodes, site=site, rules=rules, holds=holds))
             case "pause":
                 return Pause(step, nodes, site=site, prober=prober, holds=holds)
             case "consumer":

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from harness.core.errors import DeployError
 from harness.core.machine import NodeId
 from harness.runtimes.containers.disks.power import Canaries
+from harness.runtimes.containers.disks.rot import Rotten
 from harness.runtimes.containers.links.late import Lateness
 from harness.runtimes.containers.links.links import Toxic
 from harness.runtimes.host.control import Clocks, Counters, FromHarness, LinkCounters, Slow
@@ -205,6 +206,11 @@ class FakeSite:
                 rules.remove(" ".join(rule))
         names = [rule.split("--comment ")[1].split()[0] for rule in rules]
         return "".join(f"-A INPUT -m comment --comment {name} -c {self.packets} 99 -j DROP\n" for name in names)
+
+    async def rot(self, node: NodeId, *, how: str, place: int) -> Rotten:
+        if not self.nodes[node].is_down:
+            raise DeployError(f"{node} runs")
+        return Rotten("/data/file", f"{how} at {place}")
 
     def loses_power(self, node: NodeId) -> bool:
         return node in self.powered
