@@ -37,5 +37,5 @@ def test_the_page_says_what_the_declarations_say() -> None:
 def test_the_plan_on_the_page_is_sound() -> None:
     text = PAGE.split("```json\n")[1].split("```")[0]
     plan = plan_from_json(text)
-    assert len(plan.steps) == len(json.loads(text)["steps"]) == 1
+    assert len(plan.steps) == len(json.loads(text)["steps"]) > 0
     assert problems(plan, SMALL) == []
