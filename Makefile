@@ -7,6 +7,7 @@ DEMO_SEED ?= 8
 RELEASE ?= 15
 ATTEMPTS ?= 3
 SECONDS ?= 300
+ROWS ?=
 KILLS ?= 30
 DEMO_BUG ?= lib-any-node-completes
 
@@ -50,6 +51,10 @@ calibrate: $(READY) ## how soon planted bugs are found; fails if one is found le
 bench: $(READY) ## measurements: messages, simulation, journal, checking
 	@scripts/bench
 
+track-record: $(READY) ## known defects of released systems, found again, with controls: docs/track-record.md (ROWS=)
+	@SEAMARK_REQUIRE_DOCKER=1 scripts/docker
+	@$(BIN)/python -m tests.bench.track_record $(ROWS)
+
 fuzz: $(READY) ## the long mode of the fuzz tests: 10,000 inputs of each kind
 	@SEAMARK_FUZZ_COUNT=10000 $(BIN)/pytest -q tests/fuzz tests/property/test_serial_orders.py
 
@@ -71,4 +76,4 @@ mutants: $(READY) ## broken rules of the checks, and which of them no test notic
 clean: ## remove what was made: environment, caches, store
 	@rm -rf .venv store .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build *.egg-info
 
-.PHONY: help setup run run-docker demo finding check test calibrate bench picture mutants fuzz hostile-serve kills clean
+.PHONY: help setup run run-docker demo finding check test calibrate bench picture mutants fuzz hostile-serve kills track-record clean
