@@ -2,7 +2,8 @@
 
 A second opinion beside the dependency graph, which knows no timestamps. Of lists only.
 1. `snapshot-mismatch`: an ok operation with a `read_ts` shows of each key exactly what operations with a `commit_ts` at
-   or below it appended, in the order of their timestamps, followed by its own earlier appends.
+   or below it appended, in the order of their timestamps, followed by its own earlier appends. Operations that share a
+   timestamp, as in a group commit, may come in either order there.
 2. `stale-mismatch`: the same for a read of the past: an ok operation that is no transaction, has a `read_ts`, and has a
    list of pairs of a key and a list for its value.
 3. `backup-mismatch`, `flashback-mismatch`: the same for such an operation called `restore` or `restored`, which shows
@@ -29,7 +30,7 @@ import numpy as np
 
 from checkers.columns.arrow import integers
 from checkers.columns.files import read_columns
-from checkers.columns.index import GroupIndex, codes
+from checkers.columns.index import GroupIndex, ascending, codes
 from checkers.columns.runs import expand
 from checkers.engine.protocol import Check, Context
 from checkers.history.names import Dictionary, Names, first_difference, shown_list
@@ -227,6 +228,9 @@ class _Replay:
         self._placed = GroupIndex(self._append_key[placed], commit[placed], placed)
         self._rank = np.full(len(commit), _UNPLACED, np.int64)
         self._rank[self._placed.rows] = np.arange(len(placed))
+        key, height = self._append_key[self._placed.rows], commit[self._placed.rows]
+        # The number of the key and timestamp of each rank: ranks with the same number may come in any order.
+        self._tie = np.cumsum(np.concatenate(([0], (np.diff(key) != 0) | (np.diff(height) != 0))))
 
     def judged(self) -> tuple[Int64s, Bools]:
         acts = self._acts
@@ -238,7 +242,11 @@ class _Replay:
         kept = np.flatnonzero(rank != _UNPLACED)
         place = np.arange(len(kept)) - np.searchsorted(read[kept], read[kept])
         is_wrong = np.bincount(read[kept], minlength=len(snapshot)) != count
-        is_wrong[read[kept[rank[kept] != begin[read[kept]] + place]]] = True
+        due = begin[read[kept]] + place
+        inside = np.clip(due, 0, len(self._tie) - 1)
+        tie = self._tie[np.maximum(rank[kept], 0)]  # Elements that no operation appended are wrong by their rank.
+        is_wrong[read[kept[tie != self._tie[inside]]]] = True
+        is_wrong[read[kept[rank[kept][ascending(read[kept], rank[kept])] != due]]] = True
         is_wrong &= ~is_doubtful
         wrong = np.flatnonzero(is_wrong)
         return wrong[np.argsort(acts.index[acts.read_op[wrong]], kind="stable")], count > 0

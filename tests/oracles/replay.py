@@ -38,8 +38,11 @@ def _is_right(
     if mop.f != "r" or not isinstance(mop.value, list):
         return True
     own = [each.value for each in mops if each.f == "append" and each.key == mop.key]
-    due = [value for commit_ts, key, value in placed if key == mop.key and commit_ts <= read_ts]
-    return [value for value in mop.value if value not in own and (mop.key, value) not in loose] == due
+    due = [(commit_ts, value) for commit_ts, key, value in placed if key == mop.key and commit_ts <= read_ts]
+    seen = [value for value in mop.value if value not in own and (mop.key, value) not in loose]
+    at = {value: commit_ts for commit_ts, value in due}
+    is_complete = sorted(map(repr, seen)) == sorted(repr(value) for _, value in due)
+    return is_complete and [at[value] for value in seen] == [commit_ts for commit_ts, _ in due]
 
 
 def early(evidence: Sequence[Evidence]) -> set[int]:
