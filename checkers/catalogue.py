@@ -16,6 +16,8 @@ MODULES: Final = (
     "state.freshness",
     "state.replay",
     "state.timestamps",
+    "state.realtime",
+    "state.views",
     "state.durability",
     "state.liveness",
     "state.aborts",

@@ -51,6 +51,24 @@ class Promise(msgspec.Struct, frozen=True, kw_only=True):
         return self.forbids[0] if self.id.startswith(MODEL) and self.forbids else self.id
 
 
+class View(msgspec.Struct, frozen=True, kw_only=True):
+    """A view that a system maintains, or a query whose answers name timestamps: which rows it must have.
+
+    A row has a key and a value. `key` and `value` are places of columns in values that are lists; None: the row's own
+    key, and the whole value. `sum` has for each key the sum of the values, which are integers; `join` the pairs of the
+    values of a key in both inputs; `distinct` each value of a key once; `top-1` the row of a key with the greatest
+    value; `rows` the rows themselves. `order` is the column that decides between rows with the same greatest value:
+    the greatest there is first. None: any of them is right.
+    """
+
+    name: str
+    operator: Literal["sum", "join", "distinct", "top-1", "rows"]
+    inputs: tuple[str, ...]
+    key: int | None = None
+    value: int | None = None
+    order: int | None = None
+
+
 class Bounds(msgspec.Struct, frozen=True, kw_only=True):
     """The limits by which a run is judged, for the parameters of that run. None: nothing is promised."""
 
@@ -66,6 +84,7 @@ class Bounds(msgspec.Struct, frozen=True, kw_only=True):
     spurious: tuple[str, ...] = ()  # Parts of errors; an operation fails with one only due to a fault.
     spurious_keys: int = 0  # Only operations that append to at least so many keys meet such errors.
     grace_ns: int = 0  # After the end of a fault: detection, arbitration, take-over, restart.
+    views: tuple[View, ...] = ()  # What is computed again from its inputs, at the timestamps that answers name.
     total: int | None = None  # The sum of all accounts of a bank; None: the sum that its first read shows.
 
 

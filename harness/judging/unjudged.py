@@ -27,10 +27,11 @@ NAMES_MAX: Final = 8  # The most names of operations in a sentence.
 def events_without_contract(history: Path, declared: RunFile | Promised | None) -> str | None:
     """The sentence about stream events that no contract covers; None if there are none.
 
-    No contract is safe by default, so such events are never judged. Raises HistoryError if the file is damaged.
+    No contract is safe by default, so such events are never judged. Logs of collections need none: views declare them.
+    Raises HistoryError if the file is damaged.
     """
     count = row_count(history, "events")
-    if not count or (declared is not None and declared.stream is not None):
+    if not count or (declared is not None and (declared.stream is not None or declared.bounds.views)):
         return None
     remedy = "give --promises or --stream"
     if isinstance(declared, Promised):

@@ -8,7 +8,7 @@ import pytest
 from tests.command.conftest import Seamark
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
-PAGES = [DOCS / name for name in ("history-format.md", "streams.md", "promise-file.md")]
+PAGES = [DOCS / name for name in ("history-format.md", "streams.md", "promise-file.md", "views.md")]
 TEXT = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
 
 
@@ -71,10 +71,59 @@ def test_an_example_that_is_spoiled_breaks_a_promise(seamark: Seamark, tmp_path:
     assert seamark("check", "h.jsonl", "--promises", "watch.toml", "--engine", "local").code == 1
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "code"),
+    [
+        ("", "", 0),
+        ('"value": ["spent", [[7, 25]]]', '"value": ["spent", [[7, 20]]]', 1),
+        ('"value": 25, "position": 4}', '"value": 24, "position": 4}', 1),
+        (
+            '"key": 2, "value": [7, 5], "position": 6, "ordinal": -1',
+            '"key": 2, "value": [7, 5], "position": 7, "ordinal": -1',
+            1,
+        ),
+    ],
+)
+def test_a_view_of_another_system_is_computed_again(
+    seamark: Seamark, tmp_path: Path, before: str, after: str, code: int
+) -> None:
+    """The history is legal; with one wrong row in the answer, in the view's log, or in its input's, it is not."""
+    text = example("jsonl", '{"type": "event"')
+    assert before in text
+    (tmp_path / "h.jsonl").write_text(text.replace(before, after))
+    (tmp_path / "views.toml").write_text(example("toml", "[[view]]"))
+    outcome = seamark("check", "h.jsonl", "--promises", "views.toml", "--engine", "local", "--json")
+    assert outcome.code == code, outcome
+    if code:
+        (finding,) = outcome.json["findings"]
+        assert "of view spent at" in finding["sentence"]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "problem"),
+    [
+        ('operator = "sum" ', 'operator = "total" ', "total"),
+        ('inputs = ["orders"]', 'inputs = ["orders", "items"]', "sum has 1 input, not 2"),
+        ("[[view]]", "[view]", "write [[view]], with two brackets"),
+        ('name = "spent"', "", "it has no name"),
+    ],
+)
+def test_a_view_that_makes_no_sense_gets_one_line(
+    seamark: Seamark, tmp_path: Path, before: str, after: str, problem: str
+) -> None:
+    (tmp_path / "h.jsonl").write_text(example("jsonl", '{"type": "event"'))
+    text = example("toml", "[[view]]")
+    assert before in text
+    (tmp_path / "views.toml").write_text(text.replace(before, after))
+    outcome = seamark("check", "h.jsonl", "--promises", "views.toml", "--engine", "local")
+    assert outcome.code == 64
+    assert problem in outcome.line
+
+
 def test_the_stream_from_elsewhere_is_judged_by_its_mapping_file(seamark: Seamark, tmp_path: Path) -> None:
     (command,) = re.findall(r"`seamark (check changes[^`]*)`", TEXT)
     (tmp_path / "changes.toml").write_text(example("toml", "time_unit"))
-    lines = example("jsonl")
+    lines = example("jsonl", '{"type": "insert"')
     (tmp_path / "changes.jsonl").write_text(lines)
     outcome = seamark(*command.split(), "--engine", "local", "--json")
     promises = outcome.json["promises"]

@@ -252,6 +252,7 @@ BOUNDS: Final[Mapping[str, Words]] = MappingProxyType(
             "Only operations that append to at least this number of keys can fail for such a reason."
         ),
         "grace_ns": Words("The time after a fault's end that the fault excuses: detection, take-over, restart."),
+        "views": Words("Views that are computed again from their inputs: the [[view]] tables of a promise file."),
         "total": Words("The sum of a bank's accounts. Default: the sum in its first read."),
     }
 )

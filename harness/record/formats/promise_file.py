@@ -2,7 +2,8 @@
 
 `model` is a consistency model, [versions] says what orders the values of registers in transactions, [register] how to
 read registers (which must then be linearizable), [stream] is the contract of a change stream, [naming] how its users
-name keys and positions, [bounds] are the limits to judge by, and each [[promise]] lists forbidden anomalies. The fields
+name keys and positions, [bounds] are the limits to judge by, each [[view]] is computed from its inputs again, and each
+[[promise]] lists forbidden anomalies. The fields
 are those of `harness.core.promises` and `checkers.history.registers`. An error message is one line with the place of
 the mistake and the correction.
 """
@@ -22,14 +23,14 @@ from checkers.transactions.sentences import CHECKER as TRANSACTIONS
 from checkers.words import models
 from checkers.words.meanings import meaning
 from harness.core.errors import ScenarioError, known, known_at
-from harness.core.promises import Bounds, Naming, Promise, StreamContract
+from harness.core.promises import Bounds, Naming, Promise, StreamContract, View
 from harness.core.record import Json
-from harness.core.wording import mistake
+from harness.core.wording import counted, mistake
 from harness.record.documents import read_toml
 
 PROBLEM_MAX: Final = 500  # The most characters of a message.
 T = TypeVar("T", bound=msgspec.Struct)
-_PARTS: Final = ("model", "versions", "register", "stream", "naming", "bounds", "promise")
+_PARTS: Final = ("model", "versions", "register", "stream", "naming", "bounds", "view", "promise")
 
 
 class Promised(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,7 +62,7 @@ def read_promise_file(path: Path, checks: Sequence[Check]) -> Promised:
             stream=stream,
             register=_register(parts["register"]) if "register" in parts else None,
             versions=struct_of("[versions]", parts.get("versions", {}), Order),
-            bounds=struct_of("[bounds]", parts.get("bounds", {}), Bounds),
+            bounds=_bounds(parts),
             naming=struct_of("[naming]", parts.get("naming", {}), Naming),
         )
         _require_sense(promised, checks)
@@ -98,6 +99,26 @@ def _register(given: object) -> Register:
     """The options for reading registers. A file that gives the initial value implies that it is known."""
     register = struct_of("[register]", given, Register)
     return msgspec.structs.replace(register, is_initial_known=register.is_initial_known or register.initial is not None)
+
+
+def _bounds(parts: dict[str, Any]) -> Bounds:
+    """The bounds of a file, with its views; a view names the collections that it is computed from."""
+    given = parts.get("view", [])
+    if not isinstance(given, list):
+        raise ScenarioError("view is a list of tables: write [[view]], with two brackets")
+    views: list[View] = []
+    for number, fields in enumerate(given, start=1):
+        view = struct_of(f"[[view]] number {number}", fields, View)
+        wanted = 2 if view.operator == "join" else 1
+        if len(view.inputs) != wanted:
+            raise ScenarioError(
+                f"[[view]] number {number}: {view.operator} has {counted(wanted, 'input')}, not {len(view.inputs)}"
+            )
+        if view.name in {each.name for each in views}:
+            raise ScenarioError(f"[[view]] number {number}: there is another view with the name {view.name!r}")
+        views.append(view)
+    bounds = struct_of("[bounds]", parts.get("bounds", {}), Bounds)
+    return msgspec.structs.replace(bounds, views=tuple(views)) if views else bounds
 
 
 def _promises(path: Path, parts: dict[str, Any], checks: Sequence[Check]) -> list[Promise]:
