@@ -32,13 +32,14 @@ class Opened(Struct, frozen=True, tag=True):
 
 
 class Look(Struct, frozen=True, tag=True):
-    """A request for the records, by a reader that does not become the log's writer."""
+    """A request for the records from `first` on, by a reader that does not become the log's writer."""
 
     log: str
+    first: int = 0
 
 
 class Looked(Struct, frozen=True, tag=True):
-    """The answer to Look: the records that are there."""
+    """The answer to Look: the records that are there, and the token of the log's writer."""
 
     log: str
     token: int
@@ -112,8 +113,8 @@ class FencedLogs:
                 write = Claimed(log, claim, self._tokens.get(log, 0) + 1)
                 self._apply(write)
                 return Opened(log, claim, write.token, tuple(self._records.get(log, ()))), write
-            case Look(log):
-                return Looked(log, self._tokens.get(log, 0), tuple(self._records.get(log, ()))), None
+            case Look(log, first):
+                return Looked(log, self._tokens.get(log, 0), tuple(self._records.get(log, ())[first:])), None
             case Add(log, token, index, records):
                 held = self._records.get(log, [])
                 is_writer = token == self._tokens.get(log, 0)

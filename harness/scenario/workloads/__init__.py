@@ -18,6 +18,7 @@ from harness.scenario.workloads.populations import CHURN, LIST_APPEND, LIST_APPE
 from harness.scenario.workloads.restores import restores
 from harness.scenario.workloads.rw_register import rw_register
 from harness.scenario.workloads.sets import SETS
+from harness.scenario.workloads.timestamped.tables import DDL_LOAD, SOURCES_LOAD, TABLES_LOAD, VIEWS_LOAD
 from harness.scenario.workloads.wide_writes import CHANGES, LARGE_VS_TICK, PUSHER, stale_reads, wide_writes
 from harness.scenario.workloads.write_skew import WRITE_SKEW
 
@@ -52,6 +53,7 @@ WORKLOADS: Mapping[str, Callable[[WorkloadOptions], Workload]] = MappingProxyTyp
         "txn-blocks": partial(blocks, "txn-blocks", BLOCKS),
         "keyed-sequence": partial(blocks, "keyed-sequence", SEQUENCES),
     }
+    | {"tables": TABLES_LOAD, "views": VIEWS_LOAD, "sources": SOURCES_LOAD, "ddl": DDL_LOAD}
     | {"churn": partial(list_append, "churn", CHURN, is_single=True)}
     | {name: partial(list_append, name, mix) for name, mix in _MIXES.items()}
     | {name: partial(grouped, name, design, locking) for name, (design, locking) in _DESIGNS.items()}

@@ -1,0 +1,122 @@
+"""Leaders and their timestamps: guarantees G8, G9, G12, G15, G16 and G21.
+
+1. `epoch-overlap`: every timestamp of an epoch is at least the highest of the epochs before, and its writes are
+   above. A witness is an epoch that follows another one.
+2. `superseded-answer`: a strict read was answered by an epoch that was still the last one when the read was invoked. A
+   witness is a strict read.
+3. `ahead-of-clock`: a write's timestamp is at most `AHEAD_MS` ahead of the time of its answer, as far as it may be
+   after a boot. A witness is a write. Not judged once a clock was wrong.
+4. `two-tables`: no transaction writes two tables. A witness is a transaction that would.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from checkers.engine.protocol import Check, Context
+from checkers.history.names import Dictionary
+from checkers.history.tables import rows, samples
+from checkers.history.troubles import Trouble, judgement
+from clusters.materialize.shape import MS, UNIT_NS, table_of
+from harness.core.columns import APPEND, NEVER, OK
+from harness.core.verdict import Judgement
+
+CHECKER: Final = "leaders"
+OVERLAP, SUPERSEDED, AHEAD, TABLES = "epoch-overlap", "superseded-answer", "ahead-of-clock", "two-tables"
+ANOMALIES: Final = {
+    OVERLAP: "A leader gave a timestamp below one of an earlier leader.",
+    SUPERSEDED: "A leader answered a read that was invoked after it had been superseded.",
+    AHEAD: "Timestamps ran ahead of the clock.",
+    TABLES: "A transaction wrote two tables.",
+}
+STRICT: Final = ("txn", "change", "query", "read-source")
+AHEAD_MS: Final = 1500  # Two boots at once raise the bound by a window each, and take a while.
+Row = Mapping[str, Any]
+
+
+def check(history: Path, _context: Context) -> Judgement:
+    """The judgement of all answers. Raises HistoryError if the history is damaged."""
+    columns = ["index", "f", "outcome", "epoch", "invoke_ns", "complete_ns", "read_ts", "commit_ts"]
+    ops = [op for op in rows(history, "ops", columns, outcome=[OK], f=STRICT) if op["epoch"] is not None]
+    opened = {sample.value: sample.ns for sample in samples(history, "epoch")["epoch"]}
+    wide = _wide(history)
+    writes = [op for op in ops if op["commit_ts"] is not None]
+    reads = [op for op in ops if op["read_ts"] is not None]
+    faults = rows(history, "faults", ["ns"], phase=["begin"], kind=["clock"])
+    wrong_ns = min((fault["ns"] for fault in faults), default=NEVER)
+    judged = [op for op in writes if op["complete_ns"] < wrong_ns]
+    witnesses = {
+        OVERLAP: max(0, len({op["epoch"] for op in ops}) - 1),
+        SUPERSEDED: len(reads),
+        AHEAD: len(judged),
+        TABLES: len(wide),
+    }
+    troubles = [*_overlaps(ops), *_superseded(reads, opened), *_ahead(judged), *_two(wide)]
+    return judgement(CHECKER, ANOMALIES, troubles, witnesses)
+
+
+def _overlaps(ops: Sequence[Row]) -> Iterator[Trouble]:
+    """1."""
+    highest: dict[int, tuple[int, Row]] = {}
+    for op in ops:
+        stamp = op["commit_ts"] if op["commit_ts"] is not None else op["read_ts"]
+        if stamp is not None and stamp > highest.get(op["epoch"], (-1, op))[0]:
+            highest[op["epoch"]] = (stamp, op)
+    floors: dict[int, tuple[int, Row]] = {}
+    best: tuple[int, Row] | None = None
+    for epoch in sorted(highest):
+        if best is not None:
+            floors[epoch] = best
+        best = max(highest[epoch], best or highest[epoch], key=lambda each: each[0])
+    for op in ops:
+        if op["epoch"] not in floors:
+            continue
+        floor, by = floors[op["epoch"]]
+        is_low = op["read_ts"] is not None and op["read_ts"] < floor
+        if is_low or (op["commit_ts"] is not None and op["commit_ts"] <= floor):
+            stamp = op["read_ts"] if is_low else op["commit_ts"]
+            one = f"T{op['index']} has timestamp {stamp} of epoch {op['epoch']}"
+            sentence = f"{one}, although T{by['index']} has {floor} of epoch {by['epoch']}."
+            yield Trouble(OVERLAP, sentence, (op["index"], by["index"]), (by["index"], op["index"]))
+
+
+def _superseded(reads: Sequence[Row], opened: Mapping[int, int]) -> Iterator[Trouble]:
+    """2."""
+    for op in reads:
+        later = [(ns, epoch) for epoch, ns in opened.items() if epoch > op["epoch"] and ns < op["invoke_ns"]]
+        if later:
+            ns, epoch = min(later)
+            sentence = (
+                f"T{op['index']} was answered by the leader of epoch {op['epoch']}, although epoch {epoch} had begun "
+                f"{(op['invoke_ns'] - ns) / MS:.0f} ms before it was invoked."
+            )
+            yield Trouble(SUPERSEDED, sentence, (op["index"], op["epoch"]), (op["index"],))
+
+
+def _ahead(writes: Sequence[Row]) -> Iterator[Trouble]:
+    """3."""
+    for op in writes:
+        ahead_ms = (op["commit_ts"] * UNIT_NS - op["complete_ns"]) // MS
+        if ahead_ms > AHEAD_MS:
+            sentence = f"T{op['index']} wrote at {op['commit_ts']}, {ahead_ms} ms ahead of the time of its answer."
+            yield Trouble(AHEAD, sentence, (op["index"],), (op["index"],))
+
+
+def _two(wide: Sequence[tuple[int, int]]) -> Iterator[Trouble]:
+    """4."""
+    for index, outcome in wide:
+        if outcome == OK:
+            sentence = f"T{index} appended to two tables, and was not refused."
+            yield Trouble(TABLES, sentence, (index,), (index,))
+
+
+def _wide(history: Path) -> list[tuple[int, int]]:
+    """The transactions that append to two tables, each with its outcome."""
+    names, tables = Dictionary(history), dict[int, set[str]]()
+    for mop in rows(history, "mops", ["op", "key"], f=[APPEND]):
+        tables.setdefault(mop["op"], set()).add(table_of(names.value(mop["key"])))
+    wide = {op for op, each in tables.items() if len(each) > 1}
+    return [(op["index"], op["outcome"]) for op in rows(history, "ops", ["index", "outcome"]) if op["index"] in wide]
+
+
+CHECKS: Final = (Check(name=CHECKER, anomalies=ANOMALIES, judge=check),)

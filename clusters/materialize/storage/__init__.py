@@ -1,0 +1,1 @@
+"""Storage: shards of tables and sources, each a collection of updates between since and upper."""

@@ -1,0 +1,1 @@
+"""SUBSCRIBE: subscribers that follow collections, with progress messages."""

@@ -1,0 +1,1 @@
+"""Workloads for systems whose answers name timestamps."""
