@@ -11,7 +11,6 @@ READ_NO_CONFIRM: Final = "read-no-confirm"
 CONFIRM_CACHED: Final = "confirm-cached"
 NO_TABLE_ADVANCE: Final = "no-table-advance"
 STALE_TABLE_LIST: Final = "stale-table-list"
-SERVE_BEFORE_ADVANCE: Final = "serve-before-advance"
 CLOCK_RESTART: Final = "clock-restart"
 PERSIST_AFTER_USE: Final = "persist-after-use"
 RANGE_BEFORE_EPOCH: Final = "range-before-epoch"
@@ -34,7 +33,6 @@ DDL_UNFENCED: Final = "ddl-unfenced"
 UPPER_MISMATCH_AS_OK: Final = "upper-mismatch-as-ok"
 TS_FROM_FRONTIERS: Final = "ts-from-frontiers"
 PROGRESS_BEFORE_UPDATES: Final = "progress-before-updates"
-ONE_SHARD_BLOCKS_ALL: Final = "one-shard-blocks-all"
 
 BUGS: Mapping[str, str] = MappingProxyType(
     {
@@ -42,7 +40,6 @@ BUGS: Mapping[str, str] = MappingProxyType(
         CONFIRM_CACHED: "B02: a coordinator confirms that it leads now and then, and not for each read",
         NO_TABLE_ADVANCE: "B03: a new leader does not raise the uppers of tables",
         STALE_TABLE_LIST: "B04: a new leader raises the uppers of the tables that it knew before it became the leader",
-        SERVE_BEFORE_ADVANCE: "B05: a new leader serves clients before it raises the uppers of tables",
         CLOCK_RESTART: "B06: a new leader's oracle begins at its wall clock",
         PERSIST_AFTER_USE: "B07: a timestamp is handed out while the bound above it is still being written",
         RANGE_BEFORE_EPOCH: "B08: a new leader reads the bound before it becomes the leader",
@@ -65,6 +62,5 @@ BUGS: Mapping[str, str] = MappingProxyType(
         UPPER_MISMATCH_AS_OK: "B31: an append that met another upper counts as done",
         TS_FROM_FRONTIERS: "B32: a read takes the newest timestamp at which its collections can be read",
         PROGRESS_BEFORE_UPDATES: "B33: progress messages do not wait for the updates that they cover",
-        ONE_SHARD_BLOCKS_ALL: "B35: a group commit waits for every table",
     }
 )

@@ -4,8 +4,9 @@
    above. A witness is an epoch that follows another one.
 2. `superseded-answer`: a strict read was answered by an epoch that was still the last one when the read was invoked. A
    witness is a strict read.
-3. `ahead-of-clock`: a write's timestamp is at most `AHEAD_MS` ahead of the time of its answer, as far as it may be
-   after a boot. A witness is a write. Not judged once a clock was wrong.
+3. `ahead-of-clock`: a write's timestamp is ahead of the time of its answer by no more than a window for each leader
+   that has begun, as each begins at the bound of the one before; and by no more time than clocks were wrong, as
+   timestamps then rise at twice the speed. A witness is a write.
 4. `two-tables`: no transaction writes two tables. A witness is a transaction that would.
 """
 
@@ -17,8 +18,9 @@ from checkers.engine.protocol import Check, Context
 from checkers.history.names import Dictionary
 from checkers.history.tables import rows, samples
 from checkers.history.troubles import Trouble, judgement
+from clusters.materialize.coordinator.reign import WINDOW
 from clusters.materialize.shape import MS, UNIT_NS, table_of
-from harness.core.columns import APPEND, NEVER, OK
+from harness.core.columns import APPEND, OK
 from harness.core.verdict import Judgement
 
 CHECKER: Final = "leaders"
@@ -30,7 +32,7 @@ ANOMALIES: Final = {
     TABLES: "A transaction wrote two tables.",
 }
 STRICT: Final = ("txn", "change", "query", "read-source")
-AHEAD_MS: Final = 1500  # Two boots at once raise the bound by a window each, and take a while.
+SLACK_NS: Final = 100 * MS
 Row = Mapping[str, Any]
 
 
@@ -42,16 +44,22 @@ def check(history: Path, _context: Context) -> Judgement:
     wide = _wide(history)
     writes = [op for op in ops if op["commit_ts"] is not None]
     reads = [op for op in ops if op["read_ts"] is not None]
-    faults = rows(history, "faults", ["ns"], phase=["begin"], kind=["clock"])
-    wrong_ns = min((fault["ns"] for fault in faults), default=NEVER)
-    judged = [op for op in writes if op["complete_ns"] < wrong_ns]
+    wrong = [
+        (fault["ns"], fault["phase"] == "begin")
+        for fault in rows(history, "faults", ["ns", "phase"], phase=["begin", "end"], kind=["clock"])
+    ]
     witnesses = {
         OVERLAP: max(0, len({op["epoch"] for op in ops}) - 1),
         SUPERSEDED: len(reads),
-        AHEAD: len(judged),
+        AHEAD: len(writes),
         TABLES: len(wide),
     }
-    troubles = [*_overlaps(ops), *_superseded(reads, opened), *_ahead(judged), *_two(wide)]
+    troubles = [
+        *_overlaps(ops),
+        *_superseded(reads, opened),
+        *_ahead(writes, wrong, sorted(opened.values())),
+        *_two(wide),
+    ]
     return judgement(CHECKER, ANOMALIES, troubles, witnesses)
 
 
@@ -93,12 +101,19 @@ def _superseded(reads: Sequence[Row], opened: Mapping[int, int]) -> Iterator[Tro
             yield Trouble(SUPERSEDED, sentence, (op["index"], op["epoch"]), (op["index"],))
 
 
-def _ahead(writes: Sequence[Row]) -> Iterator[Trouble]:
-    """3."""
+def _ahead(writes: Sequence[Row], wrong: Sequence[tuple[int, bool]], opened_ns: Sequence[int]) -> Iterator[Trouble]:
+    """3. `wrong` are the times at which clock faults began (True) or ended; `opened_ns` those of new leaders."""
     for op in writes:
-        ahead_ms = (op["commit_ts"] * UNIT_NS - op["complete_ns"]) // MS
-        if ahead_ms > AHEAD_MS:
-            sentence = f"T{op['index']} wrote at {op['commit_ts']}, {ahead_ms} ms ahead of the time of its answer."
+        now_ns = op["complete_ns"]
+        faulty_ns = sum((now_ns - ns) * (1 if is_begin else -1) for ns, is_begin in wrong if ns < now_ns)
+        leaders = sum(ns < now_ns for ns in opened_ns)
+        allowed_ns = SLACK_NS + leaders * WINDOW * UNIT_NS + faulty_ns
+        ahead_ns = op["commit_ts"] * UNIT_NS - now_ns
+        if ahead_ns > allowed_ns:
+            sentence = (
+                f"T{op['index']} wrote at {op['commit_ts']}, {ahead_ns // MS} ms ahead of the time of its answer, "
+                f"where {allowed_ns // MS} ms are the most."
+            )
             yield Trouble(AHEAD, sentence, (op["index"],), (op["index"],))
 
 

@@ -73,7 +73,7 @@ def boot(site: Site) -> Procedure[Booted | None]:
     site.context.point("bound-taken")
     tables = {name: Table(reign, name, uppers[name]) for name in names}
     raised = [tables[name] for name in names if name in (*LISTS, *BAGS, *created)]
-    if planted.NO_TABLE_ADVANCE not in site.bugs and planted.SERVE_BEFORE_ADVANCE not in site.bugs:
+    if planted.NO_TABLE_ADVANCE not in site.bugs:
         for table in raised:
             yield from _raise(reign, table, bottom)
             site.context.point("table-advanced")

@@ -67,23 +67,22 @@ class Commits:
     def tick(self) -> None:
         """Commit what waits, if it is time."""
         reign = self._reign
-        if reign.is_over or self._is_saving:
+        is_lax = planted.PERSIST_AFTER_USE in reign.bugs
+        if reign.is_over or (self._is_saving and not is_lax):
             return
         self._start_reads()
         now = reign.clock.now()
         if reign.oracle.write_ts > now and planted.NO_THROTTLE not in reign.bugs:
             reign.site.context.sometimes("a group commit waited for the clock")
             return
-        if planted.ONE_SHARD_BLOCKS_ALL in reign.bugs and not all(table.is_idle for table in self._tables.values()):
-            return
         is_due = reign.site.now_ns() >= self._last_ns + self._interval_ns
         if not is_due and not self._ready and not any(write.prepare is None for write in self._queue):
             return
         ts = reign.oracle.next_write(now)
-        if ts >= reign.oracle.bound:
+        if ts >= reign.oracle.bound and not self._is_saving:
             self._is_saving = True
             reign.persist_bound(ts, self._saved)
-            if planted.PERSIST_AFTER_USE not in reign.bugs:
+            if not is_lax:
                 return
         reign.oracle.take(ts)
         reign.site.context.point("timestamp-taken")

@@ -46,11 +46,6 @@ class Table:
             self._is_busy = True
             self._reign.site.procedures.run(self._append())
 
-    @property
-    def is_idle(self) -> bool:
-        """True if no append is on the way."""
-        return not self._is_busy
-
     def _append(self) -> Procedure[None]:
         reign = self._reign
         while self._waiting and not reign.is_over:
