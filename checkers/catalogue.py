@@ -13,6 +13,7 @@ MODULES: Final = (
     "transactions.check",
     "streams.check",
     "watermarks.check",
+    "lineage.check",
     "state.freshness",
     "state.replay",
     "state.timestamps",

@@ -75,6 +75,9 @@ SHARED: Final[Mapping[str, Anomaly]] = MappingProxyType(
             meaning="The state has an element of an operation that certainly failed, or of nobody.", cause=Cause.STATE
         ),
         "lost-element": Anomaly(meaning="An acknowledged element of a set or a queue is gone."),
+        "order-inversion": Anomaly(
+            meaning="An event arrived after one that it precedes in the stream's order.", cause=Cause.ORDER
+        ),
         "unexpected-element": Anomaly(meaning="A set or a queue shows what nobody tried to put in."),
     }
 )

@@ -143,9 +143,12 @@ class Deliveries:
     unit_rows: Int64s
 
 
-# A "backfill" is a row of a snapshot: it shows a state, so it is never late.
-KINDS: Final = ("open", "row", "watermark", "begin", "commit", "gap", "error", "close", "checkpoint", "end", "backfill")
-OPEN, ROW, WATERMARK, BEGIN, COMMIT, GAP, ERROR, CLOSE, CHECKPOINT, END, BACKFILL = range(len(KINDS))
+# A "backfill" is a row of a snapshot: it shows a state, so it is never late. For the last two see checkers/lineage.
+KINDS: Final = (
+    "open", "row", "watermark", "begin", "commit", "gap", "error", "close", "checkpoint", "end", "backfill",
+    "successors", "hash",
+)  # fmt: skip
+OPEN, ROW, WATERMARK, BEGIN, COMMIT, GAP, ERROR, CLOSE, CHECKPOINT, END, BACKFILL, SUCCESSORS, HASH = range(len(KINDS))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

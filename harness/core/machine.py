@@ -75,9 +75,10 @@ class Answer(msgspec.Struct, frozen=True, tag=True):
 class Delivery(msgspec.Struct, frozen=True, kw_only=True):
     """An event that a subscriber received, to be written to the history before it is acknowledged upstream.
 
-    `kind` is open, row, watermark, begin, commit, gap, error, close, checkpoint, end or backfill. `position` is in the
-    domain that the stream's contract declares; `unit` names the transaction, epoch or batch that must not be torn, and
-    `unit_rows` is its row count, where the stream reports it.
+    `kind` is open, row, watermark, begin, commit, gap, error, close, checkpoint, end, backfill, successors or hash: for
+    the last two see `checkers.lineage.logs`. `position` is in the domain that the stream's contract declares; `unit`
+    names the transaction, epoch or batch that must not be torn, and `unit_rows` is its row count, where the stream
+    reports it.
     """
 
     session: int

@@ -117,6 +117,8 @@ class StreamContract(msgspec.Struct, frozen=True, kw_only=True):
     delivery: Literal["exactly-once", "at-least-once", "at-most-once"] = "at-least-once"
     replay: Literal["resume", "session"] = "resume"
     atomic_unit: Literal["none", "response", "batch", "transaction", "epoch"] = "transaction"
+    # The rows of units in a log: mixed, each unit together, or so with one order of units in all logs.
+    unit_layout: Literal["mixed", "together", "one-order"] = "mixed"
     unit_scope: Literal["partition", "global"] = "global"
     unit_rows: Literal["final", "each"] = "each"
     versions: Literal["every", "latest-per-epoch", "latest"] = "every"

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from harness.core.errors import HistoryError, ScenarioError
+from seamark import check
 from tests.command.conftest import Seamark
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
@@ -132,3 +134,40 @@ def test_the_stream_from_elsewhere_is_judged_by_its_mapping_file(seamark: Seamar
     assert lines.count('"0/1F"') == 2
     (tmp_path / "changes.jsonl").write_text(lines.replace('"0/1F"', '"0/15"'))
     assert seamark(*command.split(), "--engine", "local").code == 1
+
+
+def test_a_lost_successor_of_the_documented_shards_is_found_and_so_is_an_inversion(tmp_path: Path) -> None:
+    mapping, shards = tmp_path / "shards.toml", tmp_path / "shards.jsonl"
+    mapping.write_text(example("toml", "one_session"))
+    lines = example("jsonl", '{"type": "shard"').splitlines(keepends=True)
+
+    def found(*kept: str) -> set[str]:
+        shards.write_text("".join(kept))
+        return {finding.anomaly for finding in check(shards, stream=str(mapping)).findings}
+
+    first, x, end, b, c, left, right = lines
+    assert found(*lines) == set()
+    assert found(first, x, end, c, b, right, left) == set()  # The order of those that begin together is free.
+    assert found(first, x, end, b, left) == {"lost-successor"}
+    assert found(first, x, b, c, left, end, right) == {"order-inversion"}
+    assert "order-inversion" in found(*lines, x.replace('"seq": 1', '"seq": 2'))
+    assert found(first, x, end, b, c.replace("4611686018427387904", "4611686018427387903"), left, right) == {
+        "key-space-overlap"
+    }
+
+
+def test_a_line_that_declares_no_shard_is_named(tmp_path: Path) -> None:
+    mapping, shards = tmp_path / "shards.toml", tmp_path / "shards.jsonl"
+    mapping.write_text(example("toml", "one_session"))
+    lines = example("jsonl", '{"type": "shard"')
+    for before, after, problem in (
+        ("[0, 9223372036854775808]", "[5, 5]", "line 1: its range is no range"),
+        ('"shard": "a", "parents"', '"name": "a", "parents"', "line 1: a line of kind successors without a log"),
+        ('"hash": 5', '"hash": -5', "line 2: its hash must be a hash"),
+    ):
+        shards.write_text(lines.replace(before, after, 1))
+        with pytest.raises(HistoryError, match=problem):
+            check(shards, stream=str(mapping))
+    mapping.write_text(example("toml", "one_session").replace('shard = "successors"\n', 'shard = "skip"\n'))
+    with pytest.raises(ScenarioError, match="only lines of kind successors have parents and ranges"):
+        check(shards, stream=str(mapping))

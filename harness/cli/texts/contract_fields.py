@@ -87,6 +87,14 @@ CONTRACT: Final[Mapping[str, Words]] = MappingProxyType(
                 "epoch": "The events of one epoch.",
             },
         ),
+        "unit_layout": Words(
+            "How are the rows of units arranged in a partition?",
+            {
+                "mixed": "In any way: rows of several units may alternate.",
+                "together": "The rows of a unit follow one another.",
+                "one-order": "So, and two units come in the same order in all partitions.",
+            },
+        ),
         "unit_scope": Words(
             "How far does a unit reach?",
             {

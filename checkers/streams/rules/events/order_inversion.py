@@ -13,8 +13,10 @@ from checkers.streams.examples import Example
 from checkers.streams.findings import after, both, first, place, shown
 from checkers.streams.rule import Cut, OfLog, Rule, per_key
 from checkers.streams.view import Ruling, StreamView
-from checkers.words.anomalies import Anomaly, Cause
+from checkers.words.anomalies import SHARED
 from harness.core.columns import NEVER, OPEN, Int64s
+
+INVERSION: Final = "order-inversion"
 
 
 def order_inversions(view: StreamView) -> Ruling:
@@ -133,10 +135,10 @@ def _sentence(example: Example, name: Names) -> str:
 
 
 ORDER_INVERSION: Final = Rule(
-    name="order-inversion",
+    name=INVERSION,
     id="S02",
     rank=60,
-    anomaly=Anomaly(meaning="An event arrived after one that it precedes in the stream's order.", cause=Cause.ORDER),
+    anomaly=SHARED[INVERSION],
     witness="a first delivery compared with one before it",
     is_online=True,
     cut=Cut.ROW,

@@ -12,15 +12,15 @@ from checkers.streams.findings import after, arrived, both, shown
 from checkers.streams.rule import OfLog, Rule
 from checkers.streams.view import Ruling, StreamView
 from checkers.words.anomalies import Anomaly, Cause
-from harness.core.columns import NEVER, OPEN, ROW, Bools, Int64s
+from harness.core.columns import NEVER, OPEN, ROW, SUCCESSORS, Bools, Int64s
 
 
 def moved_keys(view: StreamView) -> Ruling:
     """S26: rows of a key on another partition than the key's previous row in the session, without a declared move.
 
     A move is declared, between the two rows, by a marker of either partition, or of the whole session, that opens or
-    ends it. Rows without a partition are left out, and so are repetitions on the same partition. A witness is a row
-    compared with the one before it, in a session with several partitions.
+    ends it, or declares its place among others. Rows without a partition are left out, and so are repetitions on the
+    same partition. A witness is a row compared with the one before it, in a session with several partitions.
     """
     d = view.deliveries
     rows = np.flatnonzero((d.kind == ROW) & ~view.is_phantom & (d.span >= 0))
@@ -30,7 +30,7 @@ def moved_keys(view: StreamView) -> Ruling:
     is_compared = (earlier >= 0) & _has_several(view.session[rows], d.span[rows])
     moved = np.flatnonzero(is_compared & (d.span[earlier] != d.span[rows]))
     row, before = rows[moved], earlier[moved]
-    marks = np.flatnonzero(is_kind(d.kind, (OPEN, *ENDS)) & (d.key == NEVER))
+    marks = np.flatnonzero(is_kind(d.kind, (OPEN, SUCCESSORS, *ENDS)) & (d.key == NEVER))
     spans = int(d.span.max(initial=-1)) + 2
     index = GroupIndex(view.session[marks] * spans + d.span[marks] + 1, marks, marks)
     session = view.session[row] * spans

@@ -15,6 +15,9 @@ import msgspec
 import pyarrow as pa
 
 from checkers.columns.images import IMAGES
+from checkers.lineage import order, space, units
+from checkers.lineage.check import ANOMALIES as LINEAGE_ANOMALIES
+from checkers.lineage.check import CHECKER as LINEAGE
 from checkers.streams.catalogue import RULES, names_that_need
 from checkers.streams.findings import CHECKER
 from checkers.streams.rule import Need
@@ -87,6 +90,19 @@ def _promises(form: StreamFormat, survey: "Survey") -> Iterator[Promise]:
         else:
             check = CHECKER
         yield Promise(id=rule.id, text=text, source=form.name, forbids=(rule.name,), is_purpose=False, check=check)
+    of_logs = [*space.ANOMALIES, *order.ANOMALIES] if form.has_lineage else []
+    of_logs += {"mixed": [], "together": [units.SPLIT], "one-order": [units.SPLIT, units.ORDER]}[
+        form.contract.unit_layout
+    ]
+    for name in of_logs:
+        yield Promise(
+            id=name,
+            text=LINEAGE_ANOMALIES[name].meaning,
+            source=form.name,
+            forbids=(name,),
+            is_purpose=False,
+            check=LINEAGE,
+        )
 
 
 def _notes(form: StreamFormat, survey: "Survey") -> Iterator[str]:

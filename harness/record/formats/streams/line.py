@@ -64,12 +64,14 @@ class StreamFormat(NamedTuple):
 
     `read` raises ValueError with the problem of a line. `has_opens`: sessions report their start. `is_by_source`:
     positions are those of the source, so the order is that of each partition, as far as lines name it.
+    `has_lineage`: lines declare logs that follow one another.
     """
 
     name: str
     contract: StreamContract
     read: Callable[[Json], Iterator[Content]]
     has_opens: bool = False
+    has_lineage: bool = False
     is_by_source: bool = False
 
 

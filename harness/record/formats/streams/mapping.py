@@ -24,6 +24,7 @@ from harness.record.formats.streams.envelopes import ENVELOPES
 from harness.record.formats.streams.line import DELETED, Before, Content, StreamFormat, inside
 
 SKIP: Final = "skip"
+SPACE: Final = 1 << 63  # Hashes of keys are below it.
 _PARTS: Final = ("fields", "kinds", "stream", "one_session", "time_unit")
 _NS: Final = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "ns": 1}
 
@@ -44,6 +45,9 @@ class Fields(msgspec.Struct, frozen=True, kw_only=True):
     unit_rows: str | None = None  # The unit's number of rows.
     ordinal: str | None = None  # The row's number in its unit.
     epoch: str | None = None
+    parents: str | None = None  # The logs that a declared log follows: a list of names, or one name.
+    ranges: str | None = None  # The hashes that a declared log has: pairs [low, high) below 2^63, or one pair.
+    hash: str | None = None  # The hash of a row's key.
     time: str | None = None  # When the line was received; without it, its place in the file.
 
 
@@ -78,7 +82,12 @@ def stream_format(name: str, key: str | None = None) -> StreamFormat:
 def mapped(name: str, mapping: Mapping) -> StreamFormat:
     """The format of that name, as described by such a mapping."""
     has_opens = mapping.fields.kind is not None and "open" in {*mapping.kinds.values(), *_own_kinds(mapping)}
-    return StreamFormat(name, mapping.stream, partial(_read, mapping), has_opens)
+    return StreamFormat(name, mapping.stream, partial(_read, mapping), has_opens, has_lineage=_declares(mapping))
+
+
+def _declares(mapping: Mapping) -> bool:
+    """True if lines may declare logs."""
+    return mapping.fields.kind is not None and "successors" in {*mapping.kinds.values(), *_own_kinds(mapping)}
 
 
 def read_mapping(path: Path) -> Mapping:
@@ -123,6 +132,11 @@ def _require_sense(mapping: Mapping) -> None:
             "[fields]: no field is the session: name the field of a connection, or write one_session = true "
             "above [fields] if there was only one"
         )
+    if (mapping.fields.parents or mapping.fields.ranges) and not _declares(mapping):
+        raise ScenarioError(
+            "[fields]: only lines of kind successors have parents and ranges: name the field kind, and in [kinds] "
+            'the lines that declare a log, such as shard = "successors"'
+        )
     if mapping.kinds and mapping.fields.kind is None:
         raise ScenarioError("there is [kinds], and [fields] has no kind: name the field that [kinds] is about")
     if mapping.stream.wm_scope == "partition" and mapping.fields.partition is None:
@@ -152,6 +166,9 @@ def _read(mapping: Mapping, line: Json) -> Iterator[Content]:
     if kind == SKIP:
         return
     fields = mapping.fields
+    if kind == "successors":
+        yield _declaration(mapping, line)
+        return
     is_row = kind in {"row", "backfill"}
     key = inside(line, fields.key)
     if is_row and key is None:
@@ -161,8 +178,9 @@ def _read(mapping: Mapping, line: Json) -> Iterator[Content]:
     if position is None and kind in {"row", "watermark"}:
         raise ValueError(f"a {kind} without a position ({named})")
     value = inside(line, fields.value) if fields.value is not None else None
-    at = _number(line, fields.time)
     image = inside(line, fields.before) if fields.before is not None and kind == "row" else None
+    if is_row and fields.hash is not None:
+        yield _hash(mapping, line, key)
     yield Content(
         kind,
         key,
@@ -175,9 +193,64 @@ def _read(mapping: Mapping, line: Json) -> Iterator[Content]:
         unit=inside(line, fields.unit) if fields.unit is not None and is_row else None,
         unit_rows=_number(line, fields.unit_rows) if is_row else None,
         epoch=_number(line, fields.epoch),
-        time_ns=None if at is None else at * _NS[mapping.time_unit],
+        time_ns=_time_ns(mapping, line),
         before=None if image is None else Before(image),
     )
+
+
+def _declaration(mapping: Mapping, line: dict[str, Json]) -> Content:
+    """The event that declares a log: its name, the logs that it follows, and its keys."""
+    fields = mapping.fields
+    log = _text(inside(line, fields.partition)) if fields.partition is not None else None
+    if log is None:
+        raise ValueError(f"a line of kind successors without a log ({fields.partition or 'partition'})")
+    parents = inside(line, fields.parents) if fields.parents is not None else None
+    ranges = inside(line, fields.ranges) if fields.ranges is not None else None
+    names = parents if isinstance(parents, list) else [] if parents is None else [parents]
+    pairs = _pairs(ranges)
+    if not all(0 <= low < high <= SPACE for low, high in pairs):
+        raise ValueError(f"its {fields.ranges} is no range [low, high) of integers from 0 to 2^63, and no list of them")
+    return Content(
+        "successors",
+        value={"parents": [str(name) for name in names], "ranges": [[*pair] for pair in pairs]},
+        subscriber=str(_required(line, fields.subscriber, "subscriber") or "stream"),
+        session=_required(line, fields.session, "session") if fields.session is not None else 0,
+        span=log,
+        time_ns=_time_ns(mapping, line),
+    )
+
+
+def _pairs(value: Json) -> list[tuple[int, int]]:
+    """The ranges of one line: none, one or several. For anything else a range that no log can have."""
+    if value is None:
+        return []
+    for ranges in (value, [value]):
+        try:
+            return msgspec.convert(ranges, list[tuple[int, int]])
+        except msgspec.ValidationError:
+            pass
+    return [(0, 0)]
+
+
+def _hash(mapping: Mapping, line: dict[str, Json], key: Json) -> Content:
+    """The event that gives the hash of a row's key."""
+    fields = mapping.fields
+    value = _number(line, fields.hash)
+    if value is None or not 0 <= value < SPACE:
+        raise ValueError(f"its {fields.hash} must be a hash, an integer from 0 up to 2^63")
+    return Content(
+        "hash",
+        key,
+        value,
+        subscriber=str(_required(line, fields.subscriber, "subscriber") or "stream"),
+        session=_required(line, fields.session, "session") if fields.session is not None else 0,
+        time_ns=_time_ns(mapping, line),
+    )
+
+
+def _time_ns(mapping: Mapping, line: dict[str, Json]) -> int | None:
+    at = _number(line, mapping.fields.time)
+    return None if at is None else at * _NS[mapping.time_unit]
 
 
 def _kind(mapping: Mapping, line: dict[str, Json]) -> str:

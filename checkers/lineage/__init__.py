@@ -1,0 +1,1 @@
+"""Logs that split and merge: their keys, the order of events over them, and the order of units in them."""
