@@ -1,88 +1,68 @@
 """Each planted bug of TiCDC is found under a short schedule, by a promise that it breaks; nothing without it.
 
-The schedules are plan files: `seamark run --cluster ticdc --bug B --plan tests/planted/ticdc/B.json --seed S --time T
---clients 8 --workload W` repeats what is judged here. What each does says its `drawn`; the seed decides the rest.
-Four are cases, with a script of operations as well: `seamark.repeat` takes them.
+The schedules are plan files, of runs with `--clients 8`: see schedules.py. Four are cases, with a script of operations
+as well: `seamark.repeat` takes them.
 """
 
 import json
 import re
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
-from msgspec import convert, structs
+from msgspec import convert
 
 from checkers.transactions.check import CHECKS as TRANSACTIONS
 from clusters import ticdc
 from clusters.ticdc.planted import BUGS
-from harness.core.record import Footer, Json
-from harness.judging.engines import in_threads
-from harness.record.formats.parquet.parquet import write_history
-from harness.record.store import HISTORY
-from harness.report.model import Report
-from harness.run.running import prepare
-from harness.run.single import judge_run
-from harness.scenario.consent import installed
+from harness.core.record import Json
 from harness.scenario.scenario import Scenario
 from nemesis.plan import Plan
-from nemesis.validation import plan_from_json, plan_to_json
-from tests.scenario.simulated import Simulated
+from nemesis.validation import plan_from_json
+from tests.planted.schedules import Case, Runs, require_clean, require_found, require_schedules
 
 PLANS = Path(__file__).parent / "ticdc"
 TICK = "large-vs-tick"
 
 
-@dataclass(frozen=True, slots=True)
-class Case:
-    """An anomaly that a bug causes, the promise which that breaks, and the run that shows it."""
-
-    anomaly: str
-    promise: str
-    seed: int = 1
-    workload: str = TICK
-    time_s: float = 5
-
-
 CASES: dict[str, Case] = {
-    "wm-ignores-large": Case("late-event", "TIK-G4"),
-    "wm-eq-min-commit": Case("late-event-boundary", "TIK-G4"),
-    "commit-no-min-check": Case("commit-below-bound", "TIK-G3", seed=2),
-    "row-matcher-new-wm": Case("torn-unit", "TIK-G6"),
-    "unblock-on-status": Case("late-event", "TIK-G4"),
-    "rescan-forgets-determined": Case("torn-unit", "TIK-G6", seed=3),
-    "no-leader-quorum": Case("missing-event", "TIK-G5", seed=14),
-    "tso-after-locks": Case("late-event", "TIK-G4", seed=23),
-    "wm-overtakes-rows": Case("late-event", "TIK-G4", seed=2),
-    "pending-lost-in-scan": Case("stall", "TIK-G14", seed=2),
+    "wm-ignores-large": Case("late-event", "TIK-G4", workload=TICK),
+    "wm-eq-min-commit": Case("late-event-boundary", "TIK-G4", workload=TICK),
+    "commit-no-min-check": Case("commit-below-bound", "TIK-G3", seed=2, workload=TICK),
+    "row-matcher-new-wm": Case("torn-unit", "TIK-G6", workload=TICK),
+    "unblock-on-status": Case("late-event", "TIK-G4", workload=TICK),
+    "rescan-forgets-determined": Case("torn-unit", "TIK-G6", seed=3, workload=TICK),
+    "no-leader-quorum": Case("missing-event", "TIK-G5", seed=14, workload=TICK),
+    "tso-after-locks": Case("late-event", "TIK-G4", seed=23, workload=TICK),
+    "wm-overtakes-rows": Case("late-event", "TIK-G4", seed=2, workload=TICK),
+    "pending-lost-in-scan": Case("stall", "TIK-G14", seed=2, workload=TICK),
     "scan-without-read-index": Case("stall", "TIK-G14", seed=2, workload="pusher"),
-    "aba-observe": Case("stall", "TIK-G14"),
+    "aba-observe": Case("stall", "TIK-G14", workload=TICK),
     "no-applied-check": Case("stale-mismatch", "TIK-G11", workload="stale-reads"),
     "stale-skip-locks": Case("stale-mismatch", "TIK-G11", seed=8, workload="stale-reads"),
     "hint-is-ongoing": Case("stale-mismatch", "TIK-G11", seed=8, workload="stale-reads"),
-    "merge-max-safe-ts": Case("stale-mismatch", "TIK-G11"),
-    "ttl-not-extended": Case("spurious-abort", "TIK-G13", seed=4),
-    "no-rollback-record": Case("torn-unit", "TIK-G6", seed=40),
-    "no-generation": Case("snapshot-mismatch", "TIK-G1"),
-    "heartbeat-clobbers-row": Case("wrong-value", "TIK-G5"),
-    "match-before-init": Case("missing-event", "TIK-G5"),
+    "merge-max-safe-ts": Case("stale-mismatch", "TIK-G11", workload=TICK),
+    "ttl-not-extended": Case("spurious-abort", "TIK-G13", seed=4, workload=TICK),
+    "no-rollback-record": Case("torn-unit", "TIK-G6", seed=40, workload=TICK),
+    "no-generation": Case("snapshot-mismatch", "TIK-G1", workload=TICK),
+    "heartbeat-clobbers-row": Case("wrong-value", "TIK-G5", workload=TICK),
+    "match-before-init": Case("missing-event", "TIK-G5", workload=TICK),
     "frontier-on-merge-split": Case("missing-event", "TIK-G5", workload="region-churn"),
-    "ckpt-before-flush": Case("lost-acknowledged", "TIK-G17"),
-    "wm-not-max": Case("watermark-regress", "TIK-G8"),
-    "pd-no-range": Case("real-time-order", "TIK-G2"),
-    "orphan-never-resolved": Case("stall", "TIK-G14", time_s=8),
-    "start-ts-rule": Case("stale-watermark", "TIK-G10"),
-    "flashback-blind-rollback": Case("flashback-mismatch", "TIK-G19"),
+    "ckpt-before-flush": Case("lost-acknowledged", "TIK-G17", workload=TICK),
+    "wm-not-max": Case("watermark-regress", "TIK-G8", workload=TICK),
+    "pd-no-range": Case("real-time-order", "TIK-G2", workload=TICK),
+    "orphan-never-resolved": Case("stall", "TIK-G14", workload=TICK, time_s=8),
+    "start-ts-rule": Case("stale-watermark", "TIK-G10", workload=TICK),
+    "flashback-blind-rollback": Case("flashback-mismatch", "TIK-G19", workload=TICK),
     "pitr-status-based": Case("backup-mismatch", "TIK-G18", seed=3, workload="restores", time_s=8),
-    "ignore-set-survives": Case("G-single", "TIK-G1", seed=3),
-    "hb-before-replicate": Case("commit-below-bound", "TIK-G3"),
-    "slow-sub-drops-rows": Case("missing-event", "TIK-G5"),
-    "slow-sub-blocks-all": Case("lag", "TIK-G22", time_s=8),
-    "cache-deadlock": Case("stall", "TIK-G14"),
-    "min-skips-uninit": Case("late-event", "TIK-G4"),
+    "ignore-set-survives": Case("G-single", "TIK-G1", seed=3, workload=TICK),
+    "hb-before-replicate": Case("commit-below-bound", "TIK-G3", workload=TICK),
+    "slow-sub-drops-rows": Case("missing-event", "TIK-G5", workload=TICK),
+    "slow-sub-blocks-all": Case("lag", "TIK-G22", workload=TICK, time_s=8),
+    "cache-deadlock": Case("stall", "TIK-G14", workload=TICK),
+    "min-skips-uninit": Case("late-event", "TIK-G4", workload=TICK),
     "future-stale-read-max-ts": Case("spurious-abort", "TIK-G13", seed=3, workload="stale-reads"),
-    "follower-hole-scan-vs-observe": Case("missing-event", "TIK-G5"),
-    "miss-means-done": Case("late-event", "TIK-G4", seed=5),
+    "follower-hole-scan-vs-observe": Case("missing-event", "TIK-G5", workload=TICK),
+    "miss-means-done": Case("late-event", "TIK-G4", seed=5, workload=TICK),
 }
 # Those that a check of client transactions alone would find in these very runs.
 FOUND_BY_CLIENTS = {
@@ -95,26 +75,6 @@ TABLE = re.compile(
     r"^\| (B\d\d) \| `([a-z-]+)` \| ([\w-]+) \| ([a-z]+) \| (G\d+) \| .* \| (\w+) \| (\w+) \| (\w+) \|$", re.MULTILINE
 )
 BY_TIMESTAMPS = {"snapshot-mismatch", "timestamp-order", "stale-acknowledged"}  # Anomalies of client transactions.
-
-
-class Runs:
-    """Runs of this file, each carried out and judged when it is first asked for."""
-
-    def __init__(self, store: Path) -> None:
-        self._store = store
-        self._reports: dict[tuple[tuple[str, ...], Case, str], Report] = {}
-
-    def of(self, bug: str, *, is_planted: bool = True) -> Report:
-        """The report on that bug's run; without the bug if so asked."""
-        case, plan, bugs = CASES[bug], schedule(bug), (bug,) if is_planted else ()
-        place = (bugs, replace(case, anomaly="", promise=""), repr(plan.steps))
-        if place not in self._reports:
-            scenario = structs.replace(scenario_of(bug), bugs=bugs)
-            run, _ = prepare(scenario, installed(scenario.cluster), self._store, plan)
-            simulated = Simulated(scenario, plan)
-            write_history([*simulated.evidence, Footer(0, simulated.reason, simulated.unseed)], run / HISTORY)
-            self._reports[place] = judge_run(run, in_threads)
-        return self._reports[place]
 
 
 def scripted(bug: str) -> dict[str, Json] | None:
@@ -139,31 +99,24 @@ def schedule(bug: str) -> Plan:
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
-    return Runs(tmp_path_factory.mktemp("planted"))
+    return Runs(tmp_path_factory.mktemp("planted"), scenario_of, schedule)
 
 
 def test_every_bug_has_a_schedule_that_says_what_it_does() -> None:
     assert sorted(CASES) == sorted(BUGS) == sorted(path.stem for path in PLANS.iterdir())
-    for bug in BUGS:
-        assert list(schedule(bug).drawn) == ["schedule"]
-        if scripted(bug) is None:
-            assert (PLANS / f"{bug}.json").read_text(encoding="utf-8") == plan_to_json(schedule(bug)) + "\n"
+    assert all(list(schedule(bug).drawn) == ["schedule"] for bug in BUGS)
+    require_schedules(PLANS, [bug for bug in BUGS if scripted(bug) is None])
 
 
 @pytest.mark.parametrize("bug", CASES)
 def test_each_bug_is_found_by_a_promise_that_it_breaks(runs: Runs, bug: str) -> None:
-    case, report = CASES[bug], runs.of(bug)
-    assert (report.verdict, report.exit_code) == ("invalid", 1)
-    assert (case.anomaly, case.promise) in {(each.anomaly, each.promise) for each in report.findings}
+    require_found(CASES[bug], runs.of(bug))
 
 
 @pytest.mark.parametrize("bug", CASES)
 def test_the_same_run_without_the_bug_passes(runs: Runs, bug: str) -> None:
     """A script of a few operations exercises too little to be called valid."""
-    report = runs.of(bug, is_planted=False)
-    expected = "vacuous" if scripted(bug) is not None else "valid"
-    assert (report.verdict, report.findings) == (expected, ())
-    assert all(fault.effective == fault.planned for fault in report.faults)
+    require_clean(runs.of(bug, is_planted=False), "vacuous" if scripted(bug) is not None else "valid")
 
 
 def test_transactions_alone_show_few_of_the_bugs(runs: Runs) -> None:
