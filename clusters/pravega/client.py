@@ -1,8 +1,17 @@
 """The client of one process: it calls a writer, and reports unknown outcomes as unknown."""
 
-from clusters.pravega.messages import Done, Drain, Refused, Transact, Unclear
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import cast
+
+from clusters.pravega.messages import Done, Drain, Refused, SealAll, Statuses, Transact, TruncateAll, Unclear
 from clusters.pravega.shape import WRITERS
+from harness.core.record import Json
 from harness.core.seams import CallFailed, Completion, Connection, Invocation
+
+REQUESTS: Mapping[str, Drain | SealAll | Statuses | TruncateAll] = MappingProxyType(
+    {"drain": Drain(), "seal": SealAll(), "status": Statuses(), "truncate": TruncateAll()}
+)
 
 
 class PravegaClient:
@@ -17,7 +26,7 @@ class PravegaClient:
 
         It is `info` only if a writer may have begun it, and the outcome is unknown.
         """
-        request = Drain() if invocation.f == "drain" else Transact(invocation.mops or ())
+        request = REQUESTS.get(invocation.f) or Transact(invocation.mops or ())
         reason = ""
         for _ in WRITERS:
             node = WRITERS[self._turn]
@@ -29,8 +38,9 @@ class PravegaClient:
                     return Completion(outcome="info", error=reason, node=node)
             else:
                 match answer:
-                    case Done(mops, txn):
-                        return Completion(outcome="ok", mops=mops or None, node=node, txn=txn)
+                    case Done(mops, txn, statuses):
+                        value = cast("Json", [[*each] for each in statuses]) if invocation.f == "status" else None
+                        return Completion(outcome="ok", value=value, mops=mops or None, node=node, txn=txn)
                     case Refused(reason=why):
                         return Completion(outcome="fail", error=f"{node}: {why}", node=node)
                     case Unclear(reason=why):

@@ -39,7 +39,6 @@ class Pravega(MachineCluster):
                 ("client", "writer"),
                 ("writer", "coordinator"),
                 ("writer", "data"),
-                ("writer", "metadata"),
                 ("coordinator", "data"),
                 ("coordinator", "metadata"),
                 ("data", "metadata"),
@@ -55,7 +54,7 @@ class Pravega(MachineCluster):
     stream: StreamContract | None = STREAM
     bugs: Mapping[str, str] = planted.BUGS
     parameters: tuple[Parameter, ...] = (
-        Parameter(name="batch", low=3, high=10, text="the most transactions of one commit"),
+        Parameter(name="batch", low=3, high=34, text="the most transactions of one commit"),
         Parameter(name="hold_ms", low=200, high=700, text="the longest that a writer keeps a transaction open"),
         Parameter(name="lease_ms", low=400, high=800, text="a transaction that is not renewed for so long is aborted"),
         Parameter(name="reader_dead_ms", low=300, high=900, text="silence after which a reader counts as dead"),
@@ -77,6 +76,7 @@ class Pravega(MachineCluster):
         "reader-reported",
         "roll-active-sealed",
         "roll-created",
+        "roll-merged",
         "roll-moved",
         "roll-pinned",
         "roll-recorded",
@@ -86,6 +86,10 @@ class Pravega(MachineCluster):
         "scale-moved",
         "scale-recorded",
         "scale-sealed",
+        "seal-begun",
+        "seal-sealed",
+        "truncation-done",
+        "truncation-recorded",
         "txn-segments-created",
         "txn-segments-deleted",
         "writer-before-commit",
@@ -95,6 +99,7 @@ class Pravega(MachineCluster):
         "a batch was full",
         "a container moved to another store",
         "a controller took over the stream",
+        "a lagging reader met a truncation",
         "a lease moved to another controller",
         "a lease ran out",
         "a lease ran out that another controller had renewed",
@@ -105,9 +110,12 @@ class Pravega(MachineCluster):
         "a reader was removed",
         "a reader was taken for dead with segments",
         "a scale was carried over to duplicates",
+        "a seal waited for transactions that were marked for commit",
         "a segment was split",
         "a store took over a log",
         "a store was fenced",
+        "a stream was sealed",
+        "a stream was truncated",
         "a transaction was committed in place after a roll",
         "a transaction was rolled",
         "a transaction was taken over from another controller",
@@ -123,8 +131,8 @@ class Pravega(MachineCluster):
         "power",
     )
     checks: tuple[str, ...] = ("clusters.pravega.checks",)
-    workloads: tuple[str, ...] = ("txn-blocks", "keyed-sequence")
-    settle_ns: int = 15_000 * MS
+    workloads: tuple[str, ...] = ("txn-blocks", "keyed-sequence", "leases", "retention", "seal-under-load")
+    settle_ns: int = 30_000 * MS  # After a long fault many transactions roll, one batch after the other.
 
     def machine(self, node: NodeId) -> Machine:
         """The machine for that node, by its role."""

@@ -2,7 +2,8 @@
 
 from msgspec import Struct
 
-from clusters.parts.cas_store import Cas, Get, Held, List, Listing, Next
+from clusters.parts.cas_store import Cas, Get, Held, List, Listing, Next, Write
+from clusters.parts.fenced_log import Add, Added, Claimed, Fenced, Open, Opened, Stored
 from clusters.parts.routing import Elsewhere, Later
 from clusters.pravega.records import Copied, Event, History, Segment, Span
 from harness.core.machine import Message, NodeId
@@ -21,11 +22,24 @@ class Drain(Struct, frozen=True, tag=True):
     """Find out if the readers have come to the end of the stream."""
 
 
+class SealAll(Struct, frozen=True, tag=True):
+    """Seal the stream."""
+
+
+class TruncateAll(Struct, frozen=True, tag=True):
+    """Truncate the stream where it ended at the last such request."""
+
+
+class Statuses(Struct, frozen=True, tag=True):
+    """Find out the status of the writer's last transactions."""
+
+
 class Done(Struct, frozen=True, tag=True):
-    """It is done; reads have their results. `txn` is the transaction's id."""
+    """It is done; reads have their results. `txn` is the transaction's id, `statuses` the answer to Statuses."""
 
     mops: tuple[MicroOp, ...] = ()
     txn: int | None = None
+    statuses: tuple[tuple[int, str], ...] = ()
 
 
 class Refused(Struct, frozen=True, tag=True):
@@ -72,8 +86,14 @@ class AbortTxn(Struct, frozen=True, tag=True):
     txn: int
 
 
+class CheckTxn(Struct, frozen=True, tag=True):
+    """A request for a transaction's status."""
+
+    txn: int
+
+
 class Status(Struct, frozen=True, tag=True):
-    """The answer to the last three, and to CheckTxn: a transaction's status, or `unknown`."""
+    """The answer to the last four: a transaction's status, or `unknown`. `sealed`: the stream takes nothing more."""
 
     status: str
 
@@ -83,9 +103,10 @@ class GetHistory(Struct, frozen=True, tag=True):
 
 
 class Epochs(Struct, frozen=True, tag=True):
-    """The answer: the epochs that are in the stream."""
+    """The answer: the epochs that are in the stream, and if the stream is sealed."""
 
     history: History
+    is_sealed: bool = False
 
 
 class GetSuccessors(Struct, frozen=True, tag=True):
@@ -98,6 +119,38 @@ class Successors(Struct, frozen=True, tag=True):
     """The answer."""
 
     found: tuple[Copied, ...]
+
+
+class SealStream(Struct, frozen=True, tag=True):
+    """A request to seal the stream. The answer is its status: `sealing`, and `sealed` at the end."""
+
+
+class NoteTime(Struct, frozen=True, tag=True):
+    """A writer's note: all events that it had acknowledged by that time lie before these offsets of its segments."""
+
+    writer: str
+    time_ns: int
+    cut: tuple[tuple[Segment, int], ...]
+
+
+class GetMark(Struct, frozen=True, tag=True):
+    """A request for the newest watermark of the stream."""
+
+
+class Mark(Struct, frozen=True, tag=True):
+    """The answer: all events that these writers had acknowledged by that time lie before the cut."""
+
+    time_ns: int
+    cut: tuple[tuple[Segment, int], ...]
+    writers: tuple[str, ...]
+
+
+class TruncateStream(Struct, frozen=True, tag=True):
+    """A request to truncate the stream where it ended at the last such request."""
+
+
+class GetGroup(Struct, frozen=True, tag=True):
+    """A request for the state that the readers share."""
 
 
 class GetPending(Struct, frozen=True, tag=True):
@@ -142,6 +195,20 @@ class Merge(Struct, frozen=True, tag=True):
     source: Segment
 
 
+class Truncate(Struct, frozen=True, tag=True):
+    """Take away the events of a segment before an offset; all if it is negative."""
+
+    segment: Segment
+    offset: int
+
+
+class Truncated(Struct, frozen=True, tag=True):
+    """The segment begins at that offset: earlier events are gone."""
+
+    segment: Segment
+    start: int
+
+
 class Delete(Struct, frozen=True, tag=True):
     """Delete a segment."""
 
@@ -155,11 +222,12 @@ class Ok(Struct, frozen=True, tag=True):
 
 
 class Appended(Struct, frozen=True, tag=True):
-    """All events of that writer up to `number` are in the segment."""
+    """All events of that writer up to `number` are in the segment, which has that length."""
 
     segment: Segment
     writer: str
     number: int
+    length: int = 0
 
 
 class OutOfOrder(Struct, frozen=True, tag=True):
@@ -171,11 +239,12 @@ class OutOfOrder(Struct, frozen=True, tag=True):
 
 
 class Sealed(Struct, frozen=True, tag=True):
-    """The segment is sealed; the last event of the writer in it is `number`."""
+    """The segment is sealed, and has that length; the last event of the writer in it is `number`."""
 
     segment: Segment
     writer: str
     number: int
+    length: int = 0
 
 
 class NoSegment(Struct, frozen=True, tag=True):
@@ -219,12 +288,20 @@ class Content(Struct, frozen=True, tag=True):
     length: int
     is_sealed: bool
     events: tuple[Event, ...]
+    is_whole: bool = True  # False: events of these keys were truncated.
 
 
 class Contents(Struct, frozen=True, tag=True):
     """The answer to Fetch."""
 
     found: tuple[Content, ...]
+
+
+# Between readers and segment stores.
+
+
+class KeepAlive(Struct, frozen=True, tag=True):
+    """From a reader to each store, and back: a connection without traffic would hide that it is dead."""
 
 
 # Between segment stores and the metadata node.
@@ -243,13 +320,16 @@ class Placement(Struct, frozen=True, tag=True):
 
 # Envelopes.
 
-Command = Create | Append | Seal | Merge | Delete
-ToStore = Create | Append | Seal | Merge | Delete | Read | Fetch | Setup
-ToController = CreateTxn | PingTxn | CommitTxn | AbortTxn | GetHistory | GetSuccessors | GetPending
+Command = Create | Append | Seal | Merge | Delete | Truncate
+ToStore = Create | Append | Seal | Merge | Delete | Truncate | Read | Fetch | Setup
+ToController = (
+    CreateTxn | PingTxn | CommitTxn | AbortTxn | CheckTxn | GetHistory | GetSuccessors | GetPending | SealStream
+    | TruncateStream | NoteTime | GetMark | GetGroup
+)  # fmt: skip
 ToMetadata = Get | List | Cas | Next
 Reply = (
-    Ok | Appended | OutOfOrder | Sealed | NoSegment | Batch | Contents | Created | Status | Epochs | Successors
-    | Pending | Held | Listing | Elsewhere | Later
+    Ok | Appended | OutOfOrder | Sealed | NoSegment | Truncated | Batch | Contents | Created | Status | Epochs
+    | Successors | Pending | Mark | Held | Listing | Elsewhere | Later
 )  # fmt: skip
 
 
@@ -272,3 +352,9 @@ class Told(Struct, frozen=True, tag=True):
 
     number: int
     body: Reply
+
+
+# Types of shared parts, as nodes send and store them: a container's codec needs these.
+WIRE = (
+    Add, Added, Cas, Claimed, Elsewhere, Fenced, Get, Held, Later, List, Listing, Next, Open, Opened, Stored, Write,
+)  # fmt: skip

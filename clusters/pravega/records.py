@@ -100,7 +100,7 @@ def first_history() -> History:
     return History((Epoch(0, 0, tuple(spans)),))
 
 
-StateName = Literal["active", "scaling", "committing"]
+StateName = Literal["active", "scaling", "committing", "sealing", "sealed"]
 
 
 class State(Struct, frozen=True):
@@ -118,6 +118,20 @@ class Committing(Struct, frozen=True):
     epoch: int
     txns: tuple[int, ...]
     active: int | None = None
+
+
+class Cut(Struct, frozen=True):
+    """A stream cut: an epoch, and for each of its segments the offset of the first event behind the cut."""
+
+    epoch: int
+    offsets: tuple[tuple[Segment, int], ...]
+
+
+class Truncation(Struct, frozen=True):
+    """The stream is truncated at `done`, and `next` was its end then: the next truncation is made there."""
+
+    done: Cut | None
+    next: Cut
 
 
 class Transition(Struct, frozen=True):
@@ -168,14 +182,16 @@ class Event(Struct, frozen=True):
 STREAM = "stream/"
 STATE, HISTORY = f"{STREAM}state", f"{STREAM}history"
 COMMITTING, TRANSITION = f"{STREAM}committing", f"{STREAM}transition"
-COMMITS, ABORTS = f"{STREAM}commits", f"{STREAM}aborts/"  # What was requested of the processor.
-TXNS, ENDED = "txn/", "ended/"
+TRUNCATION, MARK = f"{STREAM}truncation", f"{STREAM}mark"
+# Requests to the processor.
+COMMITS, ABORTS, SEAL, TRUNCATE = f"{STREAM}commits", f"{STREAM}aborts/", f"{STREAM}seal", f"{STREAM}truncate"
+TXNS, ENDED, NOTES = "txn/", "ended/", "note/"
 LEASE, GROUP = "lease", "group"
 
 _STATE, _HISTORY = msgpack.Decoder(State), msgpack.Decoder(History)
 _COMMITTING, _TRANSITION = msgpack.Decoder(Committing), msgpack.Decoder(Transition)
-_TXN, _LEASE = msgpack.Decoder(Txn), msgpack.Decoder(Lease)
+_TXN, _LEASE, _TRUNCATION = msgpack.Decoder(Txn), msgpack.Decoder(Lease), msgpack.Decoder(Truncation)
 encoded = msgpack.Encoder().encode
 state_of, history_of = _STATE.decode, _HISTORY.decode
 committing_of, transition_of = _COMMITTING.decode, _TRANSITION.decode
-txn_of, lease_of = _TXN.decode, _LEASE.decode
+txn_of, lease_of, truncation_of = _TXN.decode, _LEASE.decode, _TRUNCATION.decode

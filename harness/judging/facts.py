@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import Final
 
 import numpy as np
 
@@ -71,7 +72,8 @@ def _of_run(
     end = exposure.last_position if exposure.last_position is not None else -1
     behind = [name for name in run_file.subscribers if exposure.watermarks.get(name, -1) < end]
     by_checker = {judgement.checker: judgement for judgement in judgements}
-    known = _known_order(by_checker[TRANSACTIONS])
+    # A workload whose values cannot all be read at the end does not name the check of lists.
+    known = _known_order(by_checker[TRANSACTIONS]) if LISTS in run_file.checks else None
     return RunFacts(
         error=failure,
         ok_by_type={name: exposure.operations.ok_of_type(name) for name in run_file.types},
@@ -83,6 +85,9 @@ def _of_run(
         all_versions=0 if known is None else 1000,
         watermarks_with_writes=by_checker["streams"].witnesses.get(MISSING, 0) if closes_writes(run_file) else None,
     )
+
+
+LISTS: Final = "list-append"
 
 
 def _known_order(judgement: Judgement) -> int | None:

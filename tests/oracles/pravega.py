@@ -6,6 +6,7 @@ of a key is what the dumped segments hold of it: those that cover its hash, epoc
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
+from typing import Any
 from zlib import crc32
 
 from msgspec import convert
@@ -14,7 +15,7 @@ from harness.core.record import Complete, Evidence, Invoke, Json, State, StreamE
 
 Place = tuple[int, int]  # The epoch of a segment, and an offset in it: places of one key are ordered by it.
 Shown = tuple[Json, Json, int, str, int]  # An event: key, element, transaction (0: none), writer, its number there.
-Dumped = tuple[bool, list[Shown]]  # A segment: is it sealed, and its events.
+Dumped = tuple[bool, list[Shown], int]  # A segment: is it sealed, its events, and the first that was not truncated.
 EpochOf = tuple[int, list[tuple[int, int, int, int]]]  # Its reference; and for each segment low, high, number, epoch.
 SPACE = 1 << 16
 
@@ -30,6 +31,8 @@ class Run:
         states = [record for record in evidence if isinstance(record, State)]
         self.segments = {str(state.key): convert(state.value, Dumped) for state in states if state.object == "segment"}
         self.epochs = [convert(state.value, EpochOf) for state in states if state.object == "epoch"]
+        self.statuses = {state.key: state.value for state in states if state.object == "txn"}
+        self.changes = [convert(state.value, list[Any]) for state in states if state.object == "change"]
         self.numbers = [state.key for state in states if state.object == "epoch"]
 
     def stream(self, key: Json) -> list[tuple[Place, Shown]]:
@@ -44,6 +47,15 @@ class Run:
             for offset, event in enumerate(self.segments[f"{number}/{epoch}"][1])
             if event[0] == key
         ]
+
+    def is_truncated(self, key: Json, place: Place) -> bool:
+        """True if what is there was truncated."""
+        where = crc32(str(key).encode()) % SPACE
+        return any(
+            epoch == place[0] and low <= where < high and place[1] < self.segments[f"{number}/{epoch}"][2]
+            for _, spans in self.epochs
+            for low, high, number, epoch in spans
+        )
 
     def used(self) -> list[Json]:
         """All keys that operations name."""
@@ -62,6 +74,10 @@ def complaints(evidence: Sequence[Evidence]) -> dict[str, list[str]]:
         "reads": list(_reads(run)),
         "deliveries": list(_deliveries(run)),
         "readers": list(_readers(run)),
+        "statuses": list(_statuses(run)),
+        "processor": list(_processor(run)),
+        "cuts": list(_cuts(run)),
+        "times": list(_times(run)),
     }
     return {name: sentences for name, sentences in found.items() if sentences}
 
@@ -122,7 +138,7 @@ def _transactions(run: Run) -> Iterator[str]:
                 yield f"operation {index} appended {wanted} to {key}, and that has {held}"
         if there not in (0, len(appends)):
             yield f"of operation {index} {there} of {len(appends)} events are there"
-    for name, (_, events) in run.segments.items():
+    for name, (_, events, _) in run.segments.items():
         blocks = [event[2] for at, event in enumerate(events) if event[2] and (not at or events[at - 1][2] != event[2])]
         if len(blocks) != len(set(map(str, blocks))):
             yield f"in segment {name} a transaction is in several places: {blocks}"
@@ -178,13 +194,13 @@ def _deliveries(run: Run) -> Iterator[str]:
     for row in run.rows:
         number, epoch = map(int, str(row.span).split("/"))
         assert row.position is not None
-        _, events = run.segments[f"{number}/{epoch}"]
+        _, events, _ = run.segments[f"{number}/{epoch}"]
         if row.position >= len(events) or events[row.position][:2] != (row.key, row.value):
             yield f"{row.subscriber} read {row.value} of {row.key} at {row.position} of {row.span}"
         if (epoch, row.position) not in first[row.key]:
             first[row.key].append((epoch, row.position))
     for key in run.used():
-        places = [place for place, _ in run.stream(key)]
+        places = [place for place, _ in run.stream(key) if place in first[key] or not run.is_truncated(key, place)]
         if first[key] != places:
             yield f"of {key} were delivered {first[key]}, and its stream is {places}"
 
@@ -202,7 +218,101 @@ def _readers(run: Run) -> Iterator[str]:
                 yield f"{event.subscriber} read {position} of {event.span} after {reached[at]}"
             assert position is not None
             reached[at] = position
+        elif event.kind == "gap":
+            assert position is not None
+            reached[at] = position - 1
         elif event.kind == "end":
-            is_sealed, events = run.segments[str(event.span)]
+            is_sealed, events, _ = run.segments[str(event.span)]
             if not is_sealed or reached[at] != len(events) - 1:
                 yield f"{event.subscriber} saw the end of {event.span} at {reached[at]}, which has {len(events)} events"
+
+
+def _statuses(run: Run) -> Iterator[str]:
+    """An accepted commit ends as committed, and what answers show of a transaction only goes on."""
+    rank = {"unknown": 0, "open": 1, "committing": 2, "aborting": 2, "committed": 3, "aborted": 3}
+    shown: list[tuple[int, int, Any, str]] = []
+    for index, end in run.ended.items():
+        begun = run.asked[index].time_ns
+        if end.outcome == "ok" and end.txn is not None:
+            shown.append((begun, end.time_ns, end.txn, "committing"))
+            if run.statuses.get(end.txn) not in ("committing", "committed"):
+                yield f"transaction {end.txn} of operation {index} is {run.statuses.get(end.txn)}"
+        elif end.outcome == "ok" and run.asked[index].f == "status":
+            shown += [(begun, end.time_ns, txn, status) for txn, status in convert(end.value, list[tuple[int, str]])]
+    for _, ended, txn, before in shown:
+        for begun, _, other, after in shown:
+            is_later = txn == other and ended < begun
+            if is_later and (rank[after] < rank[before] or (rank[before] >= 2 and before[0] != after[0])):
+                yield f"transaction {txn} was {before}, and then {after}"
+    if ["state", "sealed"] in run.changes:
+        for txn, status in run.statuses.items():
+            if status not in ("committed", "aborted"):
+                yield f"the stream is sealed, and transaction {txn} is {status}"
+
+
+def _processor(run: Run) -> Iterator[str]:
+    """Scales move the epoch by one while the stream scales, rolls by two while it commits; batches stay the same."""
+    state, current, batch = "active", 0, None
+    order: list[int] = []
+    for what, *values in run.changes:
+        if what == "state":
+            state = values[0]
+        elif what == "epoch":
+            step, current = values[0] - current, values[0]
+            if (
+                step not in (0, 1, 2)
+                or (step == 1) != (state == "scaling" and step == 1)
+                or (step == 2 and state == "scaling")
+            ):
+                yield f"epoch {current} came by {step} while the stream was {state}"
+        elif what == "committing":
+            if batch is None:
+                order += values[1]
+            elif batch != values[1]:
+                yield f"batch {batch} became {values[1]}"
+            batch = values[1]
+        elif what == "committed":
+            batch = None
+    for name, (_, events, _) in run.segments.items():
+        places = [order.index(event[2]) for event in events if event[2] in order]
+        if "/" in name and places != sorted(places) and name.count("/") == 1:
+            yield f"segment {name} has transactions in the order {places}"
+
+
+def _cuts(run: Run) -> Iterator[str]:
+    """Nothing is truncated behind the last cut."""
+    cuts = [values for what, *values in run.changes if what == "truncated" and values[0] >= 0]
+    before = (
+        {f"{number}/{created}" for _, spans in run.epochs[: cuts[-1][0]] for *_, number, created in spans}
+        if cuts
+        else set()
+    )
+    at = {f"{number}/{created}": offset for number, created, offset in cuts[-1][1]} if cuts else {}
+    for name, (_, _, start) in run.segments.items():
+        if start and name.count("/") == 1 and start > at.get(name, start if name in before else 0):
+            yield f"segment {name} begins at {start}"
+
+
+def _times(run: Run) -> Iterator[str]:
+    """What a writer had acknowledged by the time of a watermark that counts it lies before the cut."""
+    marks = [values for what, *values in run.changes if what == "mark"]
+    acknowledged = {
+        (mop.key, mop.value): run.ended[index].time_ns
+        for index, asked in run.asked.items()
+        if index in run.ended and run.ended[index].outcome == "ok"
+        for mop in asked.mops or ()
+        if mop.f == "append"
+    }
+    for key in run.used():
+        where = crc32(str(key).encode()) % SPACE
+        path = list(
+            dict.fromkeys((n, e) for _, spans in run.epochs for low, high, n, e in spans if low <= where < high)
+        )
+        for (epoch, offset), (_, element, txn, writer, _) in run.stream(key):
+            place = next(each for each in path if each[1] == epoch)
+            for time_ns, cut, writers in marks:
+                if txn or writer not in writers or acknowledged.get((key, element), time_ns + 1) > time_ns:
+                    continue
+                ends = [(path.index((n, e)), end) for n, e, end in cut if (n, e) in path]
+                if all((path.index(place), offset) >= end for end in ends):
+                    yield f"{element} of {key} lies behind the cut of {time_ns}"

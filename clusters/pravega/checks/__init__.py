@@ -3,6 +3,12 @@
 from typing import Final
 
 from checkers.engine.protocol import Check
-from clusters.pravega.checks import epochs, order, readers
+from clusters.pravega.checks import ends, epochs, order, processing, readers
 
-CHECKS: Final[tuple[Check, ...]] = (*epochs.CHECKS, *order.CHECKS, *readers.CHECKS)
+CHECKS: Final[tuple[Check, ...]] = (
+    *epochs.CHECKS,
+    *order.CHECKS,
+    *processing.CHECKS,
+    *ends.CHECKS,
+    *readers.CHECKS,
+)

@@ -1,8 +1,8 @@
-"""The stream as nodes show it at rest: all epochs, and what each segment holds."""
+"""The stream as nodes show it at rest: its epochs, the content of segments, and the changes of its records."""
 
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -48,18 +48,31 @@ class Epoch(NamedTuple):
 
 
 class Held(NamedTuple):
-    """The content of a segment."""
+    """The content of a segment. Readers do not see what is before `start`: it was truncated."""
 
     is_sealed: bool
     events: tuple[Event, ...]
+    start: int
+
+
+class Change(NamedTuple):
+    """A change of the stream's records, as clusters/pravega/metadata/changes.py shows it: what, and its values."""
+
+    what: str
+    values: tuple[Any, ...]
 
 
 class Stream(NamedTuple):
-    """The epochs by number, and the segments. `lacking`: why that is not the whole stream; None if it is."""
+    """The epochs by number, the segments, the status of each transaction, and all changes in order.
+
+    `lacking`: why that is not the whole stream; None if it is.
+    """
 
     epochs: tuple[Epoch, ...]
     segments: dict[Name, Held]
     lacking: str | None
+    statuses: dict[int, str]
+    changes: tuple[Change, ...]
 
     def path(self, key: Json) -> list[Name]:
         """The segments of a key, in the order of its stream."""
@@ -87,11 +100,13 @@ def stream(history: Path, context: Context) -> Stream:
 
 
 def _read(history: Path) -> Stream:
-    found = states(history, Dictionary(history), "epoch", "segment")
+    found = states(history, Dictionary(history), "epoch", "segment", "txn", "change")
     try:
         epochs = tuple(msgspec.convert(state.value, Epoch) for state in found["epoch"])
         own = [state for state in found["segment"] if str(state.key).count("/") == 1]  # Others are of transactions.
         held = {_name(str(state.key)): msgspec.convert(state.value, Held) for state in own}
+        statuses = {msgspec.convert(state.key, int): str(state.value) for state in found["txn"]}
+        changed = [msgspec.convert(state.value, list[Any]) for state in found["change"]]
     except (msgspec.ValidationError, ValueError) as error:
         raise HistoryError(f"{history}: a dumped segment or epoch is not of this cluster ({error})") from None
     names = dict.fromkeys(span.name for epoch in epochs for span in epoch.spans)
@@ -101,7 +116,8 @@ def _read(history: Path) -> Stream:
         lacking = "no epochs were shown at rest"
     elif missing:
         lacking = f"segment {shown(missing[0])} was not shown at rest, and {len(missing) - 1} others"
-    return Stream(epochs, {name: held[name] for name in names if name in held}, lacking)
+    changes = tuple(Change(str(what), tuple(values)) for what, *values in changed)
+    return Stream(epochs, {name: held[name] for name in names if name in held}, lacking, statuses, changes)
 
 
 def _name(text: str) -> Name:

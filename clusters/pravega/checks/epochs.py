@@ -28,7 +28,7 @@ MISPLACED, OPEN, FOREIGN = "misplaced-event", "open-past", "foreign-reference"
 ANOMALIES: Final = {
     CUT: "A key has no segment in an epoch, or several.",
     REFERENCE: "An epoch is not a copy of the one that it refers to.",
-    EMPTY: "An epoch was made for transactions, and has none.",
+    EMPTY: "An epoch was made for transactions, and lacks them.",
     MISPLACED: "An event is in a segment, or an epoch, where it does not belong.",
     OPEN: "A segment that is not active any more takes events.",
     FOREIGN: "A transaction was created against a copy of an epoch.",

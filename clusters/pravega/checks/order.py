@@ -30,7 +30,7 @@ CHECKER: Final = "stream-order"
 WRITER, BLOCK, COMMIT, APPENDS = "writer-order", "split-block", "commit-order", "append-order"
 ANOMALIES: Final = {
     WRITER: "Events of one writer and key are not in the order in which they were written.",
-    BLOCK: "Another event stands between those of one transaction.",
+    BLOCK: "Another event stands between the events of a transaction.",
     COMMIT: "A transaction comes before one that was committed before it began.",
     APPENDS: "An event comes before one that was acknowledged before it was requested.",
 }
@@ -52,7 +52,7 @@ def check(history: Path, context: Context) -> Judgement:
     ops = _operations(history)
     witnesses = dict.fromkeys(ANOMALIES, 0)
     troubles: list[Trouble] = []
-    for key in found.keys():  # noqa: SIM118  It is no dictionary.
+    for key in found.keys():  # noqa: SIM118  A method, not a dictionary.
         events = found.events(key)
         for anomaly, judge in ((WRITER, _writers), (COMMIT, _commits), (APPENDS, _appends)):
             count, broken = judge(key, events, ops)

@@ -4,29 +4,37 @@ Theory of operation. Controllers keep nothing on disk. The lease is a record tha
 finds it unchanged for long enough takes it over. Two controllers may both believe that they have it: see processor.py.
 """
 
-from clusters.parts.cas_store import Held
+from clusters.parts.cas_store import ABSENT, Held, Next
 from clusters.parts.procedures import TIMER, Sleep
 from clusters.parts.routing import Later, Procedure
-from clusters.pravega.controller.metadata import Superseded, changed, held, history
+from clusters.pravega.controller.marks import mark, note
+from clusters.pravega.controller.metadata import Superseded, changed, held, history, one, state
 from clusters.pravega.controller.processor import Processor
 from clusters.pravega.controller.transactions import Transactions
 from clusters.pravega.messages import (
     AbortTxn,
     Asked,
+    CheckTxn,
     CommitTxn,
     CreateTxn,
     Epochs,
+    GetGroup,
     GetHistory,
+    GetMark,
     GetPending,
     GetSuccessors,
+    NoteTime,
     PingTxn,
     Reply,
+    SealStream,
+    Status,
     Successors,
     ToController,
     Told,
+    TruncateStream,
 )
-from clusters.pravega.records import LEASE, History, Lease, encoded, lease_of
-from clusters.pravega.shape import CONTROLLERS, MS
+from clusters.pravega.records import GROUP, LEASE, SEAL, TRUNCATE, History, Lease, encoded, lease_of
+from clusters.pravega.shape import CONTROLLERS, MS, STORE_PLACE
 from clusters.pravega.site import Site
 from harness.core.machine import (
     Closed,
@@ -55,6 +63,7 @@ class Controller:
         self._processor = Processor(self._site)
         self._site.procedures.run(self._hold_lease())
         self._site.procedures.run(self._processor.serve())
+        self._site.procedures.run(self._processor.plan())
         for other in CONTROLLERS:
             self._site.procedures.run(self._watch(other))
         context.set_timer(LEASES, LEASES_NS)
@@ -93,6 +102,34 @@ class Controller:
 
     def _answered(self, request: ToController) -> Procedure[Reply]:
         match request:
+            case CreateTxn() | PingTxn() | CommitTxn() | AbortTxn() | CheckTxn() | GetPending():
+                return (yield from self._of_transactions(request))
+            case GetHistory():
+                is_sealed = (yield from state()).name == "sealed"
+                epochs = yield from history()
+                return Epochs(History(epochs.listed(), epochs.current), is_sealed)
+            case GetSuccessors(segment):
+                is_sealed = (yield from state()).name == "sealed"
+                found = (yield from history()).successors(segment)
+                return Successors(found or ()) if is_sealed or found is not None else Later()
+            case SealStream():
+                yield from changed(SEAL, ABSENT, b"asked")
+                return Status((yield from state()).name)
+            case TruncateStream():
+                yield from one((STORE_PLACE, Next(TRUNCATE)))
+                return Status("truncating")
+            case NoteTime():
+                yield from note(request)
+                return Status("noted")
+            case GetMark():
+                return (yield from mark())
+            case GetGroup():
+                return (yield from held(GROUP))
+
+    def _of_transactions(
+        self, request: CreateTxn | PingTxn | CommitTxn | AbortTxn | CheckTxn | GetPending
+    ) -> Procedure[Reply]:
+        match request:
             case CreateTxn():
                 return (yield from self._transactions.create())
             case PingTxn(txn):
@@ -101,14 +138,10 @@ class Controller:
                 return (yield from self._transactions.commit(txn))
             case AbortTxn(txn):
                 return (yield from self._transactions.abort(txn))
+            case CheckTxn(txn):
+                return (yield from self._transactions.status(txn))
             case GetPending():
                 return (yield from self._transactions.pending())
-            case GetHistory():
-                epochs = yield from history()
-                return Epochs(History(epochs.listed(), epochs.current))
-            case GetSuccessors(segment):
-                found = (yield from history()).successors(segment)
-                return Later() if found is None else Successors(found)
 
     def _hold_lease(self) -> Procedure[None]:
         """Renew the lease, or take it over."""
@@ -138,8 +171,8 @@ class Controller:
         """Beat, if that is this controller, having taken over what it hosted before; else look for its beats."""
         name = f"alive/{host}"
         is_own = host == self._node
-        if is_own:
-            yield from self._transactions.sweep(host)
+        while is_own and not (yield from self._transactions.sweep(host)):
+            yield Sleep(BEAT_NS)
         seen: tuple[int, int] = (-1, 0)
         while True:
             try:

@@ -11,21 +11,28 @@ from clusters.pravega.records import (
     COMMITS,
     COMMITTING,
     HISTORY,
+    SEAL,
     STATE,
     STREAM,
     TRANSITION,
+    TRUNCATE,
+    TRUNCATION,
     Committing,
     History,
     State,
     Transition,
+    Truncation,
     committing_of,
     first_history,
     history_of,
     state_of,
     transition_of,
+    truncation_of,
 )
 from clusters.pravega.shape import STORE_PLACE
 from harness.core.machine import Message
+
+_NAMES = (STATE, HISTORY, COMMITTING, TRANSITION, COMMITS, SEAL, TRUNCATE, TRUNCATION)
 
 
 class Superseded(Exception):
@@ -39,6 +46,7 @@ class Stream(NamedTuple):
     history: History
     committing: Committing | None
     transition: Transition | None
+    truncation: Truncation | None
     versions: dict[str, int]
 
     @property
@@ -109,9 +117,15 @@ def stream() -> Procedure[Stream]:
         history=history_of(found[HISTORY]) if HISTORY in found else first_history(),
         committing=committing_of(found[COMMITTING]) if COMMITTING in found else None,
         transition=transition_of(found[TRANSITION]) if TRANSITION in found else None,
-        versions=dict.fromkeys((STATE, HISTORY, COMMITTING, TRANSITION, COMMITS), ABSENT)
-        | {name: entry.version for name, entry in entries.items()},
+        truncation=truncation_of(found[TRUNCATION]) if TRUNCATION in found else None,
+        versions=dict.fromkeys(_NAMES, ABSENT) | {name: entry.version for name, entry in entries.items()},
     )
+
+
+def state() -> Procedure[State]:
+    """The present work of the stream's processor."""
+    entry = yield from held(STATE)
+    return state_of(entry.value) if entry.value else State()
 
 
 def history() -> Procedure[History]:

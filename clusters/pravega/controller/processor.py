@@ -5,7 +5,8 @@ noticing, and die anywhere; another one then goes on from the records. So each s
 read, or has no effect the second time.
 1. What a commit comprises, and in which order, is recorded before anything is merged: `Committing`. It takes the lowest
    epoch that has marked transactions, and of these the first in the order of their marks.
-2. The state excludes what another controller may be doing: committing and scaling are entered from active only.
+2. The state excludes what another controller may be doing: committing and scaling are entered from active only. Who
+   goes on with a commit writes the state again, so that the one before cannot end it any more.
 3. If the transactions' epoch is the reference of the active one, they are merged into the active segments: there are
    segments of the same numbers. All segments get them in the same order.
 4. Else they roll. The active epoch `a` is pinned. Epoch a + 1 has duplicates of the segments that the transactions were
@@ -16,11 +17,14 @@ Source: PDP 24, "Commit Transaction" and "Implementation Details".
 """
 
 from collections.abc import Sequence
+from contextlib import suppress
 
 from clusters.parts.cas_store import ABSENT, Cas, Get
-from clusters.parts.procedures import Ask, Sleep
+from clusters.parts.procedures import PATIENCE_NS, Ask, Sleep
 from clusters.parts.routing import Procedure
 from clusters.pravega import planted
+from clusters.pravega.controller.bounds import Bounds
+from clusters.pravega.controller.marks import Marks
 from clusters.pravega.controller.metadata import Stream, Superseded, each, held, listed, replaced, stream
 from clusters.pravega.controller.scaling import Scaling
 from clusters.pravega.messages import Create, Delete, Merge, Ok, Seal, ToStore
@@ -30,7 +34,9 @@ from clusters.pravega.records import (
     COMMITTING,
     ENDED,
     HISTORY,
+    SEAL,
     STATE,
+    TRUNCATE,
     TXNS,
     Committing,
     Epoch,
@@ -46,6 +52,8 @@ from clusters.pravega.shape import MS, container_of
 from clusters.pravega.site import Site
 
 POLL_NS = 20 * MS
+PLAN_NS = 60 * MS
+ONCE_NS = MS  # With a planted bug: the patience of a request that is sent once.
 Step = Procedure[None]
 
 
@@ -59,12 +67,27 @@ class Processor:
         self._node, self._bugs = site.node, site.bugs
         self._batch = site.parameters["batch"]
         self._scaling = Scaling(site)
+        self._bounds = Bounds(site)
+        self._marks = Marks(site)
+
+    def plan(self) -> Procedure[None]:
+        """Plan scales, which have their turn later; with a planted bug carry them out, whatever the state is."""
+        while True:
+            if self.has_lease:
+                yield from _alone(self._plan())
+            yield Sleep(PLAN_NS)
+
+    def _plan(self) -> Step:
+        yield from self._scaling.propose((yield from stream()))
+        if planted.NO_STATE_CAS in self._bugs:
+            yield from self._scaling.finish((yield from stream()))
 
     def serve(self) -> Procedure[None]:
         """Do what is requested, as long as the controller lives."""
         while True:
             if self.has_lease:
                 try:
+                    yield from self._marks.advance()
                     yield from self._work((yield from stream()))
                 except Superseded:
                     self._site.context.sometimes("a processor found that another one had gone on")
@@ -78,16 +101,25 @@ class Processor:
             yield from self._abort(txn, records.versions[f"{ABORTS}{txn}"], records.history)
         if records.committing is not None or records.versions[COMMITS]:
             yield from self._commit(records)
+            if planted.NO_FAIR_QUEUE in self._bugs:
+                return
             records = yield from stream()
         if records.state.name == "committing" and records.committing is None:
             yield from replaced(STATE, records.versions[STATE], encoded(State()))
             return
+        if records.state.name == "sealing":
+            yield from self._bounds.go_on_sealing(records)
+            return
+        if records.versions[TRUNCATE] and records.transition is None:
+            yield from self._bounds.truncate(records)
+            return
         if records.state.name != "active":
+            return
+        if records.versions[SEAL]:
+            yield from self._bounds.begin_seal(records)
             return
         if records.transition is not None:
             yield from self._scaling.begin(records)
-        else:
-            yield from self._scaling.propose(records)
 
     # Aborts.
 
@@ -115,7 +147,7 @@ class Processor:
         """Commit one batch."""
         versions = records.versions
         committing = records.committing
-        if committing is None:
+        if committing is None or planted.NO_CTR in self._bugs:
             collected = yield from self._collected()
             if collected is None:
                 yield from replaced(COMMITS, versions[COMMITS], None)
@@ -125,11 +157,11 @@ class Processor:
         else:
             self._site.context.sometimes("a processor went on with a commit of another one")
         self._site.context.point("commit-recorded")
-        if records.state.name != "committing":
+        if records.state.name in {"active", "committing"}:
             versions[STATE] = yield from replaced(STATE, versions[STATE], encoded(State("committing")))
         active = records.history.active
         is_rolling = active.reference != committing.epoch or committing.active is not None
-        if is_rolling:
+        if is_rolling and planted.MERGE_INTO_ACTIVE not in self._bugs:
             yield from self._roll(records, committing)
         else:
             if active.number != committing.epoch:
@@ -138,7 +170,8 @@ class Processor:
         yield from self._end(committing.txns, "committed")
         self._site.context.point("commit-ended")
         yield from self._record(versions, None)
-        yield from replaced(STATE, versions[STATE], encoded(State()))
+        if records.state.name in {"active", "committing"}:
+            yield from replaced(STATE, versions[STATE], encoded(State()))
 
     def _record(self, versions: dict[str, int], committing: Committing | None) -> Step:
         """Record what is being committed; None: nothing any more."""
@@ -176,10 +209,15 @@ class Processor:
         for span in targets:
             number = span.segment.number
             source = sources.get(number, span.segment)
+            if planted.MERGE_INTO_ACTIVE in self._bugs:
+                source = epochs.epochs[committing.epoch].at(span.low)
             txns = list(committing.txns)
             if planted.ORDER_PER_SEGMENT in self._bugs and number % 2:
                 txns.reverse()
             ways.append([Merge(span.segment, source.of(txn)) for txn in txns])
+        if planted.BATCH_UNCHAINED in self._bugs:
+            yield from asked([merge for way in ways for merge in way])
+            return
         for merges in zip(*ways, strict=True):
             yield from asked(merges)
             if planted.MERGE_NOT_ATOMIC in self._bugs:
@@ -207,13 +245,25 @@ class Processor:
         yield from asked([Create(span.segment) for span in rolled.spans])
         self._site.context.point("roll-created")
         yield from self._merge_all(rolled.spans, active.spans, epochs, committing)
-        yield from asked([Seal(span.segment) for span in rolled.spans])
+        self._site.context.point("roll-merged")
+        is_awaited = planted.DUP_SEAL_NOT_AWAITED not in self._bugs
+        seals = asked([Seal(span.segment) for span in rolled.spans], PATIENCE_NS if is_awaited else ONCE_NS)
+        if is_awaited:
+            yield from seals
+        else:
+            self._site.procedures.run(_alone(seals))
         self._site.context.point("roll-sealed")
         yield from asked([Create(span.segment) for span in again.spans])
         if planted.EPOCHS_SWAPPED in self._bugs:
             rolled, again = again, rolled
+        if planted.TXN_EPOCH_UNLISTED in self._bugs:
+            again, y = Epoch(x, again.reference, again.spans), x
+        if planted.EPOCH_RECORD_REWRITTEN in self._bugs and len(epochs.epochs) > x:
+            again = Epoch(y, rolled.reference, again.spans)
+            epochs = History(epochs.epochs[:x], epochs.current)
         if len(epochs.epochs) == x:
-            epochs = History((*epochs.epochs, rolled, again), epochs.current)
+            pair = (again,) if y == x else (rolled, again)
+            epochs = History((*epochs.epochs, *pair), epochs.current)
             versions[HISTORY] = yield from replaced(HISTORY, versions[HISTORY], encoded(epochs))
         self._site.context.point("roll-recorded")
         yield from asked([Seal(span.segment) for span in active.spans])
@@ -228,11 +278,17 @@ def copies(spans: Sequence[Span], epoch: int) -> tuple[Span, ...]:
     return tuple(Span(span.low, span.high, span.segment.copy(epoch)) for span in spans)
 
 
-def asked(requests: Sequence[ToStore]) -> Step:
+def asked(requests: Sequence[ToStore], patience_ns: int = PATIENCE_NS) -> Step:
     """Have segment stores carry out commands; raises Superseded unless all are."""
-    answers = yield Ask(tuple((place(request), request) for request in requests))
+    answers = yield Ask(tuple((place(request), request) for request in requests), patience_ns)
     if not all(isinstance(answer, Ok) for answer in answers):
         raise Superseded
+
+
+def _alone(step: Step) -> Step:
+    """That step, without more if another controller has gone on."""
+    with suppress(Superseded):
+        yield from step
 
 
 def place(request: ToStore) -> str:

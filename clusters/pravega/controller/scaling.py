@@ -41,11 +41,11 @@ class Scaling:
         self._next_ns = 0
 
     def propose(self, records: Stream) -> Step:
-        """Plan a scale, if it is time for one."""
+        """Plan a scale, if it is time for one, and none is planned."""
         now_ns = self._site.now_ns()
         if not self._next_ns:
             self._next_ns = now_ns + self._every_ns
-        if now_ns < self._next_ns:
+        if now_ns < self._next_ns or records.transition is not None or records.state.name in {"sealing", "sealed"}:
             return
         self._next_ns = now_ns + self._every_ns
         yield from replaced(TRANSITION, records.versions[TRANSITION], encoded(self._plan(records.history.active)))
@@ -81,7 +81,8 @@ class Scaling:
     def finish(self, records: Stream) -> Step:
         """Carry out the plan, from wherever another controller has left it."""
         versions, epochs, plan = records.versions, records.history, records.transition
-        if plan is not None and (epochs.current == plan.epoch or planted.STALE_ETR in self._bugs):
+        is_due = plan is not None and epochs.current == plan.epoch
+        if plan is not None and (is_due or planted.STALE_ETR in self._bugs or planted.REPLAYED_EVENT in self._bugs):
             if len(epochs.epochs) == epochs.current + 1:
                 epoch = _scaled(epochs, plan)
                 yield from _all_ok([Create(span.segment) for span in epoch.spans if span.segment.epoch == epoch.number])
@@ -89,14 +90,17 @@ class Scaling:
                 epochs = History((*epochs.epochs, epoch), epochs.current)
                 versions[HISTORY] = yield from replaced(HISTORY, versions[HISTORY], encoded(epochs))
             self._site.context.point("scale-recorded")
+            moved = History(epochs.epochs, epochs.current + 1)
+            if planted.PUBLISH_BEFORE_SEAL in self._bugs:
+                versions[HISTORY] = yield from replaced(HISTORY, versions[HISTORY], encoded(moved))
             yield from _all_ok([Seal(segment) for segment in plan.seal])
             self._site.context.point("scale-sealed")
-            moved = History(epochs.epochs, epochs.current + 1)
             yield from replaced(HISTORY, versions[HISTORY], encoded(moved))
             self._site.context.sometimes("a segment was split" if len(plan.seal) == 1 else "segments were merged")
             self._site.context.point("scale-moved")
         yield from replaced(TRANSITION, versions[TRANSITION], b"")
-        yield from replaced(STATE, versions[STATE], encoded(State()))
+        if planted.NO_STATE_CAS not in self._bugs:
+            yield from replaced(STATE, versions[STATE], encoded(State()))
 
 
 def _scaled(epochs: History, plan: Transition) -> Epoch:

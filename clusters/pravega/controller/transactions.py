@@ -3,18 +3,31 @@
 Theory of operation. The controller through which a transaction was created or pinged last is its host, and keeps its
 lease in memory.
 1. A transaction is created against the *reference* of the active epoch, so all that share it can be committed together.
-2. Its status goes from open to committing or to aborting, by compare-and-set, and from there to its end.
+2. Its status goes from open to committing or to aborting, by compare-and-set, and from there to its end. The controller
+   repeats its request to the processor until the store has it. After a crash another controller does that.
 3. Each ping gives the record another version. A lease that runs out aborts the version that its host knows: a ping that
    went to another controller has made that one fail.
 4. A controller that is silent, or was restarted, has lost its leases: those that it kept get a new one at another host,
    the whole lease. What was marked for commit or abort is requested again of the processor.
+5. A stream that is being sealed takes no transaction. As that may begin while one is created, its writer gets it only
+   if the seal had not begun when the record was there. If it had, the seal finds the record, and aborts it.
 """
 
-from clusters.parts.cas_store import ABSENT, Next
+from clusters.parts.cas_store import ABSENT, Cas, Next
 from clusters.parts.procedures import Ask
 from clusters.parts.routing import Procedure
 from clusters.pravega import planted
-from clusters.pravega.controller.metadata import Superseded, changed, counted, held, history, listed, one, replaced
+from clusters.pravega.controller.metadata import (
+    Superseded,
+    changed,
+    counted,
+    held,
+    history,
+    listed,
+    one,
+    replaced,
+    state,
+)
 from clusters.pravega.messages import Create, Created, Pending, Status
 from clusters.pravega.records import ABORTS, COMMITS, ENDED, EPOCH_SHIFT, TXNS, Txn, encoded, txn_of
 from clusters.pravega.shape import MS, STORE_PLACE, container_of
@@ -22,6 +35,14 @@ from clusters.pravega.site import Site
 from harness.core.machine import NodeId
 
 UNKNOWN = Status("unknown")
+SEALED = ("sealing", "sealed")  # States of the stream.
+
+
+def requested(request: Next | Cas) -> Procedure[None]:
+    """Have a request to the processor recorded, however long that takes."""
+    answer = None
+    while answer is None:
+        (answer,) = yield Ask(((STORE_PLACE, request),))
 
 
 class Transactions:
@@ -33,8 +54,10 @@ class Transactions:
         self._lease_ns = site.parameters["lease_ms"] * MS
         self._leases: dict[int, tuple[int, int]] = {}  # By transaction: the version, and the end of the lease.
 
-    def create(self) -> Procedure[Created]:
+    def create(self) -> Procedure[Created | Status]:
         """A new transaction (1)."""
+        if (yield from state()).name in SEALED:
+            return Status("sealed")
         epochs = yield from history()
         active = epochs.active
         against = active if planted.TXN_AGAINST_DUPLICATE in self._bugs else epochs.epochs[active.reference]
@@ -46,6 +69,9 @@ class Transactions:
             raise Superseded
         self._site.context.point("txn-segments-created")
         version = yield from replaced(f"{TXNS}{txn}", ABSENT, encoded(Txn(txn, "open", self._node)))
+        if (yield from state()).name in SEALED:  # (5)
+            yield from self.abort(txn)
+            return Status("sealed")
         self._keep(txn, version)
         return Created(txn, against.spans)
 
@@ -63,12 +89,26 @@ class Transactions:
         self._keep(txn, (yield from replaced(f"{TXNS}{txn}", entry.version, encoded(after))))
         return Status("open")
 
+    def status(self, txn: int) -> Procedure[Status]:
+        """The status of a transaction."""
+        entry = yield from held(f"{TXNS}{txn}")
+        return Status(txn_of(entry.value).status) if entry.value is not None else (yield from self._ended(txn))
+
     def commit(self, txn: int) -> Procedure[Status]:
-        """Mark a transaction for commit, and request the commit (2)."""
+        """Mark a transaction for commit, and request the commit; `sealed` if the stream's seal has aborted it (2)."""
+        found = yield from self._marked(txn)
+        if found.status in {"aborting", "aborted"} and (yield from state()).name in SEALED:
+            return Status("sealed")
+        return found
+
+    def _marked(self, txn: int) -> Procedure[Status]:
+        """The status of a transaction after it was marked for commit, if that was possible."""
         entry = yield from held(f"{TXNS}{txn}")
         if entry.value is None:
             return (yield from self._ended(txn))
         record = txn_of(entry.value)
+        if planted.EPOCH_GC in self._bugs and (yield from history()).active.reference != record.epoch:
+            return (yield from self.abort(txn))
         if record.status == "open":
             order = yield from counted("commit-order")
             marked = encoded(Txn(txn, "committing", self._node, order=order))
@@ -79,7 +119,7 @@ class Transactions:
             self._site.context.point("commit-marked")
         elif record.status != "committing":
             return Status(record.status)
-        yield from one((STORE_PLACE, Next(COMMITS)))
+        yield from requested(Next(COMMITS))
         return Status("committing")
 
     def abort(self, txn: int, version: int | None = None) -> Procedure[Status]:
@@ -88,16 +128,18 @@ class Transactions:
         if entry.value is None:
             return (yield from self._ended(txn))
         record = txn_of(entry.value)
-        if version is not None and version != entry.version and planted.ABORT_WITHOUT_VERSION not in self._bugs:
+        is_raced = record.status == "committing" and planted.ABORT_RACES_COMMIT in self._bugs
+        is_other = version is not None and version != entry.version and not is_raced
+        if is_other and planted.ABORT_WITHOUT_VERSION not in self._bugs:
             self._site.context.sometimes("a lease ran out that another controller had renewed")
             return Status(record.status)
-        if record.status == "open":
+        if record.status == "open" or is_raced:
             yield from replaced(f"{TXNS}{txn}", entry.version, encoded(Txn(txn, "aborting", self._node)))
             self._leases.pop(txn, None)
             self._site.context.point("abort-marked")
         elif record.status != "aborting":
             return Status(record.status)
-        yield from changed(f"{ABORTS}{txn}", ABSENT, b"")
+        yield from requested(Cas(f"{ABORTS}{txn}", ABSENT, b""))
         return Status("aborting")
 
     def pending(self) -> Procedure[Pending]:
@@ -123,8 +165,8 @@ class Transactions:
         except Superseded:
             pass
 
-    def sweep(self, host: NodeId) -> Procedure[None]:
-        """Take over what that controller hosted (4)."""
+    def sweep(self, host: NodeId) -> Procedure[bool]:
+        """Take over what that controller hosted; False if that was interrupted (4)."""
         try:
             for entry in (yield from listed(TXNS)):
                 record = txn_of(entry.value or b"")
@@ -141,7 +183,8 @@ class Transactions:
                 else:
                     yield from changed(f"{ABORTS}{record.id}", ABSENT, b"")
         except Superseded:
-            pass
+            return False
+        return True
 
     def _keep(self, txn: int, version: int) -> None:
         self._leases[txn] = (version, self._site.now_ns() + self._lease_ns)

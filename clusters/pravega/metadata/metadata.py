@@ -9,9 +9,10 @@ Theory of operation.
 
 from functools import partial
 
-from clusters.parts.cas_store import Cas, CasStore, Get, Held, List, Next, Write
+from clusters.parts.cas_store import Cas, CasStore, Get, Held, List, Listing, Next, Write
 from clusters.pravega.messages import Alive, Asked, Placement, Told
-from clusters.pravega.records import HISTORY, history_of
+from clusters.pravega.metadata.changes import CHANGED, shown
+from clusters.pravega.records import ENDED, HISTORY, TXNS, first_history, history_of, txn_of
 from clusters.pravega.shape import CONTAINERS, MS, STORES
 from clusters.pravega.site import Site
 from harness.core.machine import (
@@ -36,6 +37,7 @@ class Metadata:
     def recover(self, durable: Durable, settings: Settings, context: Context) -> None:
         writes = [record for record in durable.log("store") if isinstance(record, Write)]
         self._store = CasStore(writes)
+        self._changes = [write for write in writes if write.name in CHANGED]
         placed = durable.value("placement")
         first = Placement(1, tuple(STORES[number % len(STORES)] for number in range(CONTAINERS)))
         self._placement = placed if isinstance(placed, Placement) else first
@@ -53,6 +55,8 @@ class Metadata:
                 reply, write = self._store.serve(request)
                 if write is not None:
                     context.append("store", write)
+                    if write.name in CHANGED:
+                        self._changes.append(write)
                 self._answer(sender, Told(number, reply), is_write=write is not None)
             case Received(sender, Alive()):
                 self._heard_ns[sender] = context.now_ns()
@@ -68,12 +72,23 @@ class Metadata:
                 pass
 
     def dump(self, context: Context) -> None:
-        """Record the epochs of the stream: for each the epoch it refers to, and its segments with their keys."""
+        """Record the stream's epochs, its transactions, and how its records changed.
+
+        An epoch has the epoch it refers to, and its segments with their keys.
+        """
         held, _ = self._store.serve(Get(HISTORY))
-        if isinstance(held, Held) and held.value is not None:
-            for epoch in history_of(held.value).listed():
-                spans = [[span.low, span.high, span.segment.number, span.segment.epoch] for span in epoch.spans]
-                context.dump(Dump(object="epoch", key=epoch.number, value=[epoch.reference, spans]))
+        value = held.value if isinstance(held, Held) else None
+        history = first_history() if value is None else history_of(value)
+        for epoch in history.listed():
+            spans = [[span.low, span.high, span.segment.number, span.segment.epoch] for span in epoch.spans]
+            context.dump(Dump(object="epoch", key=epoch.number, value=[epoch.reference, spans]))
+        for prefix in (TXNS, ENDED):
+            listing, _ = self._store.serve(List(prefix))
+            for entry in listing.entries if isinstance(listing, Listing) else ():
+                txn = txn_of(entry.value or b"")
+                context.dump(Dump(object="txn", key=txn.id, value=txn.status))
+        for change in self._changes:
+            context.dump(Dump(object="change", key=change.version, value=shown(change)))
 
     def _answer(self, sender: NodeId, answer: Told, *, is_write: bool) -> None:
         """Send an answer once all that was written before is durable (1)."""

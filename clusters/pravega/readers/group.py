@@ -122,6 +122,11 @@ def completed(group: Group, segment: Segment, successors: Sequence[Copied], bugs
     )
 
 
+def dropped(group: Group, segment: Segment) -> Group:
+    """With a planted bug: the group without a segment, and without what follows it."""
+    return structs.replace(group, holdings=tuple(each for each in group.holdings if each.segment != segment))
+
+
 def shared_out(group: Group, session: int) -> Group:
     """The group after that session has taken free segments, up to its share, or given one away that is above it."""
     share = -(-len(group.holdings) // len(group.members))

@@ -7,15 +7,30 @@ delivers again what was not reported.
 3. While it gives a segment away it delivers nothing of it, so that the next owner begins exactly behind.
 4. A member whose beat stands still for long is removed by another one. A reader that finds itself removed drops what it
    reads and joins anew, as another session. Until then it may deliver a little more.
+5. What was truncated before it was read is a gap: the reader goes on where the segment begins now.
 """
 
 from clusters.parts.procedures import TIMER, Ask, Sleep
 from clusters.parts.routing import Procedure
+from clusters.pravega import planted
 from clusters.pravega.controller.metadata import Superseded, changed, counted, held
-from clusters.pravega.messages import Batch, Contents, Fetch, GetSuccessors, Read, Successors, Told
+from clusters.pravega.messages import (
+    Batch,
+    Contents,
+    Fetch,
+    GetMark,
+    GetSuccessors,
+    KeepAlive,
+    Mark,
+    Read,
+    Successors,
+    Told,
+    Truncated,
+)
 from clusters.pravega.readers.group import (
     Group,
     completed,
+    dropped,
     first_group,
     group_of,
     joined,
@@ -24,7 +39,7 @@ from clusters.pravega.readers.group import (
     shared_out,
 )
 from clusters.pravega.records import GROUP, Copied, Segment, encoded, first_history
-from clusters.pravega.shape import CONTROLLER_PLACE, MS, container_of
+from clusters.pravega.shape import CONTROLLER_PLACE, MS, STORES, container_of
 from clusters.pravega.site import Site
 from harness.core.machine import (
     Closed,
@@ -38,6 +53,7 @@ from harness.core.machine import (
 )
 
 STEP_NS = 20 * MS
+MARK_NS = 150 * MS
 
 
 class _Session:
@@ -61,7 +77,9 @@ class Reader:
         self._reads: dict[Segment, _Session] = {}
         self._beats: dict[int, tuple[int, int]] = {}  # By session: the last beat, and since when it stands.
         self._reported_ns = -1
+        self._later: list[_Session] = []  # With a planted bug: completed, and not reported yet.
         self._site.procedures.run(self._take_part())
+        self._site.procedures.run(self._follow_time())
 
     def handle(self, event: Event, context: Context) -> None:
         self._site.context = context
@@ -72,6 +90,8 @@ class Reader:
                 self._site.procedures.tick()
             case Closed(peer):
                 self._site.procedures.closed(peer)
+            case Received(_, KeepAlive()):
+                pass
             case Received(_, message):
                 context.unexpected(message)
             case _:
@@ -121,8 +141,13 @@ class Reader:
         offsets = {read.segment: read.offset for read in self._reads.values()}
         after = reported(group, session, offsets)
         for read in self._reads.values():
-            if read.successors is not None:
+            if read.successors is not None and planted.POSITION_WITHOUT_COMPLETED in self._site.bugs:
+                after, self._later = dropped(after, read.segment), [*self._later, read]
+            elif read.successors is not None:
                 after = completed(after, read.segment, read.successors, self._site.bugs)
+        for read in [each for each in self._later if not group.holds(each.segment)]:
+            after = completed(after, read.segment, read.successors or (), self._site.bugs)
+            self._later.remove(read)
         for dead in self._dead(after):
             if after.of(dead):
                 self._site.context.sometimes("a reader was taken for dead with segments")
@@ -165,6 +190,16 @@ class Reader:
             read.is_over = True
         self._reads = {}
 
+    def _follow_time(self) -> Procedure[None]:
+        """Show how far the stream's watermark is behind, and keep connections alive."""
+        while True:
+            for store in STORES:
+                self._site.send(store, KeepAlive())
+            (mark,) = yield Ask(((CONTROLLER_PLACE, GetMark()),))
+            if isinstance(mark, Mark) and mark.time_ns:
+                self._site.context.probe("watermark-behind-ms", (self._site.now_ns() - mark.time_ns) // MS)
+            yield Sleep(MARK_NS)
+
     # Segments.
 
     def _read(self, read: _Session) -> Procedure[None]:
@@ -187,6 +222,10 @@ class Reader:
                     )  # fmt: skip
                     read.offset += 1
                 is_end = batch.is_end
+            elif isinstance(batch, Truncated) and not read.is_over and not read.is_held:
+                read.offset = batch.start
+                self._deliver(Delivery(session=session, kind="gap", span=str(segment), position=read.offset))
+                self._site.context.sometimes("a lagging reader met a truncation")
             elif not isinstance(batch, Batch) or read.is_held:
                 yield Sleep(STEP_NS)
         if is_end:

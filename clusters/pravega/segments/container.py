@@ -6,10 +6,12 @@ Theory of operation. A command is decided when it is applied, in the order of th
    comes too early is refused. What was merged keeps no numbers: its writers are gone.
 3. A merge needs an open target. A source that is not there was merged before (this hides every wrong name).
 4. What was merged or deleted is never created again, as requests come late.
+5. A truncated segment keeps its offsets. Earlier events are kept here for the dump alone.
 """
 
 from collections.abc import Sequence
 
+from clusters.parts.routing import Later
 from clusters.pravega import planted
 from clusters.pravega.messages import (
     Append,
@@ -26,6 +28,8 @@ from clusters.pravega.messages import (
     Reply,
     Seal,
     Sealed,
+    Truncate,
+    Truncated,
 )
 from clusters.pravega.records import Event, Segment, first_history
 from clusters.pravega.shape import container_of
@@ -35,14 +39,16 @@ BATCH = 64  # Events in one answer.
 
 
 class _Held:
-    """The state of a segment; `last` is each writer's last number."""
+    """The state of a segment; `start` is its first offset, and `last` each writer's last number."""
 
-    __slots__ = ("events", "is_sealed", "last")
+    __slots__ = ("events", "is_sealed", "last", "merged", "start")
 
     def __init__(self) -> None:
         self.events: list[Event] = []
+        self.start = 0
         self.is_sealed = False
         self.last: dict[str, int] = {}
+        self.merged = (0, 0)  # The offsets of the last merge.
 
 
 class Container:
@@ -55,6 +61,9 @@ class Container:
         self._has_repeats = planted.RESEND_NO_DEDUPE in bugs
         self._is_split = planted.MERGE_NOT_ATOMIC in bugs
         self._no_end_if_empty = planted.NO_EOS_WHEN_EMPTY in bugs
+        self._by_event = planted.MERGE_BY_EVENT in bugs
+        self._is_early = planted.EARLY_VISIBILITY in bugs
+        self._has_stale_cache = planted.CACHE_AFTER_MERGE in bugs
         for span in first_history().active.spans:
             if container_of(span.segment.number) == place:
                 self._segments[span.segment] = _Held()
@@ -80,6 +89,12 @@ class Container:
                 self._segments.pop(segment, None)
                 self._gone.add(segment)
                 return Ok()
+            case Truncate(segment, offset):
+                held = self._segments.get(segment)
+                if held is not None:
+                    end = len(held.events) if offset < 0 else offset
+                    held.start = max(held.start, end)
+                return Ok()
 
     def last(self, segment: Segment, writer: str) -> Reply:
         """The last event of a writer: where it goes on."""
@@ -87,14 +102,21 @@ class Container:
         if held is None:
             return NoSegment(segment)
         number = held.last.get(writer, 0)
-        return Sealed(segment, writer, number) if held.is_sealed else Appended(segment, writer, number)
+        if held.is_sealed:
+            return Sealed(segment, writer, number, len(held.events))
+        return Appended(segment, writer, number, len(held.events))
 
     def read(self, segment: Segment, offset: int) -> Reply | None:
         """Events from that offset on; None if there are none yet."""
         held = self._segments.get(segment)
         if held is None:
             return NoSegment(segment)
+        if offset < held.start:
+            return Truncated(segment, held.start)
         events = held.events[offset : offset + BATCH]
+        begin, end = held.merged
+        if self._has_stale_cache and offset == begin < end < len(held.events):
+            events = held.events[end : end + 1]
         is_end = held.is_sealed and offset + len(events) == len(held.events)
         if is_end and self._no_end_if_empty and not held.events:
             return None
@@ -104,11 +126,12 @@ class Container:
         """What a segment holds of those keys; of one that is not there, nothing."""
         held = self._segments.get(segment) or _Held()
         events = tuple(event for event in held.events if event.key in keys)
-        return Content(segment, len(held.events), held.is_sealed, events)
+        is_whole = not any(event.key in keys for event in held.events[: held.start])
+        return Content(segment, len(held.events), held.is_sealed, events if is_whole else (), is_whole)
 
-    def shown(self) -> list[tuple[Segment, bool, list[Event]]]:
-        """All segments in order, each with its events, and if it is sealed."""
-        return [(segment, held.is_sealed, held.events) for segment, held in sorted(self._segments.items())]
+    def shown(self) -> list[tuple[Segment, bool, list[Event], int]]:
+        """All segments in order: each with its events, if it is sealed, and where it begins."""
+        return [(segment, held.is_sealed, held.events, held.start) for segment, held in sorted(self._segments.items())]
 
     def _append(self, command: Append) -> Reply:
         held = self._segments.get(command.segment)
@@ -116,14 +139,17 @@ class Container:
             return NoSegment(command.segment)
         last = held.last.get(command.writer, 0)
         if held.is_sealed:
-            return Sealed(command.segment, command.writer, last)
+            return Sealed(command.segment, command.writer, last, len(held.events))
         if command.number <= last and not self._has_repeats:
-            return Appended(command.segment, command.writer, last)
+            return Appended(command.segment, command.writer, last, len(held.events))
         if command.previous > last and not self._has_gaps:
             return OutOfOrder(command.segment, command.writer, last)
         held.events.append(command.event)
+        main = self._segments.get(Segment(command.segment.number, command.segment.epoch))
+        if self._is_early and command.segment.txn and main is not None and not main.is_sealed:
+            main.events.append(held.events.pop())
         held.last[command.writer] = max(last, command.number)
-        return Appended(command.segment, command.writer, held.last[command.writer])
+        return Appended(command.segment, command.writer, held.last[command.writer], len(held.events))
 
     def _merge(self, target: Segment, source: Segment) -> Reply:
         into, merged = self._segments.get(target), self._segments.get(source)
@@ -133,6 +159,10 @@ class Container:
             return NoSegment(target)
         if into.is_sealed:
             return Sealed(target, "", 0)
+        if self._by_event and merged.events:
+            into.events.append(merged.events.pop(0))
+            return Later() if merged.events else self._merge(target, source)
+        into.merged = (len(into.events), len(into.events) + len(merged.events))
         into.events.extend(merged.events)
         if not self._is_split:
             del self._segments[source]

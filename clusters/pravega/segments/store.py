@@ -1,5 +1,4 @@
 """A segment store: runs the containers that are placed on it, each over a durable log.
-from clusters.parts.routing import Elsewhere, Later
 
 Theory of operation. A command goes to the container's log first, and is applied and answered when the log has it. So
 what a store shows is durable, and what a new owner finds in the log is what the old one may have answered.
@@ -17,6 +16,7 @@ from msgspec import msgpack
 
 from clusters.parts.fenced_log import Add, Added, Fenced, Open, Opened
 from clusters.parts.routing import Elsewhere, Later
+from clusters.pravega import planted
 from clusters.pravega.messages import (
     Alive,
     Append,
@@ -27,6 +27,7 @@ from clusters.pravega.messages import (
     Create,
     Delete,
     Fetch,
+    KeepAlive,
     Merge,
     Placement,
     Read,
@@ -35,6 +36,7 @@ from clusters.pravega.messages import (
     Setup,
     Told,
     ToStore,
+    Truncate,
 )
 from clusters.pravega.records import Segment
 from clusters.pravega.segments.container import Container
@@ -44,6 +46,7 @@ from harness.core.machine import Closed, Context, Dump, Durable, Event, NodeId, 
 TICK = "tick"
 TICK_NS = 50 * MS
 PARKED_NS = 100 * MS  # A read without events is answered after so long.
+IDLE_NS = 100 * MS  # With a planted bug: idle segments are looked up.
 SILENT_NS = 400 * MS  # A log that has not answered for so long is opened anew.
 _COMMANDS: msgpack.Decoder[Command] = msgpack.Decoder(Command)
 _encode = msgpack.Encoder().encode
@@ -70,6 +73,7 @@ class Store:
     def recover(self, durable: Durable, settings: Settings, context: Context) -> None:
         self._bugs = settings.bugs
         self._placement = Placement(0, ())
+        self._used_ns: dict[Segment, int] = {}
         self._running: dict[str, _Running] = {}
         context.send(METADATA, Alive())
         context.set_timer(TICK, TICK_NS)
@@ -78,16 +82,10 @@ class Store:
         match event:
             case Received(sender, Asked(number, body)):
                 self._asked(sender, number, body, context)
-            case Received(_, Added(log, token, length)):
-                running = self._running.get(log)
-                if running is not None and running.token == token:
-                    self._added(running, length, context)
-            case Received(_, Opened() as opened):
-                self._opened(opened, context)
-            case Received(_, Fenced(log, token)):
-                running = self._running.get(log)
-                if running is not None and token == (running.token or 0):
-                    self._fenced(log, running, context)
+            case Received(_, Added() | Opened() | Fenced() as reply):
+                self._from_log(reply, context)
+            case Received(reader, KeepAlive()):
+                context.send(reader, KeepAlive())
             case Received(_, Placement() as placement):
                 self._placed(placement, context)
             case TimerFired():
@@ -103,9 +101,9 @@ class Store:
     def dump(self, context: Context) -> None:
         for log, running in sorted(self._running.items()):
             if running.token is not None and self._owner(log) == context.node:
-                for segment, is_sealed, events in running.container.shown():
+                for segment, is_sealed, events, start in running.container.shown():
                     shown = [[each.key, each.value, each.txn, each.writer, each.number] for each in events]
-                    context.dump(Dump(object="segment", key=str(segment), value=[is_sealed, shown]))
+                    context.dump(Dump(object="segment", key=str(segment), value=[is_sealed, shown, start]))
 
     # Requests.
 
@@ -123,6 +121,8 @@ class Store:
             context.send(sender, Told(number, Later()))
         elif isinstance(body, Read):
             self._read(running, (sender, number, body), context)
+        elif self._is_cold(body, context):
+            context.send(sender, Told(number, Later()))
         else:
             records = () if isinstance(body, Setup | Fetch) else (_encode(body),)
             context.send(LOG, Add(place, running.token, running.length, records))
@@ -130,6 +130,14 @@ class Store:
                 running.heard_ns = context.now_ns()
             running.length += len(records)
             running.waiting.append((running.length, (sender, number, body)))
+
+    def _is_cold(self, body: ToStore, context: Context) -> bool:
+        """With a planted bug: True for the first merge of a segment that was idle, which must be looked up."""
+        if planted.BATCH_UNCHAINED not in self._bugs or not isinstance(body, Append | Merge):
+            return False
+        segment = body.source if isinstance(body, Merge) else body.segment
+        used_ns, self._used_ns[segment] = self._used_ns.get(segment), context.now_ns()
+        return isinstance(body, Merge) and (used_ns is None or used_ns < context.now_ns() - IDLE_NS)
 
     def _read(self, running: _Running, asked: tuple[NodeId, int, Read], context: Context) -> None:
         sender, number, read = asked
@@ -139,6 +147,20 @@ class Store:
         else:
             parked = (sender, number, read.offset, context.now_ns())
             running.parked.setdefault(read.segment, []).append(parked)
+
+    def _from_log(self, reply: Added | Opened | Fenced, context: Context) -> None:
+        running = self._running.get(reply.log)
+        if running is None:
+            return
+        match reply:
+            case Opened():
+                self._opened(reply, running, context)
+            case Added(_, token, length) if running.token == token:
+                self._added(running, length, context)
+            case Fenced(log, token) if token == (running.token or 0):
+                self._fenced(log, running, context)
+            case _:
+                pass
 
     def _added(self, running: _Running, length: int, context: Context) -> None:
         """Apply and answer what the log has."""
@@ -190,9 +212,8 @@ class Store:
         self._running[log] = _Running(self._placement.version, context.now_ns())
         context.send(LOG, Open(log, self._placement.version))
 
-    def _opened(self, opened: Opened, context: Context) -> None:
-        running = self._running.get(opened.log)
-        if running is None or running.claim != opened.claim or opened.token <= (running.token or 0):
+    def _opened(self, opened: Opened, running: _Running, context: Context) -> None:
+        if running.claim != opened.claim or opened.token <= (running.token or 0):
             return
         running.token, running.length, running.heard_ns = opened.token, len(opened.records), context.now_ns()
         running.waiting.clear()
@@ -230,7 +251,9 @@ def _place_of(body: ToStore) -> str:
             return container_of(target.number)
         case Fetch(segments, _):
             return container_of(segments[0].number)
-        case Create(segment) | Seal(segment) | Delete(segment) | Read(segment, _) | Setup(segment, _):
+        case Create(segment) | Seal(segment) | Delete(segment) | Truncate(segment, _):
+            return container_of(segment.number)
+        case Read(segment, _) | Setup(segment, _):
             return container_of(segment.number)
         case Append(segment=segment):
             return container_of(segment.number)

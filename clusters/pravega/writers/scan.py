@@ -5,11 +5,12 @@ is not sealed: what is behind it is not read.
 1. A scan waits for the transactions that were marked for commit before it began. So it shows all that was acknowledged
    by then.
 2. What a container shows is confirmed by its log, so it is no older than the request.
+3. A key of which something was truncated cannot be read any more.
 """
 
 from collections.abc import Sequence
 
-from clusters.parts.cas_store import Get, Held
+from clusters.parts.cas_store import Held
 from clusters.parts.procedures import Ask, Sleep
 from clusters.parts.routing import Procedure
 from clusters.pravega.messages import (
@@ -18,14 +19,15 @@ from clusters.pravega.messages import (
     Done,
     Epochs,
     Fetch,
+    GetGroup,
     GetHistory,
     GetPending,
     Pending,
     Refused,
 )
 from clusters.pravega.readers.group import group_of
-from clusters.pravega.records import GROUP, History, Segment
-from clusters.pravega.shape import CONTROLLER_PLACE, MS, STORE_PLACE, container_of, key_hash
+from clusters.pravega.records import History, Segment
+from clusters.pravega.shape import CONTROLLER_PLACE, MS, container_of, key_hash
 from clusters.pravega.site import Site
 from harness.core.record import Json, MicroOp
 
@@ -52,7 +54,9 @@ def scan(site: Site, mops: Sequence[MicroOp]) -> Procedure[Done | Refused]:
         contents = yield from _contents(answer.history, keys)
         if contents is None:
             break
-        lists = [_list(answer.history, contents, key) for key in keys]
+        if not all(content.is_whole for content in contents.values()):
+            return Refused("the stream was truncated")
+        lists = [_list(answer, contents, key) for key in keys]
         found = [MicroOp("r", key, held) for key, held in zip(keys, lists, strict=True) if held is not None]
         if len(found) == len(keys):
             return Done(tuple(found))
@@ -61,12 +65,15 @@ def scan(site: Site, mops: Sequence[MicroOp]) -> Procedure[Done | Refused]:
 
 
 def drained() -> Procedure[Done | Refused]:
-    """Done, if the readers' positions are at the end of the stream."""
+    """Done, if no commit is to be carried out, and the readers' positions are at the end of the stream."""
+    (pending,) = yield Ask(((CONTROLLER_PLACE, GetPending()),), PATIENCE_NS)
+    if pending != Pending(()):
+        return Refused("transactions marked for commit were not committed")
     (answer,) = yield Ask(((CONTROLLER_PLACE, GetHistory()),), PATIENCE_NS)
     if not isinstance(answer, Epochs):
         return Refused("no controller answered")
     contents = yield from _contents(answer.history, (), is_active=True)
-    (held,) = yield Ask(((STORE_PLACE, Get(GROUP)),), PATIENCE_NS)
+    (held,) = yield Ask(((CONTROLLER_PLACE, GetGroup()),), PATIENCE_NS)
     if contents is None or not isinstance(held, Held) or held.value is None:
         return Refused("the segments or the readers' state could not be read")
     group = group_of(held.value)
@@ -75,7 +82,10 @@ def drained() -> Procedure[Done | Refused]:
         for each in group.holdings
         if contents.get(each.segment) is None or each.offset < contents[each.segment].length
     ]
-    missing = [str(span.segment) for span in answer.history.active.spans if not group.holds(span.segment)]
+    active = () if answer.is_sealed else answer.history.active.spans
+    missing = [str(span.segment) for span in active if not group.holds(span.segment)]
+    if answer.is_sealed:
+        behind = [str(each.segment) for each in group.holdings]
     if behind or missing or group.future:
         return Refused(f"the readers have not come to the end of {', '.join(behind or missing) or 'sealed segments'}")
     return Done()
@@ -99,13 +109,13 @@ def _contents(
     return {content.segment: content for answer in answers if isinstance(answer, Contents) for content in answer.found}
 
 
-def _list(epochs: History, contents: dict[Segment, Content], key: Json) -> list[Json] | None:
+def _list(epochs: Epochs, contents: dict[Segment, Content], key: Json) -> list[Json] | None:
     """The list of a key; None if the stream goes on behind these epochs."""
     found: list[Json] = []
-    path = dict.fromkeys(epoch.at(key_hash(key)) for epoch in epochs.listed())
+    path = dict.fromkeys(epoch.at(key_hash(key)) for epoch in epochs.history.listed())
     for segment in path:
         content = contents[segment]
         found += [event.value for event in content.events if event.key == key]
         if not content.is_sealed:
             return found
-    return None
+    return found if epochs.is_sealed else None

@@ -6,16 +6,18 @@ early, and ignores one that comes again.
 1. The events of a queue are sent in order, and appended in order, whatever gets lost on the way.
 2. A sealed segment holds the queue's first events, up to the number that the answer names. The others wait, with all
    new ones of their keys, until the successors are known; then they go there in order, before anything newer.
-3. Successors take the place of a sealed segment for the keys of that segment alone.
+3. Successors take the place of a sealed segment for the keys of that segment alone. Without any the stream is sealed:
+   what was not acknowledged certainly has no effect.
 """
 
 from clusters.parts.procedures import Ask, Sleep
 from clusters.parts.routing import Procedure
 from clusters.pravega import planted
-from clusters.pravega.messages import Append, Appended, Done, GetSuccessors, Sealed, Successors
+from clusters.pravega.messages import Append, Appended, Done, GetSuccessors, Refused, Sealed, Successors
 from clusters.pravega.records import Epoch, Event, Segment, Span
 from clusters.pravega.shape import CONTROLLER_PLACE, MS, container_of, key_hash
 from clusters.pravega.site import Site
+from clusters.pravega.writers.transaction import STREAM_SEALED
 from harness.core.machine import Answer, NodeId
 from harness.core.record import Json, MicroOp
 
@@ -31,6 +33,7 @@ class _Queue:
     def __init__(self, segment: Segment) -> None:
         self.segment = segment
         self.last = 0
+        self.length = 0  # Of the segment, when its last event of this writer was acknowledged.
         self.waiting: dict[int, tuple[Event, Caller]] = {}
         self.is_sealed = False
 
@@ -42,7 +45,16 @@ class StreamWriter:
         self._site, self._name = site, name
         self._ways: list[Span] = list(active.spans)
         self._queues: dict[Segment, _Queue] = {}
+        self._ends: list[Segment] = []  # Segments without successors.
         self._count = 0
+
+    def cut(self) -> tuple[tuple[Segment, int], ...]:
+        """For each segment that takes this writer's events: all that it had acknowledged there lies before an offset.
+
+        What it had acknowledged elsewhere lies in their predecessors.
+        """
+        segments = (*(way.segment for way in self._ways), *self._ends)
+        return tuple((each, self._queues[each].length if each in self._queues else 0) for each in segments)
 
     def write(self, caller: Caller, key: Json, value: Json) -> None:
         """Append an event, and answer the caller once it is there."""
@@ -51,7 +63,11 @@ class StreamWriter:
 
     def _submit(self, event: Event, caller: Caller) -> None:
         place = key_hash(event.key)
-        segment = next(way.segment for way in self._ways if way.low <= place < way.high)
+        segment = next((way.segment for way in self._ways if way.low <= place < way.high), None)
+        if segment is None:
+            client, call = caller
+            self._site.context.send(client, Answer(call, Refused(STREAM_SEALED)))
+            return
         queue = self._queues.setdefault(segment, _Queue(segment))
         queue.last += 1
         queue.waiting[queue.last] = (event, caller)
@@ -65,9 +81,11 @@ class StreamWriter:
             append = Append(queue.segment, self._name, number, number - 1, event)
             (answer,) = yield Ask(((container_of(queue.segment.number), append),))
             match answer:
-                case Appended(number=last):
+                case Appended(number=last, length=length):
+                    queue.length = max(queue.length, length)
                     self._acknowledge(queue, last)
-                case Sealed(number=last) if not queue.is_sealed:
+                case Sealed(number=last, length=length) if not queue.is_sealed:
+                    queue.length = length
                     self._acknowledge(queue, last)
                     queue.is_sealed = True
                     self._site.procedures.run(self._follow(queue))
@@ -86,6 +104,8 @@ class StreamWriter:
         while not isinstance(found, Successors):
             (found,) = yield Ask(((CONTROLLER_PLACE, GetSuccessors(queue.segment)),))
         self._site.context.point("writer-has-successors")
+        if not found.found:
+            self._ends.append(queue.segment)
         ways: list[Span] = []
         for way in self._ways:
             if way.segment != queue.segment:

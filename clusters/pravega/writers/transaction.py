@@ -7,7 +7,7 @@ Theory of operation. It is created, its events are written to its own segments a
 4. When the commit is accepted it will be carried out; readers may see that later.
 """
 
-from collections.abc import Sequence
+from collections.abc import MutableSequence, Sequence
 
 from clusters.parts.procedures import Ask, Sleep
 from clusters.parts.routing import Procedure
@@ -33,6 +33,8 @@ from clusters.pravega.site import Site
 from harness.core.record import MicroOp
 
 LOST_LEASE = "the transaction is "
+STREAM_SEALED = "the stream is sealed"
+SEALED = Status("sealed")
 CREATE_NS = 600 * MS
 FLUSH_NS = 600 * MS
 COMMIT_NS = 1000 * MS
@@ -41,11 +43,16 @@ LONG_PERCENT = 30  # The share of transactions that stay open for a while.
 ABORT_PERCENT = 4  # Those that their writer aborts.
 
 
-def transact(site: Site, name: str, mops: Sequence[MicroOp]) -> Procedure[Done | Refused | Unclear]:
-    """The result of a transaction that appends these elements."""
+def transact(
+    site: Site, name: str, mops: Sequence[MicroOp], txns: MutableSequence[int]
+) -> Procedure[Done | Refused | Unclear]:
+    """The result of a transaction that appends these elements; its id is added to `txns`."""
     (created,) = yield Ask(((CONTROLLER_PLACE, CreateTxn()),), CREATE_NS)
+    if created == SEALED:
+        return Refused(STREAM_SEALED)
     if not isinstance(created, Created):
         return Refused("no controller created the transaction")
+    txns.append(created.txn)
     flushed = yield from _flushed(site, name, created, mops)
     if not flushed:
         return Refused("the transaction's events were not flushed")
@@ -60,6 +67,8 @@ def transact(site: Site, name: str, mops: Sequence[MicroOp]) -> Procedure[Done |
     match answer:
         case Status("committing" | "committed"):
             return Done(tuple(mops), created.txn)
+        case Status("sealed"):
+            return Refused(STREAM_SEALED)
         case Status("aborting" | "aborted" as status):
             return Refused(f"{LOST_LEASE}{status}")
         case _:

@@ -1,15 +1,32 @@
 """A writer: what applications embed to write to a stream, here a node of its own, so that it can crash and pause.
 
-Each incarnation takes a name that no writer ever had, so that nobody mistakes its events for those of an earlier one.
+Each incarnation takes a name that no writer ever had, so that nobody mistakes its events for those of an earlier one:
+the node's, with the time of its beginning.
 """
 
 from collections import deque
 
-from clusters.parts.procedures import TIMER, Sleep
+from clusters.parts.procedures import TIMER, Ask, Sleep
 from clusters.parts.routing import Procedure
-from clusters.pravega.controller.metadata import Superseded, counted, history
-from clusters.pravega.messages import Done, Drain, Refused, Told, Transact, Unclear
-from clusters.pravega.shape import MS
+from clusters.pravega.messages import (
+    CheckTxn,
+    Done,
+    Drain,
+    Epochs,
+    GetHistory,
+    NoteTime,
+    Refused,
+    SealAll,
+    SealStream,
+    Status,
+    Statuses,
+    Told,
+    Transact,
+    TruncateAll,
+    TruncateStream,
+    Unclear,
+)
+from clusters.pravega.shape import CONTROLLER_PLACE, MS
 from clusters.pravega.site import Site
 from clusters.pravega.writers.scan import drained, scan
 from clusters.pravega.writers.stream_writer import StreamWriter
@@ -28,7 +45,12 @@ from harness.core.machine import (
 )
 
 AGAIN_NS = 50 * MS
+NOTE_NS = 150 * MS
+SEAL_NS = 3_000 * MS
+STATUSES = 6  # Transactions in an answer to Statuses.
+STATUS_NS = 800 * MS
 WAITING_MAX = 64
+Request = Transact | SealAll | TruncateAll | Statuses
 
 
 class Writer:
@@ -38,17 +60,18 @@ class Writer:
         self._site = Site(context.node, settings, context)
         self._name = ""
         self._stream: StreamWriter | None = None
-        self._waiting: deque[tuple[NodeId, int, Transact]] = deque()
+        self._txns: deque[int] = deque(maxlen=STATUSES)
+        self._waiting: deque[tuple[NodeId, int, Request]] = deque()
         self._site.procedures.run(self._begin())
 
     def handle(self, event: Event, context: Context) -> None:
         self._site.context = context
         match event:
-            case Received(sender, Call(number, Transact() as request)):
+            case Received(sender, Call(number, body)) if isinstance(body, Request):
                 if self._stream is not None:
-                    self._transact(self._stream, sender, number, request)
+                    self._serve(self._stream, sender, number, body)
                 elif len(self._waiting) < WAITING_MAX:
-                    self._waiting.append((sender, number, request))
+                    self._waiting.append((sender, number, body))
                 else:
                     context.send(sender, Answer(number, Refused("the writer has not begun")))
             case Received(sender, Call(number, Drain())):
@@ -68,15 +91,30 @@ class Writer:
         """Do nothing: a writer has no state that a check needs."""
 
     def _begin(self) -> Procedure[None]:
+        self._name = f"{self._site.node}.{self._site.now_ns()}"
         while self._stream is None:
-            try:
-                self._name = f"{self._site.node}.{(yield from counted('writer-names'))}"
-                active = (yield from history()).active
-                self._stream = StreamWriter(self._site, self._name, active)
-            except Superseded:
+            (answer,) = yield Ask(((CONTROLLER_PLACE, GetHistory()),))
+            if isinstance(answer, Epochs):
+                self._stream = StreamWriter(self._site, self._name, answer.history.active)
+            else:
                 yield Sleep(AGAIN_NS)
         while self._waiting:
-            self._transact(self._stream, *self._waiting.popleft())
+            self._serve(self._stream, *self._waiting.popleft())
+        while True:
+            noted = NoteTime(self._name, self._site.now_ns(), self._stream.cut())
+            yield Ask(((CONTROLLER_PLACE, noted),))
+            yield Sleep(NOTE_NS)
+
+    def _serve(self, stream: StreamWriter, client: NodeId, number: int, request: Request) -> None:
+        match request:
+            case Transact():
+                self._transact(stream, client, number, request)
+            case SealAll():
+                self._site.procedures.run(self._seal(client, number))
+            case TruncateAll():
+                self._site.procedures.run(self._truncate(client, number))
+            case Statuses():
+                self._site.procedures.run(self._statuses(client, number))
 
     def _transact(self, stream: StreamWriter, client: NodeId, number: int, request: Transact) -> None:
         kinds = [mop.f for mop in request.mops]
@@ -93,8 +131,30 @@ class Writer:
         if request.mops[0].f == "r":
             answer = yield from scan(self._site, request.mops)
         else:
-            answer = yield from transact(self._site, self._name, request.mops)
+            answer = yield from transact(self._site, self._name, request.mops, self._txns)
         self._site.context.send(client, Answer(number, answer))
+
+    def _seal(self, client: NodeId, number: int) -> Procedure[None]:
+        """Have the stream sealed, and wait for that."""
+        end_ns, answer = self._site.now_ns() + SEAL_NS, None
+        while answer != Status("sealed") and self._site.now_ns() < end_ns:
+            (answer,) = yield Ask(((CONTROLLER_PLACE, SealStream()),), SEAL_NS)
+            yield Sleep(AGAIN_NS)
+        done = Done() if answer == Status("sealed") else Unclear("the stream was not sealed in time")
+        self._site.context.send(client, Answer(number, done))
+
+    def _truncate(self, client: NodeId, number: int) -> Procedure[None]:
+        """Request a truncation."""
+        (answer,) = yield Ask(((CONTROLLER_PLACE, TruncateStream()),), STATUS_NS)
+        done = Done() if isinstance(answer, Status) else Unclear("no controller answered")
+        self._site.context.send(client, Answer(number, done))
+
+    def _statuses(self, client: NodeId, number: int) -> Procedure[None]:
+        """Ask for the status of the last transactions that this writer began."""
+        txns = tuple(self._txns)
+        answers = (yield Ask(tuple((CONTROLLER_PLACE, CheckTxn(txn)) for txn in txns), STATUS_NS)) if txns else ()
+        found = [(txn, answer.status) for txn, answer in zip(txns, answers, strict=True) if isinstance(answer, Status)]
+        self._site.context.send(client, Answer(number, Done(statuses=tuple(found))))
 
     def _drain(self, client: NodeId, number: int) -> Procedure[None]:
         answer = yield from drained()

@@ -4,6 +4,9 @@ Operation number n uses the keys of group n // life, which are new: so lists sta
 events to some of its keys, so that its events stand one after the other there. A read shows one key: a system need not
 have a snapshot of several. At the end each key is read, and then the system is asked if its subscribers have read all
 (`drain`), each until it succeeds.
+
+Some loads have more: `status` asks for the status of a client's last transactions; `truncate` takes away what is old,
+so that nothing is read at the end; `seal` ends the log at two thirds of the load, and what comes after it fails.
 """
 
 from collections.abc import Iterator
@@ -30,10 +33,16 @@ class Shares(NamedTuple):
     reads: int
     keys: int  # Of a group.
     life: int  # Operations of a group.
+    statuses: int = 0
+    truncate_every: int = 0  # Operations between two truncations; 0: never.
+    is_sealed: bool = False
 
 
 BLOCKS = Shares(txns=35, reads=20, keys=6, life=72)
 SEQUENCES = Shares(txns=5, reads=15, keys=4, life=80)
+LEASES = Shares(txns=45, reads=10, keys=6, life=60, statuses=20)
+RETENTION = Shares(txns=20, reads=15, keys=4, life=24, truncate_every=30)
+SEALED = Shares(txns=40, reads=20, keys=6, life=72, is_sealed=True)
 
 
 class Blocks(msgspec.Struct, frozen=True):
@@ -41,6 +50,7 @@ class Blocks(msgspec.Struct, frozen=True):
 
     shares: Shares
     dice: Dice
+    seal_ns: int | None = None  # The time of the next seal.
     number: int = 0
 
     def op(self, context: Context) -> Answer:
@@ -50,13 +60,23 @@ class Blocks(msgspec.Struct, frozen=True):
         drawn, dice = self.dice.each_below((100, MOST - FEWEST + 1, *[shares.keys] * MOST))
         first = self.number // shares.life * shares.keys
         keys = [first + each for each in drawn[2:]]
-        if drawn[0] < shares.reads:
+        f = "txn"
+        mops: list[MicroOp] = []
+        seal_ns = self.seal_ns
+        if seal_ns is not None and context.time_ns >= seal_ns:
+            f, seal_ns = "seal", None
+        elif shares.truncate_every and self.number % shares.truncate_every == shares.truncate_every - 1:
+            f = "truncate"
+        elif drawn[0] >= 100 - shares.statuses:
+            f = "status"
+        elif drawn[0] < shares.reads:
             mops = [MicroOp("r", keys[0])]
         elif drawn[0] < shares.reads + shares.txns:
             mops = [self._append(keys[place], place) for place in range(FEWEST + drawn[1])]
         else:
             mops = [self._append(keys[0], 0)]
-        return planned(context, Invocation(f="txn", mops=tuple(mops))), Blocks(shares, dice, self.number + 1)
+        after = Blocks(shares, dice, seal_ns, self.number + 1)
+        return planned(context, Invocation(f=f, mops=tuple(mops) or None)), after
 
     def _append(self, key: int, place: int) -> MicroOp:
         return MicroOp("append", key, self.number * MOST + place)
@@ -72,7 +92,8 @@ class Final(msgspec.Struct, frozen=True):
     shares: Shares
 
     def op(self, context: Context) -> Answer:
-        return EachUntilOk((*self._reads(), Invocation(f="drain")), FINAL_PAUSE_NS).op(context)
+        reads = () if self.shares.truncate_every else tuple(self._reads())
+        return EachUntilOk((*reads, Invocation(f="drain")), FINAL_PAUSE_NS).op(context)
 
     def _reads(self) -> Iterator[Invocation]:
         idle = Context(time_ns=0, free=(0,), processes=(0,))
@@ -88,7 +109,8 @@ class Final(msgspec.Struct, frozen=True):
 
 def blocks(name: str, shares: Shares, options: WorkloadOptions) -> Workload:
     """The workload as an open loop of `rate_per_s`."""
-    source = Blocks(shares, Dice.named(options.seed, f"workload-{name}"))
+    seal_ns = options.duration_ns * 2 // 3 if shares.is_sealed else None
+    source = Blocks(shares, Dice.named(options.seed, f"workload-{name}"), seal_ns)
     paced = Stagger(source, options.mean_gap_ns, Dice.named(options.seed, "workload-times"))
     load = TimeLimit(paced, options.duration_ns)
     return Workload(
@@ -96,5 +118,5 @@ def blocks(name: str, shares: Shares, options: WorkloadOptions) -> Workload:
         load=load,
         final=Final(load, shares),
         types=("txn",),
-        checks=("list-append",),
+        checks=() if shares.truncate_every else ("list-append",),
     )

@@ -16,6 +16,8 @@ from clusters.pravega.messages import (
     Reply,
     Seal,
     Sealed,
+    Truncate,
+    Truncated,
 )
 from clusters.pravega.records import Event, Segment
 from clusters.pravega.segments.container import Container
@@ -40,11 +42,11 @@ def values(made: Container, segment: Segment) -> list[object]:
 
 def test_events_of_a_writer_come_in_order_and_once() -> None:
     made = container()
-    assert append(made, MAIN, 1) == Appended(MAIN, "w", 1)
+    assert append(made, MAIN, 1) == Appended(MAIN, "w", 1, 1)
     assert append(made, MAIN, 3) == OutOfOrder(MAIN, "w", 1)
-    assert append(made, MAIN, 2) == Appended(MAIN, "w", 2)
-    assert append(made, MAIN, 1) == Appended(MAIN, "w", 2)
-    assert append(made, MAIN, 1, writer="v") == Appended(MAIN, "v", 1)
+    assert append(made, MAIN, 2) == Appended(MAIN, "w", 2, 2)
+    assert append(made, MAIN, 1) == Appended(MAIN, "w", 2, 2)
+    assert append(made, MAIN, 1, writer="v") == Appended(MAIN, "v", 1, 3)
     assert values(made, MAIN) == [1, 2, 1]
 
 
@@ -52,7 +54,7 @@ def test_a_sealed_segment_takes_nothing_and_says_what_it_has() -> None:
     made = container()
     append(made, MAIN, 1)
     assert made.apply(Seal(MAIN)) == Ok(1)
-    assert append(made, MAIN, 2) == Sealed(MAIN, "w", 1)
+    assert append(made, MAIN, 2) == Sealed(MAIN, "w", 1, 1)
     assert made.apply(Seal(MAIN)) == Ok(1)
     assert made.read(MAIN, 0) == Batch((Event("k", 1, "w", 1),), is_end=True)
     assert made.read(MAIN, 1) == Batch((), is_end=True)
@@ -115,3 +117,17 @@ def test_a_planted_bug_changes_what_is_held(bug: str, numbers: tuple[int, ...], 
     for number in numbers:
         append(made, MAIN, number)
     assert values(made, MAIN) == held
+
+
+def test_a_truncated_segment_keeps_its_offsets_and_shows_nothing_before_its_start() -> None:
+    made = container()
+    for number in (1, 2, 3):
+        append(made, MAIN, number)
+    assert made.apply(Truncate(MAIN, 2)) == made.apply(Truncate(MAIN, 1)) == Ok()
+    assert made.read(MAIN, 0) == Truncated(MAIN, 2)
+    assert made.read(MAIN, 2) == Batch((Event("k", 3, "w", 3),), is_end=False)
+    assert (made.content(MAIN, ("k",)).is_whole, made.content(MAIN, ("other",)).is_whole) == (False, True)
+    made.apply(Seal(MAIN))
+    made.apply(Truncate(MAIN, -1))
+    assert made.read(MAIN, 3) == Batch((), is_end=True)
+    assert next((sealed, len(events), start) for _, sealed, events, start in made.shown()) == (True, 3, 3)

@@ -11,7 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import inspect
 
+from clusters.parts.cas_store import Cas, Write
+from clusters.parts.fenced_log import Stored
 from clusters.parts.log_messages import AppendEntries, Entry, Vote
+from clusters.parts.routing import Elsewhere
+from clusters.pravega.messages import Asked, Told
 from clusters.ticdc.rows.messages import CommitKeys
 from harness.core.errors import ScenarioError
 from harness.core.machine import Answer, Call, Message, NodeId
@@ -104,6 +108,14 @@ def test_messages_of_a_shared_part_are_decoded_with_their_commands() -> None:
         assert codec.decode_record(encode_frame(record)[4:]) == record
     message = AppendEntries(1, 1, 0, 0, (entry,), 0, 5)
     assert codec.decode(encode_frame(message)[4:]) == message
+
+
+def test_records_of_the_parts_that_pravega_shares_are_decoded() -> None:
+    codec = codec_of("clusters.pravega:Cluster")
+    for record in (Stored("0", (b"command",)), Write("stream/state", 3, None, 2), Told(7, Elsewhere(NodeId("s1")))):
+        assert codec.decode_record(encode_frame(record)[4:]) == record
+    asked = Asked(4, Cas("stream/state", 3, b"value"))
+    assert codec.decode(encode_frame(asked)[4:]) == asked
 
 
 def test_two_messages_of_one_tag_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -70,9 +70,30 @@ class Shown:
         for number, (reference, spans) in enumerate(epochs):
             self.records.append(State(999 * MS, "m1", "epoch", number, [reference, [list(span) for span in spans]]))
 
-    def segment(self, name: str, events: Sequence[Event] = (), *, is_sealed: bool = False) -> None:
+    def segment(self, name: str, events: Sequence[Event] = (), *, is_sealed: bool = False, start: int = 0) -> None:
         """A segment as its store shows it."""
-        self.records.append(State(999 * MS, "s1", "segment", name, [is_sealed, list(events)]))
+        self.records.append(State(999 * MS, "s1", "segment", name, [is_sealed, list(events), start]))
+
+    def txn(self, number: int, status: str) -> None:
+        """How a transaction ended."""
+        self.records.append(State(999 * MS, "m1", "txn", number, status))
+
+    def changes(self, *changes: list[Json]) -> None:
+        """How the records of the stream changed, in order."""
+        for version, change in enumerate(changes):
+            self.records.append(State(999 * MS, "m1", "change", version, change))
+
+    def committed(self, begin: int, end: int, txn: int) -> None:
+        """An operation whose transaction's commit was accepted."""
+        self.records.append(Invoke(self._ops, begin * MS, begin * MS, self._ops, "txn", None, ()))
+        self.records.append(Complete(self._ops, end * MS, "ok", None, (), txn=txn))
+        self._ops += 1
+
+    def saw(self, begin: int, end: int, *statuses: list[Json]) -> None:
+        """An operation that was shown the statuses of transactions."""
+        self.records.append(Invoke(self._ops, begin * MS, begin * MS, self._ops, "status"))
+        self.records.append(Complete(self._ops, end * MS, "ok", list(statuses)))
+        self._ops += 1
 
     def judged(self, check: Callable[[Path, Context], Judgement], folder: Path) -> Judgement:
         write_history(self.records, folder)
