@@ -21,6 +21,7 @@ from checkers.graph.edges import (
     WW_BY_REALTIME,
 )
 from checkers.graph.paths import ANY, Rule
+from checkers.words.transactional import ORDERS
 
 TIMED: Final = WW_BY_PROCESS | WW_BY_REALTIME | RW_BY_PROCESS | RW_BY_REALTIME
 # The kinds of dependencies, strongest first.
@@ -33,7 +34,7 @@ MISSES: Final[Mapping[int, int]] = MappingProxyType(
     {0: RW, PROCESS: RW | RW_BY_PROCESS, REALTIME: RW | RW_BY_PROCESS | RW_BY_REALTIME}
 )
 G0, G1C, SINGLE, NONADJACENT, G2 = ("G0", "G1c", "G-single", "G-nonadjacent", "G2-item")
-SUFFIXES: Final = ("", "-process", "-realtime")
+SUFFIXES: Final = ORDERS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -56,14 +56,13 @@ from checkers.transactions.unanswered import (
 )
 from checkers.transactions.uncertified import edge_count, edges_inside, possible, processes_of, windows_of
 from checkers.words import models
-from checkers.words.transactional import AXIOMS, CYCLES, ORDERS, OWN, TRANSACTIONAL, UPDATE
+from checkers.words.transactional import CYCLES, ORDERS, OWN, TIMED_AXIOMS, TIMED_CYCLES, TRANSACTIONAL, UPDATE
 from harness.core.record import Json
 from harness.core.verdict import Finding, Judgement
 
 LOCKED: Final = "serializability-locked"
 _ASIDE: Final = 5_000  # In a history of up to so many operations, cycles that no verdict needs are searched for, too.
-_AXIOMS: Final = frozenset(name + order for name in AXIOMS for order in ORDERS)
-_DECIDED: Final = _AXIOMS | {UPDATE, *COVERS} | {base + order for base in CYCLES for order in ORDERS}
+_DECIDED: Final = TIMED_AXIOMS | TIMED_CYCLES | {UPDATE, *COVERS}
 _WITHOUT_RW: Final = ("G0", "G1c")
 _SIZES: Final = (
     *("ok", "fail", "info", "micro-operations", "elements-read", "elements-without-writer", "keys"),
@@ -179,7 +178,7 @@ def _weak_answers(chunks: Dataset[Source], declared: Pairs | None, options: Opti
     search would get the whole graph.
     """
     forbidden = options.forbidden()
-    classes = frozenset(base + order for base in CYCLES for order in ORDERS) & forbidden
+    classes = TIMED_CYCLES & forbidden
     decided = {base + order for base in ("G0", "G1c") for order in ("", "-process")}
     if not classes <= decided or forbidden & COVERS.keys():
         return None
@@ -208,8 +207,10 @@ def _answers(
     if is_known and not cycles.search.named and not has_part:
         return NO_ANSWERS
     if is_known and (has_part or not report.tally["keys-unordered"]):
-        classes = {base + order for base in CYCLES for order in ORDERS} & forbidden
-        requested = frozenset(name for name in (_AXIOMS | {UPDATE}) & forbidden if not models.implied([name]) & classes)
+        classes = TIMED_CYCLES & forbidden
+        requested = frozenset(
+            name for name in (TIMED_AXIOMS | {UPDATE}) & forbidden if not models.implied([name]) & classes
+        )
     # The search knows versions by their values, and so not each contradiction to a declared order of commits.
     has_gaps = options.order.commits and _has_registers(report)
     if not requested & ANOMALIES and not has_gaps:
@@ -271,7 +272,7 @@ def _findings(
 
 def _witnesses(tally: Counter[str]) -> dict[str, int]:
     needed = {"G0": tally["ww"], "G1c": tally["wr"] + tally["rw"]}
-    counts = dict.fromkeys((*_AXIOMS, UPDATE), needed["G1c"])
+    counts = dict.fromkeys((*TIMED_AXIOMS, UPDATE), needed["G1c"])
     timed = {"-process": tally["timed-process"], "-realtime": tally["timed-process"] + tally["timed-realtime"]}
     counts |= {base + order: needed.get(base, tally["rw"] + timed.get(order, 0)) for base in CYCLES for order in ORDERS}
     return {name: counts.get(name, tally[name]) for name in TRANSACTIONAL}

@@ -10,7 +10,7 @@ from checkers.graph.sightings import Report, Sighting
 from checkers.history.names import Names
 from checkers.transactions.options import Options
 from checkers.words import models
-from checkers.words.transactional import CYCLES, ORDERS, OWN, TRANSACTIONAL
+from checkers.words.transactional import OWN, TIMED_CYCLES, TRANSACTIONAL
 from harness.core.columns import NOTHING
 from harness.core.record import Json
 
@@ -53,11 +53,10 @@ def unknown(
 ) -> dict[str, str]:
     """For each anomaly that counts and is neither found nor excluded, the reason why it is unknown."""
     tally, forbidden = report.tally, options.forbidden()
-    by_cycle = {base + order for base in CYCLES for order in ORDERS}
     reasons: dict[str, str] = {}
     if cycles.truncated is not None:
         size = f"residual-too-large: {cycles.truncated} edges, of which {cycles.residual_edges} were searched"
-        reasons |= dict.fromkeys(by_cycle, size)
+        reasons |= dict.fromkeys(TIMED_CYCLES, size)
     for name in cycles.search.undecided:
         reasons[name] = f"search-too-long: a component of the residual graph has too many edges to decide on {name}"
     reasons = {name: why for name, why in reasons.items() if name not in answers.absent} | answers.unknown

@@ -214,9 +214,11 @@ _SIMPLE: Final = _caused(
         ),
     },
 )
-TRANSACTIONAL: Final[Mapping[str, Anomaly]] = MappingProxyType(
-    {**_SIMPLE, **dict(timed(AXIOMS)), **dict(timed(CYCLES))}
-)
+_AXIOMS: Final = dict(timed(AXIOMS))
+_CYCLES: Final = dict(timed(CYCLES))
+TIMED_AXIOMS: Final = frozenset(_AXIOMS)  # Their names without an order of time, and with each.
+TIMED_CYCLES: Final = frozenset(_CYCLES)
+TRANSACTIONAL: Final[Mapping[str, Anomaly]] = MappingProxyType({**_SIMPLE, **_AXIOMS, **_CYCLES})
 
 _CUTS: Final = {
     "G0": Anomaly(
