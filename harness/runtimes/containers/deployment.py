@@ -175,11 +175,13 @@ class Deployment:
     async def fail_power(self, node: NodeId, *, is_torn: bool) -> None:
         """End the node's file system, and send SIGKILL to all processes of the container."""
         each = self.nodes[node]
-        async with each.turn:
-            each.is_down = True  # A server that finds its disk gone may end before it is killed.
-            with contextlib.suppress(NotFound):
-                await in_thread(partial(self._volumes.fail, node, each.container, each.folder, is_torn=is_torn))
-        await self.kill(node)
+        try:
+            async with each.turn:
+                each.is_down = True  # A server that finds its disk gone may end before it is killed.
+                with contextlib.suppress(NotFound):
+                    await in_thread(partial(self._volumes.fail, node, each.container, each.folder, is_torn=is_torn))
+        finally:
+            await self.kill(node)  # It is frozen, whatever became of its disk.
 
     async def canaries(self, node: NodeId) -> Canaries:
         """The canaries on the disk of a node that runs."""

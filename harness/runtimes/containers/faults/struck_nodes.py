@@ -70,8 +70,8 @@ class Crash:
                 await place.control.ready(SETTLED_S)
             was_up, life = not place.is_down, place.control.life
             if self._loses_power(node) and was_up:
-                self._powerless[node] = "its start has shown nothing yet"
                 await self._site.fail_power(node, is_torn=self._mode == "torn")
+                self._powerless[node] = "its start has shown nothing yet"
             else:
                 await self._site.kill(node)
             if was_up:
@@ -82,7 +82,12 @@ class Crash:
 
     async def _restart(self, node: NodeId) -> None:
         if self._loses_power(node):
-            await self._rules.start(node)
+            self._site.nodes[node].may_end = True  # Whether it can use its data after that is up to the server.
+            try:
+                await self._rules.start(node)
+            except GONE as error:
+                self._powerless[node] = f"it did not start again: {' '.join(str(error).split())}"
+                return
             if node in self._powerless:
                 await self._show(node)
             return

@@ -151,6 +151,7 @@ class FakeSite:
         self.packets = 0  # Met by each rule.
         self.powered: list[NodeId] = []  # Nodes with file systems of their own.
         self.failed_power: list[tuple[NodeId, bool]] = []
+        self.keeps_power = False
         self.left = Canaries(synced=True, unsynced=False)
         self.stuck: list[str] = []  # Links that carry nothing for a reason of their own.
 
@@ -218,6 +219,8 @@ class FakeSite:
     async def fail_power(self, node: NodeId, *, is_torn: bool) -> None:
         self.failed_power.append((node, is_torn))
         await self.kill(node)
+        if self.keeps_power:
+            raise DeployError(f"{node} is not on this machine")
 
     async def canaries(self, node: NodeId) -> Canaries:
         if node in self.removed or self.nodes[node].is_down:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from harness.core.errors import DeployError, Unsound
+from harness.core.machine import NodeId
 from harness.runtimes.containers.disks import loop, power
 from harness.runtimes.containers.disks.loop import LoopDisk
 from harness.runtimes.containers.disks.power import SYNCED, UNSYNCED, Canaries
@@ -45,6 +46,42 @@ def test_a_failure_that_lost_nothing_had_no_effect() -> None:
 def test_a_failure_that_lost_what_was_synced_is_unsound() -> None:
     with pytest.raises(Unsound, match="n1 lost power, and a file that this harness had synced to its disk is gone"):
         failed(Canaries(synced=False, unsynced=False))
+
+
+def test_a_failure_that_could_not_be_made_has_no_effect_and_accuses_nobody() -> None:
+    async def main() -> None:
+        stage = Stage()
+        stage.site.powered, stage.site.keeps_power = [N1], True
+        stage.site.left = Canaries(synced=False, unsynced=False)
+        fault = step("crash", "n1")
+        await stage.faults.apply(fault)
+        await stage.faults.undo(fault)
+        effect = await stage.faults.effect(fault)
+        assert (effect.count, effect.note) == (0, "it could not be brought about: n1 is not on this machine")
+        assert not stage.site.nodes[N1].is_down
+
+    run(main())
+
+
+def test_a_server_that_does_not_start_with_what_is_left_is_no_failure_of_the_harness(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def refuse(node: NodeId) -> None:
+        raise DeployError(f"node {node} is exited and not ready")
+
+    async def main() -> None:
+        stage = Stage()
+        stage.site.powered = [N1]
+        fault = step("crash", "n1")
+        await stage.faults.apply(fault)
+        monkeypatch.setattr(stage.site, "start", refuse)
+        await stage.faults.undo(fault)
+        effect = await stage.faults.effect(fault)
+        assert effect.count == 0
+        assert "n1: it did not start again: node n1 is exited and not ready" in effect.note
+        assert stage.site.nodes[N1].may_end
+
+    run(main())
 
 
 def test_torn_writes_are_asked_for_by_name_and_a_kept_disk_is_a_kill() -> None:
