@@ -9,9 +9,6 @@ from typing import Final
 
 READ_NO_CONFIRM: Final = "read-no-confirm"
 CONFIRM_CACHED: Final = "confirm-cached"
-NO_TABLE_ADVANCE: Final = "no-table-advance"
-STALE_TABLE_LIST: Final = "stale-table-list"
-CLOCK_RESTART: Final = "clock-restart"
 PERSIST_AFTER_USE: Final = "persist-after-use"
 RANGE_BEFORE_EPOCH: Final = "range-before-epoch"
 RESTART_BELOW: Final = "restart-below"
@@ -38,9 +35,6 @@ BUGS: Mapping[str, str] = MappingProxyType(
     {
         READ_NO_CONFIRM: "B01: a read is answered though the coordinator does not know that it still leads",
         CONFIRM_CACHED: "B02: a coordinator confirms that it leads now and then, and not for each read",
-        NO_TABLE_ADVANCE: "B03: a new leader does not raise the uppers of tables",
-        STALE_TABLE_LIST: "B04: a new leader raises the uppers of the tables that it knew before it became the leader",
-        CLOCK_RESTART: "B06: a new leader's oracle begins at its wall clock",
         PERSIST_AFTER_USE: "B07: a timestamp is handed out while the bound above it is still being written",
         RANGE_BEFORE_EPOCH: "B08: a new leader reads the bound before it becomes the leader",
         RESTART_BELOW: "B09: a new leader's oracle begins where it last saw the tables, not at the bound",

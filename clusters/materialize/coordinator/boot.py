@@ -28,6 +28,7 @@ from clusters.parts.procedures import Ask, Sleep
 from clusters.parts.routing import Procedure
 
 AGAIN_NS = 20_000_000
+EARLY_NS = 240_000_000  # A planted bug reads the bound so long before the boot.
 
 
 class Booted(NamedTuple):
@@ -39,19 +40,18 @@ class Booted(NamedTuple):
 
 def boot(site: Site) -> Procedure[Booted | None]:
     """A new leader; None if another one was quicker, or the catalog does not answer."""
-    before: tuple[bytes, ...] = ()
-    if site.bugs & {planted.RANGE_BEFORE_EPOCH, planted.STALE_TABLE_LIST}:
+    before: tuple[bytes, ...] | None = None
+    if planted.RANGE_BEFORE_EPOCH in site.bugs:
         (seen,) = yield Ask(((CATALOG_PLACE, Look(LOG)),))
-        before = seen.records if isinstance(seen, Looked) else ()
-        yield Sleep(2 * AGAIN_NS)
+        before = seen.records if isinstance(seen, Looked) else None
+        yield Sleep(EARLY_NS)
     (opened,) = yield Ask(((CATALOG_PLACE, Open(LOG, 1)),))
     if not isinstance(opened, Opened):
         return None
     site.context.point("catalog-opened")
     records = decoded(opened.records)
     reign = Reign(site, opened.token, len(records), names_of(records))
-    bound = bound_of(decoded(before) if planted.RANGE_BEFORE_EPOCH in site.bugs else records)
-    created = tables_of(decoded(before) if planted.STALE_TABLE_LIST in site.bugs else records)
+    bound = bound_of(records if before is None else decoded(before))
     names = (*LISTS, *BAGS, *tables_of(records))
     is_new = not bound
     bottom = site.context.local_clock_ns() // UNIT_NS + 1 if is_new else bound
@@ -61,9 +61,7 @@ def boot(site: Site) -> Procedure[Booted | None]:
     uppers = yield from _uppers(reign, names)
     if uppers is None:
         return None
-    if planted.CLOCK_RESTART in site.bugs:
-        bottom = site.context.local_clock_ns() // UNIT_NS
-    elif planted.RESTART_BELOW in site.bugs and not is_new:
+    if planted.RESTART_BELOW in site.bugs and not is_new:
         bottom = max(1, max(uppers.values()) - 2)
     reign.oracle = Oracle(bottom, bound)
     saved: list[bool] = []
@@ -72,11 +70,9 @@ def boot(site: Site) -> Procedure[Booted | None]:
         yield Sleep(AGAIN_NS)
     site.context.point("bound-taken")
     tables = {name: Table(reign, name, uppers[name]) for name in names}
-    raised = [tables[name] for name in names if name in (*LISTS, *BAGS, *created)]
-    if planted.NO_TABLE_ADVANCE not in site.bugs:
-        for table in raised:
-            yield from _raise(reign, table, bottom)
-            site.context.point("table-advanced")
+    for table in tables.values():
+        yield from _raise(reign, table, bottom)
+        site.context.point("table-advanced")
     return None if reign.is_over else Booted(reign, tables)
 
 
