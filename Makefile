@@ -8,6 +8,7 @@ RELEASE ?= 15
 ATTEMPTS ?= 3
 SECONDS ?= 300
 ROWS ?=
+RUNS ?= 20
 KILLS ?= 30
 DEMO_BUG ?= lib-any-node-completes
 
@@ -51,6 +52,10 @@ calibrate: $(READY) ## how soon planted bugs are found; fails if one is found le
 bench: $(READY) ## measurements: messages, simulation, journal, checking
 	@scripts/bench
 
+systems: $(READY) ## etcd's versions under all faults, and power failures of etcd and PostgreSQL: some three hours (RUNS=20)
+	@SEAMARK_REQUIRE_DOCKER=1 scripts/docker
+	@$(BIN)/python -m tests.bench.systems $(RUNS)
+
 track-record: $(READY) ## known defects of released systems, found again, with controls: docs/track-record.md (ROWS=)
 	@SEAMARK_REQUIRE_DOCKER=1 scripts/docker
 	@$(BIN)/python -m tests.bench.track_record $(ROWS)
@@ -76,4 +81,4 @@ mutants: $(READY) ## broken rules of the checks, and which of them no test notic
 clean: ## remove what was made: environment, caches, store
 	@rm -rf .venv store .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build *.egg-info
 
-.PHONY: help setup run run-docker demo finding check test calibrate bench picture mutants fuzz hostile-serve kills track-record clean
+.PHONY: help setup run run-docker demo finding check test calibrate bench picture mutants fuzz hostile-serve kills systems track-record clean
