@@ -80,7 +80,8 @@ class Explainer:
         explained = [(source, target, *self.step(source, target, kind)) for source, target, kind in pairs]
         steps = [step for *_, step, _ in explained]
         sentence = told(steps, f"So {around(cycle.ops)}: no order allows that.")
-        if self._has_real_time and len(steps) > _PAIR:
+        is_timed = any(step.relation == "realtime" for step in steps)
+        if is_timed or (self._has_real_time and len(steps) > _PAIR):
             sentence = next(_by_time([(one, two, step) for one, two, step, _ in explained], self._operations), sentence)
         ops = _with(cycle.ops, (op for *_, why in explained for op in why.ops))
         facts = (cycle.ops, cycle.kinds)

@@ -12,10 +12,13 @@ from checkers.verdict.titles import title as title_of
 from harness.campaign.document import Sweep
 from harness.campaign.exposure import ORDER
 from harness.campaign.ledger.rows import RED, Row, final_rows
+from harness.campaign.way_out import more_seeds, way_out
+from harness.core.command import seamark
 from harness.core.verdict import Verdict
 from harness.report.markdown import escaped, table
 from harness.report.model import WHERE
 from harness.report.page import STRIP, rendered
+from harness.report.screen import Commands
 from harness.scenario.sut import release
 
 PAGE_FILE: Final = "page.html"
@@ -84,7 +87,8 @@ def sweep_page(sweep: Sweep, rows: Sequence[Row], earlier: Sequence[Sweep], fold
         title=_title(sweep),
         began=_began(sweep),
         release=release(sweep.sut),
-        next=[(f"seed {red.seed}, {red.workload}", red.command) for red in sweep.red[:NEXT_MAX]],
+        next=_next(sweep, rows, earlier),
+        way_out=way_out(sweep),
         versions=", ".join(f"{name} {version}" for name, version in sweep.versions.items()),
         findings=[
             (title_of(each.anomaly), meaning(each.anomaly), each, _link(each.first_run, folder))
@@ -105,6 +109,19 @@ def sweep_page(sweep: Sweep, rows: Sequence[Row], earlier: Sequence[Sweep], fold
         seconds=_seconds,
         duration=_duration,
     )
+
+
+def _next(sweep: Sweep, rows: Sequence[Row], earlier: Sequence[Sweep]) -> Commands:
+    """The commands to run next: for the first red runs, for a sweep that tested too little, or for a green one."""
+    change = way_out(sweep)
+    if sweep.red:
+        return [(f"seed {red.seed}, {red.workload}", red.command) for red in sweep.red[:NEXT_MAX]]
+    if change is not None and change.command is not None:
+        return [("then, again", change.command)]
+    found = [("other seeds", more_seeds(sweep, min((row.seed for row in rows), default=0)))]
+    if earlier and earlier[-1].folder is not None and sweep.folder is not None:
+        return [("sign off", seamark("signoff", earlier[-1].folder, sweep.folder)), *found]
+    return found
 
 
 def sweep_summary(sweep: Sweep) -> str:

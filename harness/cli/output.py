@@ -181,14 +181,16 @@ def print_batch(batch: Batch, *, as_json: bool) -> int:
     found = [{finding.anomaly for finding in report.findings if finding.promise} for report in batch.runs]
     counts = Counter(name for names in found for name in names)
     own = {name: record for report in batch.runs for name, record in report.declared.items()}
-    titles = {name: title(name, own) for name in sorted(counts, key=lambda name: (rank(name, own), name))}
-    width = max(map(len, titles.values()), default=0)
-    for anomaly, name in titles.items():
-        say(console, f"{name:<{width}}  in {counts[anomaly]} of {len(batch.runs)} runs", "  ")
+    for anomaly in sorted(counts, key=lambda name: (rank(name, own), name)):
+        say(console, f"{title(anomaly, own)}  in {counts[anomaly]} of {len(batch.runs)} runs", "  ")
     word = plain(Verdict(batch.verdict).word, STYLES[batch.verdict])
     say(console, word + plain(f"  {batch.reason} in {batch.seconds:g} s (exit {batch.exit_code})"), is_whole=True)
+    if batch.way_out is not None and batch.exit_code:
+        say(console, batch.way_out.sentence, "  ")
     if batch.page is not None:
         suggest(console, "open", batch.page)
+    if batch.way_out is not None and batch.way_out.command is not None:
+        suggest(console, "more", batch.way_out.command)
     for report in _to_repeat(batch):
         command = report.anywhere or repetition(report)
         if command is not None:

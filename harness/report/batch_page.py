@@ -12,8 +12,9 @@ from checkers.verdict.titles import meaning, title
 from harness.core.verdict import Verdict
 from harness.report.findings.headlines import headline
 from harness.report.markdown import escaped, table
-from harness.report.model import FindingRow, Report, called, repetition, smaller
+from harness.report.model import FindingRow, Report, WayOut, called, repetition, smaller
 from harness.report.page import STRIP, TITLES, rendered
+from harness.report.screen import Commands
 
 LINKS_MAX: Final = 8  # The most runs that are named with a class of findings; the list of runs has all.
 NEXT_MAX: Final = 3  # The most commands in the first screen.
@@ -22,7 +23,10 @@ PROMISE_WORDS: Final = ("violated", "unknown", "not-exercised", "holds")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
-    """The outcome of a whole batch. `stopped` is the reason why not all planned runs were begun."""
+    """The outcome of a whole batch. `stopped` is the reason why not all planned runs were begun.
+
+    `way_out` is what to run after a batch without a finding.
+    """
 
     verdict: str
     exit_code: int
@@ -31,6 +35,7 @@ class Summary:
     planned: int
     stopped: str | None
     seconds: float
+    way_out: WayOut | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +77,7 @@ def batch_page(summary: Summary, reports: Sequence[Report], folder: Path) -> str
         word=Verdict(summary.verdict).word,
         title=broken.headline if broken else TITLES[summary.verdict],
         broken=broken,
-        next=list(_next(reports)),
+        next=_next(reports, summary.way_out),
         promised=[row for row in sums if broken and row.name in broken.promises],
         first=reports[0] if reports else None,
         classes=classes,
@@ -118,17 +123,26 @@ def batch_summary(summary: Summary, reports: Sequence[Report]) -> str:
     return "\n".join([*lines, ""])
 
 
-def _next(reports: Sequence[Report]) -> Iterator[tuple[str, str]]:
-    """For each class of findings that breaks a promise the command that makes its first run small, or repeats it."""
+def _next(reports: Sequence[Report], way_out: WayOut | None) -> Commands:
+    """For each class of findings that breaks a promise the command that makes its first run small, or repeats it.
+
+    Without one, the way out of the batch.
+    """
     first: dict[str, tuple[Report, FindingRow]] = {}
     for report in reports:
         for finding in report.findings:
             if finding.promise is not None:
                 first.setdefault(finding.anomaly, (report, finding))
-    for report, finding in list(first.values())[:NEXT_MAX]:
-        command = smaller(report, finding) or repetition(report)
-        if command is not None:
-            yield f"{title(finding.anomaly, report.declared)}, seed {report.seed}", command
+    found = [
+        (
+            f"{title(finding.anomaly, report.declared)}, seed {report.seed}",
+            smaller(report, finding) or repetition(report),
+        )
+        for report, finding in list(first.values())[:NEXT_MAX]
+    ]
+    if not found and way_out is not None:
+        found = [("test more", way_out.command)]
+    return [(label, command) for label, command in found if command is not None]
 
 
 def _broken(classes: Sequence[Class]) -> Class | None:

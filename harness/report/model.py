@@ -24,6 +24,7 @@ from harness.report.shrunk import is_shrunk
 REPORT_SCHEMA = 1
 STEP_NS = 10_000_000  # Windows of traces begin and end at multiples of this.
 REPORT_FILE = "report.json"
+MORE_RUNS = 20
 
 
 class PromiseRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -190,9 +191,19 @@ def next_steps(report: Report, trace: str | None = None) -> list[tuple[str, str]
         small = next(filter(None, (smaller(report, each) for each in report.findings)), None)
         again = repetition(report) if report.runtime != "sim" else None
         steps = [("make it small", small), ("see its messages", trace), ("run it again", again)]
+    elif report.way_out is not None:
+        steps = [("test more", report.way_out.command)]
     else:
-        steps = [("test more", report.way_out.command if report.way_out else None)]
+        steps = [("test more", more_runs(report))]
     return [(label, command) for label, command in steps if command is not None]
+
+
+def more_runs(report: Report) -> str | None:
+    """The command for MORE_RUNS runs like a green one, from its seed on; None if it is no such run."""
+    if report.verdict != Verdict.VALID.value or report.anywhere is None:
+        return None
+    command, *comment = report.anywhere.split("  #", 1)
+    return "  #".join([f"{command} --count {MORE_RUNS}", *comment])
 
 
 def called(report: Report, promise: str | None) -> str:

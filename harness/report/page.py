@@ -150,8 +150,17 @@ def page(
 
 def _commands(report: Report, found: Sequence[Group], repeating: Commands) -> dict[str, object]:
     """The commands of a page: those to run next, and those that repeat the run or its judgement."""
-    following = next_steps(report, found[0].root.closer if found else None) or repeating[-1:]
+    following = next_steps(report, found[0].root.closer if found else None) or _smaller(report, repeating)
     return {"next": following, "commands": repeating, "exactness": exactness(report)}
+
+
+def _smaller(report: Report, repeating: Commands) -> Commands:
+    """The command that makes a history from elsewhere with a broken promise small; else the one that judges it."""
+    judge = repeating[-1:]
+    is_stream = any("--stream" in command for _, command in judge)
+    if report.run is not None or report.verdict != Verdict.INVALID.value or is_stream:
+        return judge
+    return [("make it small", f"{command} --shrink small.jsonl") for _, command in judge]
 
 
 def _outcomes(report: Report) -> list[tuple[str, int]]:

@@ -83,7 +83,7 @@ def _breaks(text: str, width: int) -> list[int]:
 
 def suggest(console: Console, label: str, command: str) -> None:
     """Print a command after its label. On a narrow terminal it goes on in further lines that a shell joins."""
-    before = f"  {label:<8}"
+    before = f"  {label:<7} "
     words = command.split(" ")
     if not console.is_terminal or len(before) + len(command) <= console.width or shlex.split(command) != words:
         console.print(plain(f"{before}{command}"), soft_wrap=True)

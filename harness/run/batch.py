@@ -16,14 +16,16 @@ from harness.core.errors import ScenarioError
 from harness.core.verdict import Verdict, worst
 from harness.core.wording import counted
 from harness.judging.engines import EngineFailed, in_threads
+from harness.judging.way_out import LONGER, SECONDS_MAX
 from harness.record.store import create_run, write_atomically
 from harness.report.batch_page import Summary, batch_page
 from harness.report.junit import junit
-from harness.report.model import REPORT_FILE, Report, error_report
+from harness.report.model import REPORT_FILE, Report, WayOut, error_report
 from harness.report.trouble import in_one_line
 from harness.run.pool import LocalPool, results
 from harness.run.running import prepare
 from harness.run.single import JUNIT_FILE, PAGE_FILE, carry_out, encoded, judge_run, store_report
+from harness.scenario.command import command_of
 from harness.scenario.consent import Code
 from harness.scenario.scenario import Scenario
 from nemesis.plan import Plan
@@ -45,6 +47,7 @@ class Batch(msgspec.Struct, frozen=True, kw_only=True):
     runs: tuple[Report, ...]
     seconds: float
     page: str | None = None  # The path of the page about all runs.
+    way_out: WayOut | None = None  # What to run after a batch without a finding.
 
     def summary(self) -> Summary:
         """The summary of the whole batch for its page."""
@@ -56,6 +59,7 @@ class Batch(msgspec.Struct, frozen=True, kw_only=True):
             planned=self.planned,
             stopped=self.stopped,
             seconds=self.seconds,
+            way_out=self.way_out,
         )
 
 
@@ -204,7 +208,22 @@ def _composed(orders: Orders, reports: list[Report], stopped: str | None, took_s
         counts=counts,
         runs=tuple(reports),
         seconds=round(took_s, 1),
+        way_out=_way_out(orders, verdict, reports),
     )
+
+
+def _way_out(orders: Orders, verdict: Verdict, reports: Sequence[Report]) -> WayOut | None:
+    """What to run after a batch that found nothing: the same with more time, or with other seeds."""
+    if verdict in (Verdict.INVALID, Verdict.ERROR) or orders.plan is not None:
+        return None
+    if verdict is Verdict.VACUOUS and len(reports) < orders.min_runs:
+        return WayOut(sentence=f"Give it more time with --time-budget, or ask for fewer runs than {orders.min_runs}.")
+    scenario = msgspec.structs.replace(orders.scenario, seed=orders.scenario.seed + orders.count)
+    sentence = "Other seeds test more."
+    if verdict is Verdict.VACUOUS:
+        scenario = msgspec.structs.replace(scenario, time_s=min(LONGER * scenario.time_s, SECONDS_MAX))
+        sentence = "Run longer; a sweep adds up what many runs tested, and one vacuous run decides nothing there."
+    return WayOut(sentence=sentence, command=f"{command_of(scenario)} --count {orders.count}")
 
 
 def _clauses(reports: list[Report], verdict: Verdict) -> Iterator[str]:

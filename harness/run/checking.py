@@ -116,15 +116,7 @@ def answer(
         stream=ready.form,
         html=question.html,
         initial=question.initial,
-        command=_command(
-            question.path,
-            model=question.model,
-            promises=question.promises,
-            initial=question.initial,
-            stream=question.stream,
-            key=question.key,
-            checks=question.checks,
-        ),
+        command=command_of(question, question.path),
         tell=tell,
         given=ready.given,
         is_only=ready.is_only,
@@ -181,9 +173,16 @@ def _require_foreign(question: Question, run: Path | None) -> None:
         raise ScenarioError("--stream judges by the contract of the stream: leave out --promises and --model")
 
 
-def _command(path: Path, checks: Sequence[str], **options: Path | str | None) -> str:
-    """The command that repeats this judgement with the same options."""
+def command_of(question: Question, path: Path) -> str:
+    """The command that judges the history at `path` by the question's options."""
+    options = {
+        "model": question.model,
+        "promises": question.promises,
+        "initial": question.initial,
+        "stream": question.stream,
+        "key": question.key,
+    }
     words: list[object] = ["check", path]
-    for name, value in (*options.items(), *(("checks", each) for each in checks)):
+    for name, value in (*options.items(), *(("checks", each) for each in question.checks)):
         words += [f"--{name}", value] if value is not None else []
     return seamark(*words)

@@ -20,15 +20,16 @@ from starlette.routing import Route
 
 from harness.campaign.calibration.document import CALIBRATION, CALIBRATION_FILE, read_calibration
 from harness.campaign.calibration.shown import PAGE_FILE as PAGE_OF_CALIBRATION
+from harness.core.command import seamark
 from harness.core.errors import HistoryError, SeamarkError
 from harness.core.verdict import Finding
 from harness.report.findings.headlines import headline
-from harness.report.model import REPORT_FILE, Report, read_report, repetition
+from harness.report.model import REPORT_FILE, Report, next_steps, read_report, repetition
 from harness.report.page import STRIP, TITLES, script_source
-from harness.report.screen import commands
+from harness.report.screen import Commands, commands
 from harness.report.trouble import in_one_line
 from harness.serve.compared import comparison
-from harness.serve.index import RUNNING, UNREADABLE, Index, Row, short
+from harness.serve.index import RUNNING, UNJUDGED, UNREADABLE, Index, Row, short
 from harness.serve.listing import Choice, choice_of, first_sight, listed
 from harness.serve.live import STREAMS_MAX, events
 from harness.serve.pages import rendered, script, style
@@ -131,6 +132,7 @@ class Pages:
             title=title,
             findings=findings,
             signs=STRIP,
+            next=_next(report, row, folder),
             commands=commands(report)[1:] if report is not None and repetition(report) else [],
             files=[each for each in SERVED if (folder / each).is_file()],
             has_history=(folder / "journal.log").is_file() or (folder / "history").is_dir(),
@@ -255,6 +257,13 @@ class Pages:
         if not name.endswith((".html", ".json")):
             headers |= _download(f"{names[-1]}-{name}")
         return StreamingResponse(blocks_of(file), media_type=SERVED[name], headers=headers)
+
+
+def _next(report: Report | None, row: Row, run: Path) -> Commands:
+    """The commands to run after reading the page of a run."""
+    if report is None:
+        return [("judge it", seamark("check", run))] if row.state == UNJUDGED else []
+    return next_steps(report) or [("again", again) for again in (repetition(report),) if again is not None]
 
 
 def _download(name: str) -> dict[str, str]:

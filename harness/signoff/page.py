@@ -3,6 +3,7 @@
 from checkers.verdict.titles import title
 from harness.core.verdict import Verdict
 from harness.report.page import STRIP, rendered
+from harness.report.screen import Commands
 from harness.scenario.sut import release
 from harness.signoff.document import Decision, Signoff
 from harness.signoff.statistics import percent
@@ -30,9 +31,7 @@ def signoff_page(signoff: Signoff, sha256: str) -> str:
         word=decision.word,
         releases=releases(signoff),
         release=release,
-        next=[("make it again", each.command) for each in signoff.findings if each.is_blocking and each.command][
-            :NEXT_MAX
-        ],
+        next=_next(signoff),
         colour=COLOURS[decision],
         title=TITLES[decision],
         sides=(("baseline", signoff.baseline), ("candidate", signoff.candidate)),
@@ -51,3 +50,12 @@ def signoff_page(signoff: Signoff, sha256: str) -> str:
         percent=percent,
         versions=versions,
     )
+
+
+def _next(signoff: Signoff) -> Commands:
+    """The commands that make runs with blocking findings again, each once, with the finding that is named first."""
+    named: dict[str, str] = {}
+    for each in signoff.findings:
+        if each.is_blocking and each.command:
+            named.setdefault(each.command, title(each.anomaly))
+    return [(name, command) for command, name in named.items()][:NEXT_MAX]

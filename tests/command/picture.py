@@ -37,7 +37,7 @@ class Digest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 def of_templates() -> str:
     """The digest of the templates that make a report's page."""
-    names = ("frame.html", "page.html", "shapes.html", "style.html", "script.html")
+    names = ("frame.html", "page.html", "shapes.html", "style.html", "script.html", "copy.html")
     return hashlib.sha256(b"\0".join((TEMPLATES / name).read_bytes() for name in names)).hexdigest()
 
 

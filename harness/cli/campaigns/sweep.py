@@ -1,5 +1,6 @@
 """`seamark sweep`: a matrix of runs with one verdict, resumable."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -17,6 +18,7 @@ from harness.campaign.ledger.rows import Row, final_rows
 from harness.campaign.page import PAGE_FILE, sweep_summary
 from harness.campaign.spark_pool import require_cluster, spark_pool
 from harness.campaign.sweep import Begun, begin, carry_out, resumed
+from harness.campaign.way_out import way_out
 from harness.cli.output import print_json, resumable, standard_error, tell_github, watched
 from harness.core.errors import ScenarioError
 from harness.core.verdict import Verdict
@@ -137,16 +139,21 @@ def _print(begun: Begun, sweep: Sweep, rows: Sequence[Row], *, as_json: bool) ->
         return sweep.exit_code
     console = Console(highlight=False)
     shown = sweep.findings[:SHOWN]
-    width = max((len(title(each.anomaly)) for each in shown), default=0)
+    clusters = {each.cluster for each in sweep.findings}
     for each in shown:
         mark, seen = "NEW" if each.is_new else "ONGOING", f"in {each.runs:,} of {counted(each.judged, 'run')}"
-        line = f"  {mark:<8}{title(each.anomaly):<{width}}  {seen}  {each.promise or ''}"
+        seen += f" of {each.cluster}" if len(clusters) > 1 else ""
+        line = f"  {mark:<8}{title(each.anomaly)}  {seen}  {each.promise or ''}"
         say(console, line)
     word = plain(Verdict(sweep.verdict).word, STYLES[sweep.verdict])
     say(console, word + plain(f"  {sweep.reason} (exit {sweep.exit_code})"), is_whole=True)
+    change = way_out(sweep)
+    if change is not None:
+        say(console, change.sentence, "  ")
     suggest(console, "open", str(begun.folder / PAGE_FILE))
+    seeds = Counter(red.seed for red in sweep.red)
     for red in sweep.red[:RED_SHOWN]:
-        suggest(console, f"seed {red.seed}", red.command)
+        suggest(console, f"seed {red.seed}" + (f", {red.workload}" if seeds[red.seed] > 1 else ""), red.command)
     if len(sweep.red) > RED_SHOWN:
         say(console, f"and {len(sweep.red) - RED_SHOWN} more red runs in {begun.folder / SWEEP_FILE}", "  ")
     if sweep.runs < sweep.planned:

@@ -28,6 +28,7 @@ EXAMPLES: Mapping[str, tuple[tuple[str, str], ...]] = MappingProxyType(
         "check": (
             ("check latest", "judge the last run once more"),
             ("check history.edn --model serializable", "a history from elsewhere"),
+            ("check history.edn --shrink small.edn", "and the smallest part of it with its finding"),
         ),
         "export": (("export latest --output history.edn", "for Elle and Knossos"),),
         "replay": (

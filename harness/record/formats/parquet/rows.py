@@ -19,7 +19,12 @@ _MOP_KINDS = {code: name for name, code in MOP_KINDS.items()}
 
 
 def records_of(folder: Path) -> Iterator[Evidence]:
-    """The evidence in that folder, in journal order. It is held in memory as a whole: for exports and hashes.
+    """The evidence in that folder, in journal order, as in `numbered_records`."""
+    yield from numbered_records(folder).values()
+
+
+def numbered_records(folder: Path) -> dict[int, Evidence]:
+    """The evidence in that folder by its position, in journal order: all of it in memory, for exports and hashes.
 
     Raises HistoryError that names the file, or the folder if its files contradict each other.
     """
@@ -29,8 +34,7 @@ def records_of(folder: Path) -> Iterator[Evidence]:
             if seq in found:
                 raise HistoryError(f"{folder}: two records claim position {seq}")
             found[seq] = record
-    for seq in sorted(found):
-        yield found[seq]
+    return {seq: found[seq] for seq in sorted(found)}
 
 
 def some_records(folder: Path, *, ops: Sequence[int], events: Sequence[int]) -> list[tuple[int, Evidence]]:
