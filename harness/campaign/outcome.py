@@ -66,7 +66,7 @@ def sweep_of(
         started_utc=order.started_utc,
         finished_utc=max((row.finished_utc for row in rows), default=order.started_utc),
         versions=order.versions,
-        sut=design.cells[0].scenario.sut,
+        sut=_image(reports) | design.cells[0].scenario.sut,
         config=SweepConfig(path=design.path, text=design.text, sha256=design.sha256),
         planned=design.planned,
         runs=len(final),
@@ -87,6 +87,13 @@ def sweep_of(
         red=tuple(_red(design, final)),
         folder=str(folder),
     )
+
+
+def _image(reports: Sequence[Report]) -> dict[str, str]:
+    """The image that all runs tested, as part of the release; empty if there is none, or several."""
+    images = {report.sut.get("image") for report in reports if report.verdict != Verdict.ERROR.value}
+    image = next(iter(images)) if len(images) == 1 else None
+    return {} if image is None else {"image": image}
 
 
 def _stopped(design: Design, final: Sequence[Row]) -> str | None:

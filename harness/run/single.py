@@ -12,6 +12,7 @@ from harness.core.errors import HistoryError, ScenarioError, SeamarkError
 from harness.core.record import UNSOUND, Footer
 from harness.core.verdict import Verdict
 from harness.judging.engines import EngineFailed, EngineFor
+from harness.judging.images import declared_or_seen
 from harness.judging.judge import Budget, Outlet, forms_declared, history_identity, judge, plan_sha256
 from harness.judging.table import table_of
 from harness.record.formats.load import load
@@ -27,6 +28,7 @@ from harness.report.model import REPORT_FILE, WHERE, Report, error_report, read_
 from harness.report.page import page
 from harness.report.trouble import RUN_LOG, in_one_line
 from harness.run.live import LiveLine, Notes, Watcher, activity
+from harness.run.reading import reading
 from harness.run.replay import Repetition, repeat, show_trace
 from harness.run.running import STDERR_LOG, execute, finish
 from harness.run.stopping import FirstViolation, is_stopped
@@ -111,10 +113,7 @@ def carried_out(  # noqa: PLR0913  Each argument is an option of some command.
 
 
 def _trace(run: Path, code: Code, report: Report, tell: Callable[[str], None]) -> None:
-    """Repeat a simulated run with a finding, and draw the messages around it.
-
-    No other part of the report depends on this.
-    """
+    """Repeat a simulated run with a finding, and draw the messages around it. Nothing else depends on this."""
     with contextlib.suppress(SeamarkError, OSError):
         around = window_of_first(report, run / HISTORY)
         if around is not None:
@@ -253,12 +252,11 @@ def judge_foreign(  # noqa: PLR0913  Each argument is an option of the command.
     """
     outlet = Outlet(tell=tell)
     with temporary_folder("check") as folder:
-        if tell is not None:
-            tell(f"reading {path.name}")
-        if stream is None:
-            loaded = load(path, folder)
-        else:
-            loaded, promised = load_stream(path, folder, stream)
+        with reading(path, tell):
+            if stream is None:
+                loaded = load(path, folder)
+            else:
+                loaded, promised = load_stream(path, folder, stream)
         loaded = msgspec.structs.replace(loaded, source=path.name or loaded.source)
         with _helped(f"{command} --engine local"):
             begun = engine(loaded.history)
@@ -385,6 +383,7 @@ def _about(report: Report, run: Path, run_file: RunFile) -> Report:
         runtime=run_file.runtime,
         seed=run_file.seed,
         bugs=run_file.bugs,
+        sut=declared_or_seen(run_file, run),
         started_utc=began_utc(run),
         seconds=_run_seconds(run) | report.seconds,
     )

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from harness.core.errors import HistoryError, ScenarioError
+from harness.core.errors import ScenarioError
 from harness.core.record import Complete, Evidence, Invoke, Json, StreamEvent
 from harness.record.formats.edn.exchange import write_edn_history
 from harness.record.formats.jsonl import write_jsonl
@@ -52,13 +52,19 @@ def shrunk(records: Mapping[int, Evidence], finding: FindingRow, out: Path, judg
     `records` is the history by position, `judge` judges a file. Raises ScenarioError if no part can show it in that
     format, or if the history has no records that the finding names.
     """
-    parts = list(_parts(records))
-    search = _Search(finding, out, judge, tell)
-    kept = search.minimal(parts, _needed(parts, finding))
-    report, found = search.tried(kept)
-    if found is None:
-        out.unlink()
-        raise ScenarioError(f"{out}: does not show the finding in this format; name a file that ends with .jsonl")
+    try:
+        out.touch(exist_ok=False)
+    except OSError as error:
+        raise ScenarioError(f"{out}: cannot be written ({error.strerror}); choose another with --shrink") from None
+    parts, search = list(_parts(records)), _Search(finding, out, judge, tell)
+    try:
+        kept = search.minimal(parts, _needed(parts, finding))
+        report, found = search.tried(kept)
+        if found is None:
+            raise ScenarioError(f"{out}: does not show the finding in this format; name a file that ends with .jsonl")
+    except BaseException:
+        out.unlink()  # An interrupt, too: a part that was not confirmed is worth nothing.
+        raise
     return Small(report, found, _size(parts), _size(kept), search.tries)
 
 
@@ -146,11 +152,7 @@ class _Search:
         self.tries += 1
         ops = [part.number for part in kept if not part.is_event]
         positions = _written(kept, self._out)
-        try:
-            report = self._judge(self._out)
-        except HistoryError:
-            self._out.unlink()
-            raise
+        report = self._judge(self._out)
         for found in report.findings:
             is_same = (found.anomaly, found.promise) == (self._finding.anomaly, self._finding.promise)
             named = {ops[index] for index in found.ops if index < len(ops)}

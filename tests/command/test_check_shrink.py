@@ -2,12 +2,15 @@
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from harness.core.errors import ScenarioError
 from harness.core.record import Complete, Evidence, Invoke, MicroOp
+from harness.core.verdict import Step
 from harness.record.formats.jsonl import read_jsonl, write_jsonl
 from harness.report.model import FindingRow, Report
+from harness.report.pictures.dot import dot
 from harness.shrink.history import shrunk
 from tests.command.conftest import Seamark
 from tests.command.test_promise_file import PROMISES
@@ -92,10 +95,10 @@ def test_leaving_out_a_write_makes_no_finding(tmp_path: Path) -> None:
     assert (small.before, small.after) == ((3, 0), (1, 0))
     assert judged[-1] == [mops[2]]
     wrong = garbage(1)  # A finding that the history does not have: no part of it may show it.
+    fine = Report(verdict="valid", exit_code=0, reason="")
     with pytest.raises(ScenarioError, match="does not show the finding"):
-        shrunk(
-            dict(enumerate(records)), wrong, out, lambda path: Report(verdict="valid", exit_code=0, reason=""), print
-        )
+        shrunk(dict(enumerate(records)), wrong, tmp_path / "none.jsonl", lambda _: fine, lambda _: None)
+    assert not (tmp_path / "none.jsonl").exists()
 
 
 def garbage(op: int) -> FindingRow:
@@ -107,6 +110,7 @@ def garbage(op: int) -> FindingRow:
     [
         ("there.edn", "it already exists"),
         ("small.txt", "let the name end with .edn or .jsonl"),
+        ("nowhere/small.edn", "cannot be written"),
     ],
 )
 def test_a_name_that_cannot_be_written_is_bad_usage_before_anything_is_judged(
@@ -117,6 +121,25 @@ def test_a_name_that_cannot_be_written_is_bad_usage_before_anything_is_judged(
     assert (outcome.code, outcome.out) == (64, "")
     assert why in outcome.line
     assert (tmp_path / "there.edn").read_text() == "mine"
+
+
+def test_the_cycle_is_a_graph_in_dot(seamark: Seamark, tmp_path: Path) -> None:
+    history = stale(tmp_path / "stale.edn")
+    assert seamark("check", history, "--cycle", "c.dot", "--engine", "local").code == 1
+    graph = (tmp_path / "c.dot").read_text()
+    assert graph.startswith('digraph "G-single-realtime" {')
+    assert graph.count(" -> ") == 2
+    assert 'label="realtime"' in graph
+    assert 'label="rw"' in graph
+    assert seamark("check", history, "--cycle", "c.dot", "--engine", "local").code == 64
+    assert seamark("check", history, "--cycle", "c.png", "--engine", "local").code == 64
+
+
+def test_text_in_a_graph_stays_text() -> None:
+    hostile = 'x"]; evil [label="'
+    step = Step(source="T0", target="T1", relation="rw", sentence=hostile + "\\n\x1b")
+    finding = msgspec.structs.replace(garbage(0), cycle=(step,))
+    assert '[label="rw", tooltip="x\\"]; evil [label=\\"\\\\n\\\\x1b"];' in dot(finding)
 
 
 def test_a_history_without_a_finding_leaves_no_file(seamark: Seamark, tmp_path: Path) -> None:

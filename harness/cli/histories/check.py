@@ -11,7 +11,7 @@ from rich.console import Console
 
 from checkers.words import models
 from harness.cli.histories.several import STANDARD_INPUT, inputs, is_one, judge_each, standard_input
-from harness.cli.histories.smaller import require_history, require_name, show_small, small_history, suggest_small
+from harness.cli.histories.smaller import Files, require_history, show_small, small_history, suggest_small, write_cycle
 from harness.cli.output import print_report, standard_error, watched
 from harness.core.errors import ScenarioError
 from harness.judging.engines import HELP, EngineName, EngineStart
@@ -30,6 +30,7 @@ INITIAL_HELP = "The value of all registers before the history, as JSON; or first
 STREAM_HELP = "The file is a change stream alone: crdb, debezium, or a mapping file, in TOML."
 KEY_HELP = "With --stream debezium: the columns of the key, such as tenant,id, where lines have no key."
 SHRINK_HELP = "Write the smallest part of a history from elsewhere that still has its finding, as .edn or .jsonl."
+CYCLE_HELP = "Write the cycle of the first finding that has one as a graph in DOT, for Graphviz."
 CHECKS_HELP = "A module with checks that may be loaded: path/to/file.py, or an installed one by its name."
 
 
@@ -51,6 +52,7 @@ def check(  # noqa: PLR0913, PLR0917  Each argument is an option of the command.
     master: Annotated[str | None, typer.Option(help="A Spark cluster to judge on, spark://HOST:PORT.")] = None,
     remote: Annotated[str | None, typer.Option(help="A Spark Connect server to judge on, sc://HOST:PORT.")] = None,
     shrink: Annotated[Path | None, typer.Option(metavar="FILE", help=SHRINK_HELP)] = None,
+    cycle: Annotated[Path | None, typer.Option(metavar="FILE", help=CYCLE_HELP)] = None,
     html: Annotated[Path | None, typer.Option(help="Where to write the page; a run keeps its own as well.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print report.json and nothing else.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print the verdict and how to go on.")] = False,
@@ -70,36 +72,38 @@ def check(  # noqa: PLR0913, PLR0917  Each argument is an option of the command.
         checks=tuple(checks or ()),
     )
     start = partial(EngineStart, engine, master=master, remote=remote)
-    if shrink is not None:
-        require_name(shrink, paths)
+    files = Files(shrink, cycle)
+    files.require(paths)
     if not is_one(paths):
         return _several(paths, question, start, as_json=as_json)
-    return _one(paths[0], question, start, shrink, as_json=as_json, amount=Amount(is_quiet=quiet, is_verbose=verbose))
+    return _one(paths[0], question, start, files, as_json=as_json, amount=Amount(is_quiet=quiet, is_verbose=verbose))
 
 
 def _one(
     path: Path,
     question: Question,
     start: Callable[..., EngineStart],
-    small: Path | None,
+    files: Files,
     *,
     as_json: bool,
     amount: Amount,
 ) -> int:
-    """Judge the history at `path`, and write its smallest part to `small` if requested. Returns the exit code."""
+    """Judge the history at `path`, and write the other files that were asked for. Returns the exit code."""
     console = standard_error() if as_json else Console(highlight=False)
     with standard_input(path) as copy:
         ready = answerable(msgspec.structs.replace(question, path=copy))
-        if small is not None:
+        if files.small is not None:
             require_history(ready)
         with start(first=ready.question.path) as started:
             with watched(is_shown=not amount.is_quiet) as watcher:
                 report = answer(ready, started.engine_for, _warn, activity(watcher))
             code = print_report(report, as_json=as_json, amount=amount, page=question.html)
-            if small is not None:
+            if files.cycle is not None:
+                write_cycle(report, files.cycle, console)
+            if files.small is not None:
                 with watched(is_shown=not amount.is_quiet) as watcher:
-                    made = small_history(ready, report, small, started.engine_for, activity(watcher))
-                show_small(made, small, ready, console)
+                    made = small_history(ready, report, files.small, started.engine_for, activity(watcher))
+                show_small(made, files.small, ready, console)
             elif not as_json and path != STANDARD_INPUT:
                 suggest_small(ready, report, console)
             return code

@@ -1,7 +1,8 @@
-"""`seamark check --shrink`: the smallest part of a history from elsewhere that still has its finding."""
+"""The files that `seamark check` writes of a finding: the smallest part of a history that has it, and its cycle."""
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 from rich.console import Console
@@ -19,19 +20,35 @@ from harness.record.formats.parquet.rows import numbered_records
 from harness.record.ownership import temporary_folder
 from harness.report.findings.headlines import headline
 from harness.report.model import Report
+from harness.report.pictures.dot import dot
 from harness.report.screen import say, suggest
 from harness.run.checking import Answerable, answer, command_of
 from harness.shrink.history import EDN, Small, Tell, shrunk
 
 
-def require_name(out: Path, histories: Sequence[Path]) -> None:
-    """Raise ScenarioError unless a part of one history can be written as a new file of that name."""
-    if not is_one(histories):
-        raise ScenarioError("--shrink makes one history small: name one")
+class Files(NamedTuple):
+    """The requested files: the smallest part of a history, and the cycle."""
+
+    small: Path | None = None
+    cycle: Path | None = None
+
+    def require(self, histories: Sequence[Path]) -> None:
+        """Raise ScenarioError unless they are of one history, new, and have names for their formats."""
+        if any(self) and not is_one(histories):
+            raise ScenarioError("--shrink and --cycle are of one history: name one")
+        if self.small is not None:
+            _require_name(self.small, EDN, ".jsonl")
+        if self.cycle is not None:
+            _require_name(self.cycle, ".dot")
+
+
+def _require_name(out: Path, *suffixes: str) -> None:
     if out.exists():
         raise ScenarioError(f"{out}: it already exists, and is not overwritten; choose another name, or remove it")
-    if out.suffix not in {EDN, ".jsonl"}:
-        raise ScenarioError(f"{out}: the part is written as EDN or JSON Lines: let the name end with .edn or .jsonl")
+    if not out.parent.is_dir():
+        raise ScenarioError(f"{out}: cannot be written: there is no folder {out.parent}")
+    if out.suffix not in suffixes:
+        raise ScenarioError(f"{out}: let the name end with {' or '.join(suffixes)}, which is the format")
 
 
 def require_history(ready: Answerable) -> None:
@@ -64,6 +81,19 @@ def suggest_small(ready: Answerable, report: Report, console: Console) -> None:
     """Suggest the command that makes a history from elsewhere small, if a promise is broken in it."""
     if report.verdict == Verdict.INVALID.value and ready.run is None and ready.form is None:
         suggest(console, "smaller", f"{command_of(ready.question, ready.question.path)} --shrink small.jsonl")
+
+
+def write_cycle(report: Report, out: Path, console: Console) -> None:
+    """Write the first cycle among the findings, and show the file's name."""
+    finding = next((each for each in report.findings if each.cycle), None)
+    if finding is None:
+        say(console, f"no finding is a cycle, so {out} was not written", "  ")
+        return
+    try:
+        out.write_text(dot(finding), encoding="utf-8")
+    except OSError as error:
+        raise ScenarioError(f"{out}: cannot be written ({error.strerror}); choose another with --cycle") from None
+    suggest(console, "cycle", str(out))
 
 
 def show_small(made: Small | None, out: Path, ready: Answerable, console: Console) -> None:
