@@ -29,7 +29,8 @@ from harness.run.batch import Batch
 from harness.run.live import WIDTH, Watcher, at_work
 
 SHOWN = 3  # The most runs whose command is shown if no run of a batch has a finding.
-EVERY_S = 10.0  # The time between two lines of progress in a log.
+EVERY_S = 10.0  # The time before the first line of progress in a log; each further one takes twice as long, up to
+EVERY_MAX_S = 300.0  # this: a short command stays short in the log, and a long one shows that it lives.
 SPINNER = 2  # The columns before the line that changes.
 RED = (Verdict.INVALID.value, Verdict.ERROR.value)
 
@@ -53,8 +54,8 @@ def resumable(how: str) -> Iterator[None]:
 def watched(*, is_shown: bool) -> Iterator[Watcher | None]:
     """A display for the progress of a run on standard error; None if it is not shown.
 
-    A terminal has one line that changes; where lines stay, as in a log, a line that has changed is printed every ten
-    seconds.
+    A terminal has one line that changes; where lines stay, as in a log, a line that has changed is printed after 10 s,
+    and then ever more rarely.
     """
     console = standard_error()
     if not is_shown:
@@ -101,7 +102,7 @@ class _Working:
 
 
 class _InLog:
-    """A display that prints the latest line every ten seconds, if it has changed, while the context lasts."""
+    """A display that prints the latest line now and then, if it has changed, while the context lasts."""
 
     def __init__(self, console: Console) -> None:
         self._console, self._is_over = console, Event()
@@ -128,7 +129,9 @@ class _InLog:
 
     def _print(self) -> None:
         printed = None
-        while not self._is_over.wait(EVERY_S):
+        every_s = EVERY_S
+        while not self._is_over.wait(every_s):
+            every_s = min(2 * every_s, max(EVERY_S, EVERY_MAX_S))
             text = None if self._latest is None else self._latest()
             if text is not None and text != printed:
                 say(self._console, text, is_whole=True)

@@ -19,10 +19,31 @@ from tests.command.conftest import SEED, SMALL, Seamark
 LIMIT_S = 60.0
 
 
+def often(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let progress in a log come every millisecond."""
+    for name in ("EVERY_S", "EVERY_MAX_S"):
+        monkeypatch.setattr(output, name, 0.001)
+
+
+def test_lines_in_a_log_become_rarer(monkeypatch: pytest.MonkeyPatch) -> None:
+    waits: list[float] = []
+
+    class Over:
+        def wait(self, seconds: float) -> bool:
+            waits.append(seconds)
+            return len(waits) == 8
+
+    monkeypatch.setattr(output, "EVERY_S", 10.0)
+    log = output._InLog(Console(file=io.StringIO()))
+    monkeypatch.setattr(log, "_is_over", Over())
+    log._print()
+    assert waits == [10, 20, 40, 80, 160, 300, 300, 300]
+
+
 def test_a_log_gets_a_line_now_and_then_with_the_check_at_work(
     seamark: Seamark, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(output, "EVERY_S", 0.001)
+    often(monkeypatch)
     outcome = seamark("run", "--seed", str(SEED), *SMALL)
     lines = outcome.err.splitlines()
     assert outcome.code == 0
@@ -34,7 +55,7 @@ def test_a_log_gets_a_line_now_and_then_with_the_check_at_work(
 def test_a_check_and_a_replay_say_what_is_at_work(
     seamark: Seamark, monkeypatch: pytest.MonkeyPatch, run_copy: Path, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(output, "EVERY_S", 0.001)
+    often(monkeypatch)
     edn = tmp_path / "history.edn"
     assert seamark("export", run_copy, "--output", edn).code == 0
     checks = {f"judging: {check.name}" for check in CHECKS}
@@ -53,7 +74,7 @@ def test_a_check_and_a_replay_say_what_is_at_work(
 def test_the_seconds_of_what_is_at_work_go_on_though_nobody_tells_anything(monkeypatch: pytest.MonkeyPatch) -> None:
     shown = io.StringIO()
     monkeypatch.setattr(output, "standard_error", lambda: Console(file=shown))
-    monkeypatch.setattr(output, "EVERY_S", 0.001)
+    often(monkeypatch)
     with output.watched(is_shown=True) as watcher:
         activity(watcher)("judging")
         until = time.monotonic() + LIMIT_S
@@ -68,7 +89,7 @@ def test_a_dumb_terminal_counts_as_a_log_which_gets_each_line_once(monkeypatch: 
     monkeypatch.setenv("TERM", "dumb")
     shown = io.StringIO()
     monkeypatch.setattr(output, "standard_error", lambda: Console(file=shown, force_terminal=True))
-    monkeypatch.setattr(output, "EVERY_S", 0.001)
+    often(monkeypatch)
     with output.watched(is_shown=True) as watcher:
         assert watcher is not None
         for text in ("one", "two"):
