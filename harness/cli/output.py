@@ -79,7 +79,7 @@ class _OnTerminal:
         return max(20, self._console.width - SPINNER)
 
     def line(self, text: str) -> None:
-        self._status.update(plain(text))
+        self._status.update(_one_line(text))
 
     def work(self, what: str, since_s: float) -> None:
         self._status.update(_Working(what, since_s))
@@ -96,9 +96,14 @@ class _Working:
     since_s: float
 
     def __rich__(self) -> Text:
-        text = plain(at_work(self.what, self.since_s))
-        text.no_wrap, text.overflow = True, "ellipsis"
-        return text
+        return _one_line(at_work(self.what, self.since_s))
+
+
+def _one_line(text: str) -> Text:
+    """The text as a line that ends with an ellipsis if the terminal is narrower."""
+    line = plain(text)
+    line.no_wrap, line.overflow = True, "ellipsis"
+    return line
 
 
 class _InLog:
