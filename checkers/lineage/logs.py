@@ -21,6 +21,7 @@ SPACE: Final = 1 << 63
 KINDS: Final = ("open", "row", "gap", "end", "successors", "hash")
 COLUMNS: Final = ("seq", "subscriber", "session", "kind", "span", "key", "value", "position", "unit")
 Range = tuple[int, int]
+Session = tuple[str, int]
 Row = Mapping[str, Any]
 
 
@@ -51,13 +52,18 @@ class Changed(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lineage:
-    """All events about logs, in order, the declared logs by name, and the hashes of keys by their ids."""
+    """All events about logs, in order, the declared logs by name, and the hashes of keys by their ids.
+
+    `enders` and `declarers` have the sessions that came to the end of a log, and declared a successor of it.
+    """
 
     events: Sequence[Row]
     logs: Mapping[str, Log]
     changed: Sequence[Changed]
     hashes: Mapping[int, int]
     names: Dictionary
+    enders: Mapping[str, set[Session]]
+    declarers: Mapping[str, set[Session]]
     _known: dict[tuple[str, str], bool] = field(default_factory=dict)
 
     def children(self) -> dict[str, list[Log]]:
@@ -92,16 +98,25 @@ def lineage(history: Path) -> Lineage:
     names = Dictionary(history)
     logs: dict[str, Log] = {}
     changed: list[Changed] = []
+    enders: dict[str, set[Session]] = {}
+    declarers: dict[str, set[Session]] = {}
+    for row in events:
+        if row["kind"] in ("end", "gap") and row["span"] is not None:
+            enders.setdefault(row["span"], set()).add((row["subscriber"], row["session"]))
     for row, is_closed in _declarations(events):
         name = str(row["span"])
         declared = _declared(history, row, names.value(row["value"]))
+        for parent in declared.parents if is_closed else ():
+            declarers.setdefault(parent, set()).add((row["subscriber"], row["session"]))
         log = logs.setdefault(name, Log(name, declared.parents, declared.ranges, row["seq"], is_closed))
         if (log.parents, log.ranges) != (declared.parents, declared.ranges):
             changed.append(Changed(name, log.seq, row["seq"]))
         elif is_closed and not log.is_closed:
             logs[name] = log._replace(is_closed=True)
     hashes = {row["key"]: _hash(history, row, names.value(row["value"])) for row in events if row["kind"] == "hash"}
-    return Lineage(events=events, logs=logs, changed=changed, hashes=hashes, names=names)
+    return Lineage(
+        events=events, logs=logs, changed=changed, hashes=hashes, names=names, enders=enders, declarers=declarers
+    )
 
 
 def _declarations(events: Sequence[Row]) -> Iterator[tuple[Row, bool]]:

@@ -2,7 +2,9 @@
 
 A log ends where its successors begin. So the space stays partitioned if the first logs share no key, and the
 successors of each log have exactly its keys, each of them once.
-1. `lost-successor`: a log has successors, and none of them has a part of its keys. Judged once all are declared.
+1. `lost-successor`: a log has successors, and none of them has a part of its keys. Judged once all are declared: none
+   has another parent, or the session that came to the end of this log has declared a successor of it. A successor of
+   several logs is declared with the first one that ends, and others may follow with the next one.
 2. `key-space-overlap`: two logs that follow one log, or that follow none, have a key in common; or a log has keys that
    none of its parents had, so another log has them.
 3. `changed-lineage`: a log is declared again, with other parents or keys.
@@ -31,7 +33,7 @@ def judge(found: Lineage) -> tuple[dict[str, int], list[Trouble]]:
     """The witnesses and the violations."""
     children = found.children()
     ended = [found.logs[name] for name in children if name in found.logs and found.logs[name].ranges]
-    closed = [log for log in ended if all(each.is_closed and each.ranges for each in children[log.name])]
+    closed = [log for log in ended if _is_complete(found, log, children[log.name])]
     first = [log for log in found.logs.values() if not log.parents and log.ranges]
     grown = [log for log in found.logs.values() if log.ranges and _parents(found, log)]
     troubles = [
@@ -48,6 +50,14 @@ def judge(found: Lineage) -> tuple[dict[str, int], list[Trouble]]:
         ),
     ]  # fmt: skip
     return {LOST: len(closed), OVERLAP: len(ended) + len(grown), CHANGED: len(found.logs)}, troubles
+
+
+def _is_complete(found: Lineage, log: Log, successors: list[Log]) -> bool:
+    """True if all successors of the log are declared (1)."""
+    if not all(each.is_closed and each.ranges for each in successors):
+        return False
+    is_only = all(each.parents == (log.name,) for each in successors)
+    return is_only or bool(found.enders.get(log.name, set()) & found.declarers.get(log.name, set()))
 
 
 def _shown(part: Range) -> str:

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from itertools import combinations, permutations
 from typing import Any
 
+from msgspec import convert
+
 from harness.core.record import StreamEvent
 from tests.worlds.lineages import STEP, STEPS
 
@@ -57,8 +59,26 @@ def _is_lost(name: str, logs: dict[str, Any], events: Sequence[StreamEvent], pla
         )
         for follower in followers
     ]
+    sessions = {(event.subscriber, event.session) for event in events}
+    is_alone = all(logs[each]["parents"] == [name] for each in followers)
+    is_told = any(
+        any(event.kind in ("end", "gap") and event.span == name and who == _who(event) for event in events)
+        and any(
+            event.kind == "successors"
+            and name in convert(event.value, dict[str, list[Any]])["parents"]
+            and who == _who(event)
+            and any(later.kind not in ("successors", "hash") and who == _who(later) for later in events[at + 1 :])
+            for at, event in enumerate(events)
+        )
+        for who in sessions
+    )
     is_known = bool(followers) and all(closed) and all(logs[each]["ranges"] for each in followers)
+    is_known = is_known and (is_alone or is_told)
     return is_known and _has(logs[name], place) and not any(_has(logs[each], place) for each in followers)
+
+
+def _who(event: StreamEvent) -> tuple[str, int]:
+    return event.subscriber, event.session
 
 
 def _is_shared(logs: dict[str, Any], place: int) -> bool:

@@ -85,6 +85,26 @@ def test_successors_that_are_declared_together_may_come_in_any_order(tmp_path: P
     assert found(told, tmp_path) == []
 
 
+def test_a_successor_of_two_logs_is_declared_before_the_others_of_the_second_one(tmp_path: Path) -> None:
+    """One reader comes to the end of b while another one still reads c, which has a successor besides."""
+    told = Told()
+    told.log("b", [], (0, HALF))
+    told.log("c", [], (HALF, STEPS))
+    told.mark("end", "b")
+    told.log("d", ["b", "c"], (0, HALF + 1))
+    told.mark("open", "d")
+    assert found(told, tmp_path / "one") == []
+    told.mark("end", "c", who="other")
+    assert found(told, tmp_path / "ended") == []
+    told.log("d", ["b", "c"], (0, HALF + 1), who="other")
+    told.row("c", 1, RIGHT, who="other")
+    assert found(told, tmp_path / "lost") == [("lost-successor", 1)]
+    told.events.insert(-1, told.events[-2])
+    told.log("e", ["c"], (HALF + 1, STEPS), who="other")
+    told.row("e", 1, RIGHT, who="other")
+    assert "lost-successor" not in [name for name, _ in found(told, tmp_path / "declared")]
+
+
 def test_a_key_has_one_log_at_a_time(tmp_path: Path) -> None:
     told = split()
     told.log("b", ["a"], (0, HALF + 1))
