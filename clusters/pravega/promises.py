@@ -18,6 +18,7 @@ STREAM = StreamContract(
     consumers="group",
     wm_idle="rests",
     events_at_position="one",
+    unit_layout="one-order",
 )
 
 PROMISES: tuple[Promise, ...] = (
@@ -43,7 +44,7 @@ PROMISES: tuple[Promise, ...] = (
         id="PRV-G7",
         text="Transactions and plain events are atomic, and have one order in all segments.",
         source=SOURCE,
-        forbids=("serializable",),
+        forbids=("serializable", "unit-order"),
     ),
     Promise(
         id="PRV-G5",
@@ -56,7 +57,7 @@ PROMISES: tuple[Promise, ...] = (
         id="PRV-G6",
         text="The events of a transaction stand together in each segment.",
         source=SOURCE,
-        forbids=("split-block",),
+        forbids=("split-block", "split-unit"),
         is_purpose=False,
     ),
     Promise(
@@ -77,14 +78,14 @@ PROMISES: tuple[Promise, ...] = (
         id="PRV-G9",
         text="Readers come to a segment after they have read its predecessors: per key, in the order of the stream.",
         source=SOURCE,
-        forbids=("group-order",),
+        forbids=("group-order", "order-inversion"),
         is_purpose=False,
     ),
     Promise(
         id="PRV-G10",
         text="The segments of every epoch have each key once.",
         source=SOURCE,
-        forbids=("key-space-cut",),
+        forbids=("key-space-cut", "key-space-overlap", "lost-successor", "changed-lineage"),
         is_purpose=False,
     ),
     Promise(

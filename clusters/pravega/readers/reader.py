@@ -39,7 +39,7 @@ from clusters.pravega.readers.group import (
     shared_out,
 )
 from clusters.pravega.records import GROUP, Copied, Segment, encoded, first_history
-from clusters.pravega.shape import CONTROLLER_PLACE, MS, STORES, container_of
+from clusters.pravega.shape import CONTROLLER_PLACE, MS, SPACE, STORES, container_of
 from clusters.pravega.site import Site
 from harness.core.machine import (
     Closed,
@@ -54,6 +54,7 @@ from harness.core.machine import (
 
 STEP_NS = 20 * MS
 MARK_NS = 150 * MS
+HASH_BITS = 63 - SPACE.bit_length() + 1  # A place in the space of keys is the highest bits of a hash below 2^63.
 
 
 class _Session:
@@ -234,7 +235,18 @@ class Reader:
             (answer,) = yield Ask(((CONTROLLER_PLACE, GetSuccessors(segment)),))
             if isinstance(answer, Successors):
                 read.successors = answer.found
+                for copied in answer.found:
+                    self._declare(session, copied)
                 self._site.context.point("reader-has-successors")
+
+    def _declare(self, session: int, copied: Copied) -> None:
+        """Show a segment with its keys, and those that it follows."""
+        span = copied.span
+        value = {
+            "parents": [str(each) for each in copied.before],
+            "ranges": [[span.low << HASH_BITS, span.high << HASH_BITS]],
+        }
+        self._deliver(Delivery(session=session, kind="successors", span=str(span.segment), value=value))
 
     def _deliver(self, delivery: Delivery) -> None:
         self._site.context.deliver(delivery)
