@@ -34,6 +34,11 @@ class Images:
         columns = read_columns(names, ("id", "json")).to_pydict() if names.is_file() else {"id": (), "json": ()}
         self._values: dict[int, str] = dict(zip(columns["id"], columns["json"], strict=True))
 
+    @property
+    def deleted(self) -> int | None:
+        """The id of the value that reports a deletion; None if there is none."""
+        return next((identity for identity, text in self._values.items() if text == DELETED), None)
+
     def have(self, events: Int64s) -> Bools:
         """True for events with an image."""
         return np.isin(events, self._events)

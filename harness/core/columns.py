@@ -143,12 +143,14 @@ class Deliveries:
     unit_rows: Int64s
 
 
-# A "backfill" is a row of a snapshot: it shows a state, so it is never late. For the last two see checkers/lineage.
+# A "backfill" is a row of a snapshot: it shows a state, so it is never late. For "successors" and "hash" see
+# checkers/lineage. A "tombstone" repeats a deletion.
 KINDS: Final = (
     "open", "row", "watermark", "begin", "commit", "gap", "error", "close", "checkpoint", "end", "backfill",
-    "successors", "hash",
+    "successors", "hash", "tombstone",
 )  # fmt: skip
-OPEN, ROW, WATERMARK, BEGIN, COMMIT, GAP, ERROR, CLOSE, CHECKPOINT, END, BACKFILL, SUCCESSORS, HASH = range(len(KINDS))
+OPEN, ROW, WATERMARK, BEGIN, COMMIT, GAP, ERROR, CLOSE, CHECKPOINT, END, BACKFILL = range(11)
+SUCCESSORS, HASH, TOMBSTONE = range(11, len(KINDS))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -29,6 +29,7 @@ RULES: Final = (
     "divergent-duplicate",
     "wrong-value",
     "phantom-event",
+    "lost-tombstone",
     "early-event",
     "watermark-regress",
     "watermark-from-future",

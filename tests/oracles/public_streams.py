@@ -101,7 +101,10 @@ def _is_one_history(rows: list[Line]) -> bool:
 
 
 def _have_tombstones(rows: list[Line]) -> bool:
-    """Does a tombstone follow each deletion, and nothing else? They may be switched on or off once."""
+    """Does a tombstone follow each deletion, and nothing else?
+
+    They may be switched on or off once. Before any key came twice, compaction may have removed their deletions.
+    """
     following = [*rows[1:], None]
     has = [
         next_row["value"] is None and next_row["key"] == row["key"]
@@ -115,7 +118,9 @@ def _have_tombstones(rows: list[Line]) -> bool:
         for row, last in zip(rows, before, strict=True)
         if row["value"] is None and (last is None or last["value"] is None or last["value"]["op"] != "d")
     ]
-    return switches <= 1 and not alone
+    keys = [row["key"]["id"] for row in rows]
+    whole = next((place for place, key in enumerate(keys) if key in keys[:place]), len(rows))
+    return switches <= 1 and all(row["of"] is None and rows.index(row) <= whole for row in alone)
 
 
 # CockroachDB and etcd: beside their sources.

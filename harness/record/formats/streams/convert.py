@@ -129,6 +129,7 @@ class Survey:
         self.rows = self.keyless = self.spanless = self.images = 0
         self._opens: dict[tuple[str, Json], list[Key]] = {}
         self._open: set[tuple[str, Json]] = set()
+        self._tables: dict[str | None, set[str]] = {}  # By partition.
         for place, content in self._every():
             try:
                 _require_sense(content)
@@ -141,7 +142,10 @@ class Survey:
         numbers: dict[tuple[str, Json], int] = {}
         counts: dict[str, int] = {}
         sent: dict[tuple[str, Json], int] = {}
-        for number, (place, content) in enumerate(self._events()):
+        for number, (place, found) in enumerate(self._events()):
+            content = self._with_table(found) if found.kind == "tombstone" else found
+            if content is None:
+                continue
             is_end = content.kind == "commit" and content.collection is None and content.unit is not None
             if is_end and not sent:
                 continue
@@ -197,7 +201,16 @@ class Survey:
             except ValueError as error:
                 raise HistoryError(f"{self._path}, {place}: {error}") from None
 
+    def _with_table(self, content: Content) -> Content | None:
+        """A tombstone with its row's key; None if the partition does not show one table, to which it belongs."""
+        tables = self._tables.get(content.span, set())
+        return content._replace(key=[*tables, content.key]) if content.span and len(tables) == 1 else None
+
     def _take(self, place: str, content: Content) -> None:
+        if content.kind == "tombstone":
+            return
+        if content.collection is not None:
+            self._tables.setdefault(content.span, set()).add(content.collection)
         self.units.take(content, place)
         if content.kind in ("unit", "begun"):
             return

@@ -57,8 +57,11 @@ def _read(key: tuple[str, ...], line: Json) -> Iterator[Content]:
         if kind is not None:
             yield Content(kind, unit=message["id"], sizes=tuple(_sizes(message)), span=span_of(around))
         return
+    if message.get("tombstone") and (deleted := decoded(around.get("key"))) is not None:
+        yield Content("tombstone", deleted, span=span_of(around))
+        return
     operation, source = message.get("op"), message.get("source")
-    if operation in _SILENT or (operation is None and set(message) <= {"ts_ms", "ts_us", "ts_ns"}):
+    if operation in _SILENT or (operation is None and set(message) <= {"ts_ms", "ts_us", "ts_ns", "tombstone"}):
         return
     if operation not in _CHANGES or not isinstance(source, dict):
         raise ValueError('it is no change event: it has no op such as "c", "u", "d", "r" with a source')

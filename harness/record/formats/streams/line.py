@@ -91,7 +91,7 @@ def enveloped(line: Json) -> tuple[dict[str, Json], dict[str, Json]]:
     around = line if isinstance(line, dict) else {}
     value = decoded(around["value"]) if "value" in around and not {"op", "after", "resolved"} & set(around) else line
     if value is None and "value" in around:
-        return around, {"ts_ms": None}  # A tombstone, which repeats that a key was deleted.
+        return around, {"ts_ms": None, "tombstone": True}  # It repeats that a key was deleted.
     if isinstance(value, dict) and isinstance(value.get("payload"), dict):
         value = value["payload"]
     if not isinstance(value, dict):

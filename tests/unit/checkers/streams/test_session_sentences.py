@@ -11,7 +11,7 @@ from checkers.streams.check import finding
 from checkers.streams.examples import Example, Sight
 from checkers.streams.rule import OfKeys, OfLog
 from checkers.streams.rules.logs.real_time_order import Reversal, reversal_finding
-from harness.core.columns import ROW
+from harness.core.columns import NEVER, ROW, TOMBSTONE
 from harness.core.verdict import Finding
 from tests.worlds.streams.cases import outcome
 from tests.worlds.streams.language import key_of
@@ -237,6 +237,17 @@ def test_a_before_image_that_is_wrong_is_told_with_the_previous_row() -> None:
         "Value 3 of key x at position 6 reached s1, but its before-image is not the previous row of the key, value 1 "
         "of key x at position 2, 1.0 s before."
     )
+
+
+def test_a_tombstone_is_told_with_the_event_before_it() -> None:
+    row = Sight(kind=ROW, seq=0, ns=0, session=1, key=key_of("x"), value=1, position=2)
+    mark = replace(row, kind=TOMBSTONE, seq=1, key=key_of("y"), value=NEVER, position=NEVER)
+    example = Example(anomaly="lost-tombstone", subscriber="s1", count=1, watermark=mark, event=row, missed=None)
+    astray = "A tombstone of key y reached s1 behind value 1 of key x at position 2, not its deletion."
+    assert finding(example, Names(name)).sentence == astray
+    bare = replace(example, watermark=replace(row, seq=2, key=key_of("z")))
+    lost = "The deletion of key x at position 2 reached s1 without its tombstone, which other deletions have."
+    assert finding(bare, Names(name)).sentence == lost
 
 
 def test_fingerprints_tell_snapshots_apart() -> None:
