@@ -130,7 +130,10 @@ def _unknown(outcomes: list[Outcome], source: dict[str, int]) -> dict[str, str]:
         return dict.fromkeys(RULES, defects[0])
     unplaced, writing = source["unplaced-operations"], source["writing-operations"]
     if unplaced * 100 > writing * UNPLACED_PERCENT:
-        reason = f"{unplaced} of {writing} operations that wrote have no known position"
+        reason = (
+            f"{unplaced} of {writing} operations that wrote have no known position: record it as commit_ts, or record "
+            "the rows that show them"
+        )
         return dict.fromkeys(names_that_need(Need.POSITIONS), reason)
     return {}
 

@@ -182,13 +182,17 @@ def defect(deliveries: Deliveries, contract: StreamContract) -> str | None:
     if contract.identity == "position+key" and not is_final:
         return "identity by position and key needs `unit_rows: final` and one unit for each position"
     needed: list[tuple[tuple[int, ...], Bools, str]] = [
-        ((ROW, WATERMARK), deliveries.position == NEVER, "position"),
-        ((ROW, BACKFILL), deliveries.key == NEVER, "key"),
+        ((ROW, WATERMARK), deliveries.position == NEVER, "position: record it"),
+        ((ROW, BACKFILL), deliveries.key == NEVER, "key: record it"),
     ]
     if contract.identity == "position+key+ordinal" and not is_final:
-        needed.append(((ROW,), deliveries.ordinal == NEVER, "number in its unit"))
+        needed.append(
+            ((ROW,), deliveries.ordinal == NEVER, "number in its unit: record its ordinal, or declare another identity")
+        )
     if contract.wm_scope == "partition" and np.any(deliveries.span >= 0):
-        needed.append(((ROW, BACKFILL, WATERMARK), deliveries.span < 0, "partition"))
+        needed.append(
+            ((ROW, BACKFILL, WATERMARK), deliveries.span < 0, "partition: record its span, or declare another wm_scope")
+        )
     for kinds, lacks, name in needed:
         lacking = np.flatnonzero(is_kind(deliveries.kind, kinds) & lacks)
         if len(lacking):

@@ -83,7 +83,12 @@ def _session_before(oracle: Oracle, t: int) -> int | None:
     before = max(firsts_before, key=lambda session: firsts_before[session])
     events = [u for u, e in enumerate(log) if oracle.session(e) == before]
     is_over = any(log[u].kind == END and log[u].key == NEVER and log[u].span < 0 for u in events)
-    return None if is_over or events[-1] > t else events[-1]
+    last = next((u for u in events if _is_close(log[u])), events[-1])
+    return None if is_over or last > t else last
+
+
+def _is_close(event: Event) -> bool:
+    return event.kind in (CLOSE, ERROR) and event.key == NEVER and event.span < 0
 
 
 def _leaves_out(oracle: Oracle, t: int, w: Write) -> bool:
@@ -95,8 +100,10 @@ def _leaves_out(oracle: Oracle, t: int, w: Write) -> bool:
 def _lacks(oracle: Oracle, t: int, last: int, w: Write) -> bool:
     """Did the subscriber never receive the write, though the session that ended at `last` covered it?"""
     log, event = oracle.log, oracle.log[t]
-    if any(oracle.shown(e) == w for e in log if e.kind in (ROW, BACKFILL) and e.subscriber == event.subscriber):
-        return False
+    for u, e in enumerate(log):
+        is_late = any(_is_close(each) and oracle.session(each) == oracle.session(e) for each in log[:u])
+        if e.kind in (ROW, BACKFILL) and e.subscriber == event.subscriber and oracle.shown(e) == w and not is_late:
+            return False
     end = last if log[last].kind in (CLOSE, ERROR, END) else last + 1
     if not oracle.covers(log[last], w.key, w.span, end, w.position):
         return False

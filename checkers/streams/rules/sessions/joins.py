@@ -10,7 +10,7 @@ from checkers.streams.rules.sessions.holes import opening_holes, resume_holes, s
 from checkers.streams.rules.sessions.missing_event import lost_events
 from checkers.streams.supersession import Versions, superseded
 from checkers.streams.view import Ruling, StreamView
-from harness.core.columns import BACKFILL, END, NEVER, OPEN, Bools, Int64s
+from harness.core.columns import BACKFILL, CLOSE, END, ERROR, NEVER, OPEN, Bools, Int64s
 
 
 @fact
@@ -63,7 +63,8 @@ def joints(view: StreamView) -> tuple[Int64s, Int64s]:
     """The openings at a position that follow a session of their subscriber, and the last event of that session."""
     d, session = view.deliveries, view.session
     count = int(session.max(initial=-1)) + 1
-    first, last = first_places(session, count), last_places(session, count)
+    first, closed = first_places(session, count), _closed(view)
+    last = np.where(closed == NEVER, last_places(session, count), closed)
     by_time = np.lexsort((first, d.subscriber[first]))
     earlier = np.full(count, -1, np.int64)
     earlier[by_time[1:]] = np.where(
@@ -76,10 +77,26 @@ def joints(view: StreamView) -> tuple[Int64s, Int64s]:
     return opens[kept], last[before[kept]]
 
 
+def _closed(view: StreamView) -> Int64s:
+    """For each session the row at which it was closed, or broke; NEVER if it did not."""
+    is_close = is_kind(view.deliveries.kind, (CLOSE, ERROR)) & is_session_marker(view.deliveries)
+    result = np.full(int(view.session.max(initial=-1)) + 1, NEVER, np.int64)
+    closes = np.flatnonzero(is_close)[::-1]
+    result[view.session[closes]] = closes  # The first one remains.
+    return result
+
+
+def _received(view: StreamView) -> Int64s:
+    """The rows that show a write, in sessions that had not been closed."""
+    shown = np.flatnonzero(view.match >= 0)
+    result: Int64s = shown[shown < _closed(view)[view.session[shown]]]
+    return result
+
+
 def _never_received(view: StreamView) -> Int64s:
     """The places in `expected` of writes that some subscriber never received."""
     who = codes(view.deliveries.subscriber)
-    shown = np.flatnonzero(view.match >= 0)
+    shown = _received(view)
     pairs = np.unique(view.of_write(who[shown], view.match[shown]))
     count = np.bincount(pairs % (len(view.expected) + 1), minlength=len(view.expected))
     return np.flatnonzero(count < int(who.max(initial=-1)) + 1)
@@ -93,7 +110,7 @@ def _is_between(view: StreamView, mark: Int64s, last: Int64s, candidate: Int64s)
         is_below = w.position[write] < d.position[mark]
     is_below &= (d.key[mark] == NEVER) | (d.key[mark] == w.key[write])
     is_below &= (d.span[mark] < 0) | (d.span[mark] == w.span[write])
-    never = view.first_times(d.subscriber).at(view.of_write(d.subscriber[mark], candidate)) == NEVER
+    never = view.first_times(d.subscriber, _received(view)).at(view.of_write(d.subscriber[mark], candidate)) == NEVER
     ended = np.where(is_kind(d.kind[last], ENDS), last, last + 1)
     covered = view.coverage.at(view.session[last], w.key[write], w.span[write], ended)
     result: Bools = is_below & never & covered.reaches(w.position[write])

@@ -106,9 +106,18 @@ def _promises(form: StreamFormat, survey: "Survey") -> Iterator[Promise]:
 
 
 def _notes(form: StreamFormat, survey: "Survey") -> Iterator[str]:
-    yield f"not exercised without the operations of the source: {', '.join(NEED_SOURCE)}"
+    yield (
+        f"not exercised without the operations of the source: {', '.join(NEED_SOURCE)}; write both into one file of "
+        "JSON Lines, and check it with --promises"
+    )
     if not form.has_opens:
-        yield f"not exercised, as sessions do not declare where they begin: {', '.join(NEED_OPENS)}"
+        yield (
+            f"not exercised, as sessions do not declare where they begin: {', '.join(NEED_OPENS)}; a mapping file can "
+            "name a kind of line that is open"
+        )
+    if not survey.images:
+        how = "have the source log whole rows" if form.is_by_source else "name their field in the mapping file: before"
+        yield f"not exercised, as rows have no before-images: {', '.join(NEED_IMAGES)}; {how}"
     if survey.has_tables_for_partitions:
         yield (
             f"{survey.keyless} of {survey.rows} rows came without a key, and no line names its partition: each table "

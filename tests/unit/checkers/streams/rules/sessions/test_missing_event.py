@@ -329,7 +329,7 @@ def test_a_stream_that_lacks_what_its_contract_needs_cannot_be_judged() -> None:
     assert why("open@0 x=1@4 w@4") is None
     assert "identity" in (why("", identity="position+key") or "")
     assert why("", identity="position+key", unit_rows="final") is None
-    assert why("open@0 x=1 w@4") == "the event at journal position 101, and 0 more, came without position"
+    assert why("open@0 x=1 w@4") == "the event at journal position 101, and 0 more, came without position: record it"
     assert "partition" in (why("x[0]=1@4 w@4", wm_scope="partition") or "")
     assert why("x[0]=1@4 w[0]@4", wm_scope="partition") is None
     assert why("x=1@4 w@4", wm_scope="partition") is None

@@ -38,6 +38,11 @@ def test_sessions_that_join_leave_no_write_between_them(start: int, after: list[
         assert accused(log, THREE, resume=resume) == []
 
 
+def test_what_comes_in_a_closed_session_does_not_join_it_with_the_next() -> None:
+    log = "s1/1 open@0 x=1@2 close s1/2 open@5 s1/1 x=2@4 s1/2 x=3@6"
+    assert accused(log, THREE, sessions="joined", wm_scope="subscriber") == HOLE
+
+
 @pytest.mark.parametrize(
     "log",
     [
