@@ -82,6 +82,8 @@ class Topics:
                     yield place, Content("commit", unit=content.unit, unit_rows=-1)
                 elif last.kind == "begun" and last.unit not in self._places:
                     yield place, Content("commit", unit=last.unit, unit_rows=0)
+                elif last.kind == "begun" and ("unit", last.unit) in seen:
+                    yield place, Content("commit", unit=last.unit, unit_rows=-1)
             last = content
 
     def ended(self) -> Iterator[tuple[str, Json]]:

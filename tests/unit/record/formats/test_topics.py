@@ -43,6 +43,7 @@ ROWS = [row("a", 1, 1), row("a", 2, 2), row("b", 1, 3)]
         pytest.param([A, A_END, B, B_END, *ROWS[:1]], id="the rows go on later"),
         pytest.param([A, A_END, B, B_END, *ROWS[1:]], id="the rows began before"),
         pytest.param([A_END, B, B_END, *ROWS], id="the metadata began before"),
+        pytest.param([A_END, A, A_END, B, B_END, *ROWS], id="the metadata began before a restart"),
         pytest.param([A, A_END, A, A_END, B, B_END, *ROWS[:2], *ROWS], id="a restart"),
         pytest.param([A, A_END, B, B_END, ROWS[0], row("b", 1, 3, partition=1)], id="another partition may lag"),
     ],
@@ -65,5 +66,7 @@ def test_a_row_that_its_partition_passed_is_missing(tmp_path: Path) -> None:
 def test_an_end_that_is_not_behind_its_begin_is_out_of_order(tmp_path: Path) -> None:
     [sentence] = found(tmp_path, A, B, B_END, A_END, *ROWS)
     assert sentence == "The end of transaction a did not reach stream right after its begin (line 4)."
+    [sentence] = found(tmp_path, A_END, A, B, B_END, *ROWS)
+    assert sentence == "The end of transaction a did not reach stream right after its begin (line 3)."
     [sentence] = found(tmp_path, A, B, B_END, *ROWS)
     assert sentence == "Transaction a never ended at stream, although a later one did (line 2)."
