@@ -153,7 +153,7 @@ def _cockroachdb(items: Items) -> bool:
 
 def _etcd(items: Items) -> bool:
     came: list[Event] = []
-    mark = 0
+    marks: dict[int, int] = {}  # By session. What was on its way comes after its close.
     for place, item in enumerate(items):
         line = item.line
         written = _written(items[:place])
@@ -166,13 +166,12 @@ def _etcd(items: Items) -> bool:
             if any(e not in came for e in _written(items) if e[0] < line["position"]):
                 return False
         elif item.thing in ("watermark", "open"):
-            position = line["position"]
-            mark = 0 if item.thing == "open" else mark
-            if any(e not in came for e in _written(items) if e[0] <= position) or position < mark:
+            position, session = line["position"], line["session"]
+            if any(e not in came for e in _written(items) if e[0] <= position) or position < marks.get(session, 0):
                 return False
             if position > max((e[0] for e in written), default=0):
                 return False
-            mark = position
+            marks[session] = position
     return True
 
 
