@@ -95,9 +95,8 @@ def _sentence(example: Example, name: Names) -> str:
         behind = (
             f"{name.pair(before.key, before.value)}{place(before, name)}" if before.kind != TOMBSTONE else "another"
         )
-        return (
-            f"A tombstone of key {name.key(mark.key)} reached {example.subscriber} behind {behind}, not its deletion."
-        )
+        what = f"A tombstone of key {name.key(mark.key)} reached {example.subscriber}"
+        return f"{what} after {behind}, not after its deletion."
     what = f"the deletion of key {name.key(before.key)}{place(before, name)}"
     return f"{capital(what)} reached {example.subscriber} without its tombstone, which other deletions have."
 
@@ -107,7 +106,7 @@ LOST_TOMBSTONE: Final = Rule(
     id="S32",
     rank=98,
     anomaly=Anomaly(
-        meaning="A deletion has no tombstone directly behind it, or a tombstone follows something else.",
+        meaning="A deletion lacks its tombstone, or a tombstone follows another event.",
         cause=Cause.EVENT,
     ),
     witness="a deletion with its tombstone",

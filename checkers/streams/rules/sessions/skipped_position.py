@@ -111,7 +111,7 @@ SKIPPED_POSITION: Final = Rule(
     id="S30",
     rank=45,
     anomaly=Anomaly(
-        meaning="A stream with an event at each position passed one at which none came.",
+        meaning="A stream with an event at each position left out a position.",
         cause=Cause.LATE,
     ),
     witness="a row, a watermark or an `open` that passes positions, in a stream whose positions are dense",

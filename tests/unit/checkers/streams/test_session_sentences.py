@@ -243,7 +243,7 @@ def test_a_tombstone_is_told_with_the_event_before_it() -> None:
     row = Sight(kind=ROW, seq=0, ns=0, session=1, key=key_of("x"), value=1, position=2)
     mark = replace(row, kind=TOMBSTONE, seq=1, key=key_of("y"), value=NEVER, position=NEVER)
     example = Example(anomaly="lost-tombstone", subscriber="s1", count=1, watermark=mark, event=row, missed=None)
-    astray = "A tombstone of key y reached s1 behind value 1 of key x at position 2, not its deletion."
+    astray = "A tombstone of key y reached s1 after value 1 of key x at position 2, not after its deletion."
     assert finding(example, Names(name)).sentence == astray
     bare = replace(example, watermark=replace(row, seq=2, key=key_of("z")))
     lost = "The deletion of key x at position 2 reached s1 without its tombstone, which other deletions have."
