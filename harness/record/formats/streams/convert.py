@@ -62,6 +62,7 @@ def load_stream(path: Path, into: Path, form: StreamFormat) -> tuple[Loaded, Pro
     if form.contract.positions == "dense" and survey.positions.are_ranks:
         raise HistoryError(f'{path}: its positions are no integers, so [stream] positions = "dense" means nothing')
     try:
+        into.mkdir(parents=True, exist_ok=True)
         with ImageWriter(into / IMAGES) as images:
             write_history(survey.records(images), into / HISTORY)
         if survey.images:
