@@ -34,7 +34,7 @@ class Report(model.Report, frozen=True, kw_only=True):
     def explain(self, symptom: str) -> str:
         """The sentences of the findings with that symptom, and the path of the page."""
         said = [finding.sentence for finding in self.findings if finding.symptom == symptom]
-        return visible("\n".join([*said, f"run: {self.run}"]))
+        return "\n".join(map(visible, [*said, f"run: {self.run}"]))
 
     def to_json(self) -> str:
         """The text of report.json."""

@@ -6,6 +6,7 @@ import msgspec
 
 from harness.campaign.document import SWEEP_FILE, Sweep, earlier_sweeps, sweep_to_json
 from harness.campaign.ledger.rows import Row, final_rows
+from harness.campaign.outcome import RED
 from harness.campaign.page import PAGE_FILE, sweep_page
 from harness.campaign.sweep import Begun, StoreFull
 from harness.core.verdict import Verdict
@@ -32,6 +33,7 @@ def reports_as_one(sweep: Sweep, rows: Sequence[Row]) -> list[Report]:
     """The reports of all runs as the sweep counts them, for tools that know only runs.
 
     A run that was vacuous alone is a pass in a sweep that is not vacuous. The name of the workload is that of the cell.
+    A red run has the command that makes it again without its folder.
     """
     return list(_as_one(sweep, rows))
 
@@ -39,10 +41,16 @@ def reports_as_one(sweep: Sweep, rows: Sequence[Row]) -> list[Report]:
 def _as_one(sweep: Sweep, rows: Sequence[Row]) -> Iterator[Report]:
     idle, passed = Verdict.VACUOUS.value, Verdict.VALID.value
     is_excused = sweep.verdict != idle
+    reds = iter(sweep.red)  # In the order of the final rows.
     for row in final_rows(rows):
         cell, report = sweep.cells[row.cell], row.report
         verdict = passed if is_excused and report.verdict == idle else report.verdict
         name = ".".join((cell.workload, cell.faults.replace(", ", "+"), cell.runtime, *cell.bugs))
         yield msgspec.structs.replace(
-            report, verdict=verdict, exit_code=Verdict(verdict).exit_code, cluster=cell.cluster, workload=name
+            report,
+            verdict=verdict,
+            exit_code=Verdict(verdict).exit_code,
+            cluster=cell.cluster,
+            workload=name,
+            anywhere=next(reds).command if report.verdict in RED else report.anywhere,
         )

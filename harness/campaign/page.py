@@ -15,7 +15,7 @@ from harness.campaign.ledger.rows import RED, Row, final_rows
 from harness.campaign.way_out import more_seeds, way_out
 from harness.core.command import seamark
 from harness.core.verdict import Verdict
-from harness.report.markdown import escaped, table
+from harness.report.markdown import command, escaped, table
 from harness.report.model import WHERE
 from harness.report.page import STRIP, rendered
 from harness.report.screen import Commands
@@ -111,11 +111,16 @@ def sweep_page(sweep: Sweep, rows: Sequence[Row], earlier: Sequence[Sweep], fold
     )
 
 
+def _red_commands(sweep: Sweep) -> Commands:
+    """The commands that repeat the first red runs."""
+    return [(f"seed {red.seed}, {red.workload}", red.command) for red in sweep.red[:NEXT_MAX]]
+
+
 def _next(sweep: Sweep, rows: Sequence[Row], earlier: Sequence[Sweep]) -> Commands:
     """The commands to run next: for the first red runs, for a sweep that tested too little, or for a green one."""
     change = way_out(sweep)
     if sweep.red:
-        return [(f"seed {red.seed}, {red.workload}", red.command) for red in sweep.red[:NEXT_MAX]]
+        return _red_commands(sweep)
     if change is not None and change.command is not None:
         return [("then, again", change.command)]
     found = [("other seeds", more_seeds(sweep, min((row.seed for row in rows), default=0)))]
@@ -138,6 +143,8 @@ def sweep_summary(sweep: Sweep) -> str:
         for each in sweep.findings
     ]
     lines += [*table(("anomaly", "", "breaks", "runs", "for instance"), found), ""] if found else []
+    commands = [f"- {escaped(words)}: {command(text)}" for words, text in _red_commands(sweep)]
+    lines += ["To repeat:", "", *commands, ""] if commands else []
     cells = [
         (
             escaped(f"{cell.cluster} {cell.workload}"),

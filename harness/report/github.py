@@ -14,7 +14,7 @@ from harness.report.screen import visible
 
 ANNOTATIONS_MAX: Final = 10
 RUNS_MAX: Final = 3  # The most runs of a class whose command is in its annotation; the log has all.
-TEXT_MAX: Final = 900
+TEXT_MAX: Final = 900  # Characters of a sentence with its commands; the commands are never cut.
 SUMMARY_MAX: Final = 900_000  # The most bytes of a summary: a runner refuses one of more than a mebibyte.
 
 
@@ -51,7 +51,7 @@ def _findings(reports: Sequence[Report]) -> Iterator[str]:
         yield _command(
             "warning" if is_allowed else "error",
             f"{title(anomaly, runs[0].declared)}{share}",
-            f"{sentences[name]}{again}",
+            _shortened(sentences[name], TEXT_MAX - len(again)) + again,
         )
 
 
@@ -61,7 +61,7 @@ def _others(reports: Sequence[Report]) -> Iterator[str]:
         if runs:
             share = f" in {len(runs)} of {len(reports)} runs" if len(reports) > 1 else ""
             level = "error" if verdict is Verdict.ERROR else "warning"
-            yield _command(level, f"{verdict.word}{share}", runs[0].reason)
+            yield _command(level, f"{verdict.word}{share}", _shortened(runs[0].reason, TEXT_MAX))
 
 
 def _command(level: str, name: str, text: str) -> str:
@@ -69,8 +69,14 @@ def _command(level: str, name: str, text: str) -> str:
     return f"::{level} title={_escaped(name).replace(':', '%3A').replace(',', '%2C')}::{_escaped(text)}"
 
 
+def _shortened(text: str, length: int) -> str:
+    """At most about `length` characters of a text, and not so few that it has no meaning."""
+    length = max(length, TEXT_MAX // 3)
+    return text if len(text) <= length else f"{text[:length]}..."
+
+
 def _escaped(text: str) -> str:
-    return visible(text[:TEXT_MAX]).replace("%", "%25")
+    return visible(text).replace("%", "%25")
 
 
 def add_summary(environment: Mapping[str, str], markdown: str) -> None:

@@ -24,7 +24,7 @@ _TEST = '''\
 
 {sentence}
 
-Shrunk to {size}. It fails until the bug is gone: `pytest {name}.py`.
+Shrunk to {size}. Run this file with pytest: it fails until the bug is gone.
 """
 
 import seamark

@@ -13,6 +13,7 @@ import pytest
 
 import seamark
 from harness.core.errors import SeamarkError
+from harness.report.model import FindingRow
 from harness.scenario.registry import PACKAGES_OF_OURS
 from tests.command.conftest import SEED
 from tests.repo.test_docs import DOCS, ROOT, blocks
@@ -168,3 +169,9 @@ def test_the_wheel_has_the_public_package_and_judges(wheel: Path, tmp_path: Path
     assert f"{wheel}/seamark/__init__.py" in ended.stdout
     assert f"{wheel}/harness" in ended.stdout
     assert "PASS" in ended.stdout
+
+
+def test_an_explanation_has_a_line_for_each_sentence(run_copy: Path) -> None:
+    finding = FindingRow(fingerprint="1", anomaly="G0", checker="graph", sentence="It \x1bbroke.", promise=None)
+    report = msgspec.structs.replace(seamark.read(run_copy), findings=(finding,))
+    assert report.explain(*report.symptoms).split("\n") == ["It \\x1bbroke.", f"run: {report.run}"]

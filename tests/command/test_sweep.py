@@ -14,6 +14,7 @@ import pytest
 
 from harness.campaign.document import read_sweep
 from harness.campaign.evidence import kept_in
+from harness.campaign.page import sweep_summary
 from harness.run.pool import LocalPool, TaskDied, results
 from tests.command.browser import Browser, browser
 from tests.command.conftest import Seamark
@@ -128,6 +129,8 @@ def test_a_red_run_is_kept_found_in_the_list_and_repeated(ended: Path, tmp_path:
     assert (tmp_path / late.first_run / "report.html").is_file()
     assert late.command == "seamark run --cluster tutorial --seed 0 --time 8 --bug late-row"
     assert f"  seed 0  {late.command}" in outcome.out
+    assert f"repeat it: {late.command}" in (folder / "junit.xml").read_text(encoding="utf-8")
+    assert f"- seed 0, list-append: `{late.command}`" in sweep_summary(sweep)
     assert late.first_run in seamark("list").out
     assert "Late event" in (folder / "page.html").read_text(encoding="utf-8")
     assert (folder / "page.html").read_text(encoding="utf-8").count("<rect") >= 2  # This night and the one before.

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from harness.core.verdict import Step, Verdict
 from harness.report.batch_page import Summary, batch_page, batch_summary
 from harness.report.findings.headlines import headline
-from harness.report.github import ANNOTATIONS_MAX, SUMMARY_MAX, add_summary, annotations, is_github
+from harness.report.github import ANNOTATIONS_MAX, SUMMARY_MAX, TEXT_MAX, add_summary, annotations, is_github
 from harness.report.junit import junit
 from harness.report.markdown import escaped, issue, summary
 from harness.report.model import FaultRow, FindingRow, Report
@@ -127,6 +127,12 @@ def test_each_class_of_finding_is_annotated_once() -> None:
     assert lines[1].startswith("::warning title=Circular information flow (G1c) in 1 of 3 runs::")
     assert lines[2] == "::warning title=VACUOUS in 1 of 3 runs::because"
     assert annotations([report(Verdict.VALID)]) == []
+
+
+def test_a_long_sentence_is_cut_and_its_command_is_whole() -> None:
+    (line,) = annotations([invalid(finding("G0", sentence="very " * 400 + "long"))])
+    assert line.endswith("... Repeat it: seamark replay store/x/1")
+    assert len(line) < TEXT_MAX + 100
 
 
 def test_ten_annotations_are_the_most_and_the_last_counts_the_rest() -> None:
