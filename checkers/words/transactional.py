@@ -251,7 +251,9 @@ WATERMARK: Final[Mapping[str, Anomaly]] = MappingProxyType(
                 meaning="A watermark contains a transaction's write of a key, and lacks its last one."
             ),
             "torn-watermark": Anomaly(meaning="A watermark contains one write of a transaction, and lacks another."),
-            "split-watermark": Anomaly(meaning="Two subscribers' watermarks of one position differ in a transaction."),
+            "split-watermark": Anomaly(
+                meaning="Watermarks of one position, of two subscribers or sessions, differ in a transaction."
+            ),
             "fork-watermark": Anomaly(meaning="Subscribers agree on no common order of transactions."),
             **dict(
                 timed(

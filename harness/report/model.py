@@ -156,6 +156,11 @@ def repetition(report: Report) -> str | None:
     return seamark(*words) if report.code is None else seamark(*words, "--cluster", report.code)
 
 
+def with_shrink(command: str) -> str:
+    """The command that judges a history from elsewhere, with the option that makes it small in its own format."""
+    return f"{command} --shrink small{'.edn' if '.edn' in command else '.jsonl'}"
+
+
 def exactness(report: Report) -> str:
     """How exactly a repetition repeats the run: "exact", or only "the same plan and workload"."""
     return "exact" if report.runtime == "sim" else "the same plan and workload"

@@ -41,6 +41,7 @@ from harness.report.model import (
     model_ends,
     models_in_words,
     next_steps,
+    with_shrink,
 )
 from harness.report.pictures.plots import STRIP_ROW, Overview, fault_colours
 from harness.report.pictures.scale import WIDTH
@@ -160,7 +161,7 @@ def _smaller(report: Report, repeating: Commands) -> Commands:
     is_stream = any("--stream" in command for _, command in judge)
     if report.run is not None or report.verdict != Verdict.INVALID.value or is_stream:
         return judge
-    return [("make it small", f"{command} --shrink small.jsonl") for _, command in judge]
+    return [("make it small", with_shrink(command)) for _, command in judge]
 
 
 def _outcomes(report: Report) -> list[tuple[str, int]]:

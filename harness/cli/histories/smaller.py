@@ -19,7 +19,7 @@ from harness.record.formats.load import load
 from harness.record.formats.parquet.rows import numbered_records
 from harness.record.ownership import temporary_folder
 from harness.report.findings.headlines import headline
-from harness.report.model import Report
+from harness.report.model import Report, with_shrink
 from harness.report.pictures.dot import dot
 from harness.report.screen import say, suggest
 from harness.run.checking import Answerable, answer, command_of
@@ -80,7 +80,7 @@ def small_history(ready: Answerable, report: Report, out: Path, engine: EngineFo
 def suggest_small(ready: Answerable, report: Report, console: Console) -> None:
     """Suggest the command that makes a history from elsewhere small, if a promise is broken in it."""
     if report.verdict == Verdict.INVALID.value and ready.run is None and ready.form is None:
-        suggest(console, "smaller", f"{command_of(ready.question, ready.question.path)} --shrink small.jsonl")
+        suggest(console, "smaller", with_shrink(command_of(ready.question, ready.question.path)))
 
 
 def write_cycle(report: Report, out: Path, console: Console) -> None:
