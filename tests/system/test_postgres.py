@@ -53,10 +53,15 @@ def promises(report: dict[str, Json]) -> dict[str, tuple[str, int]]:
     return {each["id"]: (each["verdict"], each["witnesses"]) for each in listed}  # type: ignore[misc, call-overload, index]  # As in its schema.
 
 
+# A commit may be visible before one that is ahead of it in the log, so a watermark and a reader may disagree: the cycle
+# has the reader's rw. clusters/postgres/promises.py has the reason, beside the promise.
+LEGAL = {"G-single-watermark", "G-nonadjacent-watermark"}
+
+
 @pytest.mark.alone
 def test_serializable_transactions_and_their_stream_survive_kills_cuts_and_pauses(tmp_path: Path) -> None:
     report = run(tmp_path, "postgres", "--time", "8", *planned("postgres"))
-    assert found(report) == set()
+    assert found(report) <= LEGAL
     result = promises(report)
     assert [name for name, (verdict, _) in result.items() if verdict == "violated"] == []
     for purpose in ("PG-1", "PG-12", "PG-13", "PG-14"):
@@ -73,7 +78,7 @@ def test_serializable_transactions_and_their_stream_survive_kills_cuts_and_pause
 @pytest.mark.skipif(obstacle() is not None, reason=obstacle() or "")
 def test_what_was_acknowledged_is_there_after_the_primary_has_lost_its_power(tmp_path: Path) -> None:
     report = run(tmp_path, "postgres", "--time", "7", *planned("postgres-power"))
-    assert found(report) == set()
+    assert found(report) <= LEGAL
     assert promises(report)["PG-4"][0] == "holds"
     faults = parquet.read_table(f"{report['folder']}/history/faults.parquet").to_pylist()
     [effect] = [row for row in faults if row["phase"] == "effect" and row["kind"] == "power"]
