@@ -66,7 +66,8 @@ def _others(reports: Sequence[Report]) -> Iterator[str]:
 
 def _command(level: str, name: str, text: str) -> str:
     """A command; no part of its text can be read as another command."""
-    return f"::{level} title={_escaped(name).replace(':', '%3A').replace(',', '%2C')}::{_escaped(text)}"
+    name = _escaped(_shortened(name, TEXT_MAX)).replace(":", "%3A").replace(",", "%2C")
+    return f"::{level} title={name}::{_escaped(text)}"
 
 
 def _shortened(text: str, length: int) -> str:
