@@ -74,7 +74,9 @@ def test_a_step_of_github_s_has_annotations_and_a_summary_that_begins_with_what_
     on_github = {"GITHUB_ACTIONS": "true", "GITHUB_STEP_SUMMARY": str(summary), "GITHUB_RUN_NUMBER": "0"}
     code, output = carried_out(tmp_path, step, **on_github)
     assert code == 1, output
-    assert re.search(r"^::error title=\S.*::.* Repeat it: seamark run --cluster tutorial .*--seed 0 ", output, re.MULTILINE)
+    assert re.search(
+        r"^::error title=\S.*::.* Repeat it: seamark run --cluster tutorial .*--seed 0 ", output, re.MULTILINE
+    )
     verdict, _, first, *_ = summary.read_text(encoding="utf-8").splitlines()
     assert verdict.startswith("## ANOMALY: 2 runs: ")
     assert first.startswith("| anomaly |")

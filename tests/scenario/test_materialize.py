@@ -5,7 +5,6 @@ from collections import Counter
 
 import pytest
 
-from clusters.materialize.cluster import Materialize
 from clusters.materialize.coordinator.sequencing import SERIALIZABLE
 from harness.scenario.scenario import Scenario
 from nemesis.plan import Plan
@@ -36,7 +35,7 @@ def simulated(seed: int, *bugs: str, plan: Plan | None = None) -> Simulated:
     options = {} if is_strict(seed) else {"isolation": SERIALIZABLE}
     workload = WORKLOADS[seed % len(WORKLOADS)]
     scenario = Scenario(cluster="materialize", seed=seed, time_s=6, workload=workload, bugs=bugs, options=options)
-    return Simulated(scenario, plan, cluster=Materialize())
+    return Simulated(scenario, plan)
 
 
 @pytest.fixture(scope="module")

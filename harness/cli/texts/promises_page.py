@@ -21,7 +21,7 @@ from checkers.words import models
 from checkers.words.transactional import TRANSACTIONAL
 from harness.cli.texts.contract_fields import BOUNDS, CONTRACT, Words
 from harness.core.machine import Settings
-from harness.core.promises import Bounds, Promise, StreamContract
+from harness.core.promises import Bounds, Promise, StreamContract, View
 from harness.core.seams import Cluster
 from harness.core.wording import counted
 from harness.judging.judge import SETTLED
@@ -228,8 +228,14 @@ def _bound(name: str, value: object) -> str:
     if isinstance(value, int) and name.endswith("_ns"):
         return f"{value / _SECOND:g} s"
     if isinstance(value, tuple):
-        return "; ".join(each if isinstance(each, str) else " ".join(each) for each in value) or "none"
+        return "; ".join(_part(each) for each in value) or "none"
     return _shown(value)
+
+
+def _part(value: str | View | tuple[str, ...]) -> str:
+    if isinstance(value, View):
+        return f"{value.name}: {value.operator} of {', '.join(value.inputs)}"
+    return value if isinstance(value, str) else " ".join(value)
 
 
 def _shown(value: object) -> str:
