@@ -23,7 +23,12 @@ def from_future(oracle: Oracle) -> tuple[set[int], int]:
         return set(), 0
     if contract.wm_idle == "moves" or not contract.is_position_global or (step and contract.position == "lsn"):
         return set(), 0
-    known = [m for m in oracle.used if _is_known(oracle, FIRST_EVENT + m)]
+    is_early = not step and contract.is_position_unique
+    known = [
+        m
+        for m in oracle.used
+        if _is_known(oracle, FIRST_EVENT + m) or (is_early and _is_invoked_later(oracle, FIRST_EVENT + m))
+    ]
     return {m for m in known if oracle.log[m].position > _highest(oracle, m) + step}, len(known)
 
 
@@ -43,6 +48,14 @@ def _is_known(oracle: Oracle, seq: int) -> bool:
         if not later or oracle.contract.realtime == "none":
             return False
     return True
+
+
+def _is_invoked_later(oracle: Oracle, seq: int) -> bool:
+    """Before the first end: was the operation whose position the watermark has invoked after it?"""
+    if any(w.position != NEVER and _end(w) < seq for w in oracle.source):
+        return False
+    begun = [w.invoke_seq for w in oracle.source if w.position == oracle.log[seq - FIRST_EVENT].position]
+    return bool(begun) and min(begun) > seq
 
 
 def _end(w: Write) -> int:

@@ -38,8 +38,9 @@ class Commit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setup:
-    """How users run a connector. Transaction metadata and tombstones are on, and each change is sent at least once."""
+    """How users run a connector. Transaction metadata and tombstones are on."""
 
+    is_once: bool  # Kafka Connect's exactly-once delivery; else a restart sends some again.
     has_images: bool  # Replica identity full, or MySQL's binlog_row_image, which is full unless somebody changes it.
     has_snapshot: bool
 
@@ -61,7 +62,7 @@ def source(draw: Stream) -> list[Commit]:
 # Debezium
 
 
-def postgresql(draw: Stream) -> Items:
+def postgresql(draw: Stream, *, is_once: bool = False) -> Items:
     """Rows by commits, with their own LSNs, which may fall from one transaction to the next."""
 
     early = {number for number in range(3, 40) if draw.chance(1, 4)}
@@ -71,17 +72,17 @@ def postgresql(draw: Stream) -> Items:
         lsn = 1000 * number + 10 * ordinal - (1500 if number in early else 0)
         return {"connector": "postgresql", "lsn": lsn, "sequence": f'["{1000 * (number - 1) + 900}","{lsn}"]'}
 
-    return _debezium(draw, place, Setup(has_images=draw.chance(1, 2), has_snapshot=draw.chance(1, 2)))
+    return _debezium(draw, place, Setup(is_once=is_once, has_images=draw.chance(1, 2), has_snapshot=draw.chance(1, 2)))
 
 
-def mysql(draw: Stream) -> Items:
+def mysql(draw: Stream, *, is_once: bool = False) -> Items:
     """Rows by their places in binary logs, with times that stand still and fall."""
 
     def place(number: int, ordinal: int) -> Line:
         file, pos = divmod(number * 500, 2000)
         return {"connector": "mysql", "file": f"bin.{file + 9:06}", "pos": pos + 40 * ordinal, "row": 0, "server_id": 7}
 
-    return _debezium(draw, place, Setup(has_images=True, has_snapshot=draw.chance(1, 2)))
+    return _debezium(draw, place, Setup(is_once=is_once, has_images=True, has_snapshot=draw.chance(1, 2)))
 
 
 def _debezium(draw: Stream, place: Callable[[int, int], Line], setup: Setup) -> Items:
@@ -95,14 +96,14 @@ def _debezium(draw: Stream, place: Callable[[int, int], Line], setup: Setup) -> 
         commits = commits[count:]
         origin = place(count, 5) | {"snapshot": "true"}
         items = [_change(key, "r", None, value, origin, None) for key, value in sorted(state.items())]
-    units = [list(_transaction(draw, commit, place, state, setup)) for commit in commits]
-    if draw.chance(1, 2):
+    units = [list(transaction(draw, commit, place, state, setup)) for commit in commits]
+    if draw.chance(1, 2) and not setup.is_once:
         cut = draw.between(1, len(units))
         units = [*units[:cut], *units[draw.between(max(0, cut - 3), cut - 1) :]]
     return [*items, *(item for unit in units for item in unit)]
 
 
-def _transaction(
+def transaction(
     draw: Stream, commit: Commit, place: Callable[[int, int], Line], state: dict[int, int], setup: Setup
 ) -> Iterator[Item]:
     name = f"{700 + commit.number}:{commit.number}"
@@ -146,45 +147,46 @@ def _on(topic: str, key: int | None, value: Line | None) -> Line:
 # Beside their sources
 
 
-def cockroachdb(draw: Stream) -> Items:
+def cockroachdb(draw: Stream, *, is_once: bool = False) -> Items:
     """Rows on two partitions, each with resolved timestamps of its own; a node's restart sends rows again."""
-    items = [_event("open", 0, position=0)]
+    items = [event("open", 0, position=0)]
     rows: list[Item] = []
     for commit in source(draw):
-        items.append(_operation(commit))
+        items.append(operation(commit))
         for ordinal, (key, value) in enumerate(commit.writes):
-            rows.append(_row(commit, key, value, ordinal, span=f"p{key % 2}"))
+            rows.append(row(commit, key, value, ordinal, span=f"p{key % 2}"))
             items.append(rows[-1])
-        if draw.chance(1, 5):
+        if draw.chance(1, 5) and not is_once:
             items.append(replace(draw.choice(rows)))
         spans = [span for span in ("p0", "p1") if draw.chance(1, 2)]
-        items += [_event("watermark", 0, position=commit.number + 1, span=span) for span in spans]
+        items += [event("watermark", 0, position=commit.number + 1, span=span) for span in spans]
     last = max(item.unit for item in items) + 1
-    return [*items, *(_event("watermark", 0, position=last, span=span) for span in ("p0", "p1"))]
+    return [*items, *(event("watermark", 0, position=last, span=span) for span in ("p0", "p1"))]
 
 
-def etcd(draw: Stream) -> Items:
+def etcd(draw: Stream, *, is_once: bool = True) -> Items:
     """A watch of all keys in the order of revisions, with progress notifications; it breaks, and resumes."""
-    session, items = 0, [_event("open", 0, position=0)]
+    assert is_once, "a watch sends each event once"
+    session, items = 0, [event("open", 0, position=0)]
     for commit in source(draw):
-        items.append(_operation(commit))
+        items.append(operation(commit))
         for ordinal, (key, value) in enumerate(commit.writes):
-            items.append(_row(commit, key, value, ordinal, session=session))
+            items.append(row(commit, key, value, ordinal, session=session))
         if draw.chance(1, 3):
-            items.append(_event("watermark", session, position=commit.number))
+            items.append(event("watermark", session, position=commit.number))
         if draw.chance(1, 6):
-            items.append(_event("close", session))
+            items.append(event("close", session))
             session += 1
-            items.append(_event("open", session, position=commit.number))
-    return [*items, _event("watermark", session, position=max(item.unit for item in items))]
+            items.append(event("open", session, position=commit.number))
+    return [*items, event("watermark", session, position=max(item.unit for item in items))]
 
 
-def _operation(commit: Commit) -> Item:
+def operation(commit: Commit) -> Item:
     steps = [["w", f"k{key}", "gone" if value is None else value] for key, value in commit.writes]
     return Item(thing="source", unit=commit.number, line={"mops": steps, "commit_ts": commit.number})
 
 
-def _row(
+def row(
     commit: Commit, key: int, value: int | None, ordinal: int, *, session: int = 0, span: str | None = None
 ) -> Item:
     line = {"kind": "row", "session": session, "key": f"k{key}", "value": "gone" if value is None else value}
@@ -192,7 +194,7 @@ def _row(
     return Item(thing="tombstone" if value is None else "row", unit=commit.number, line=line)
 
 
-def _event(kind: str, session: int, **fields: object) -> Item:
+def event(kind: str, session: int, **fields: object) -> Item:
     return Item(thing=kind, unit=-1, line={"kind": kind, "session": session, **fields})
 
 
@@ -268,7 +270,7 @@ def _torn(items: Items, thing: str, parts: list[int]) -> Items | None:
     return result
 
 
-STREAMS: Final[dict[str, Callable[[Stream], Items]]] = {
+STREAMS: Final[dict[str, Callable[..., Items]]] = {
     "postgresql": postgresql,
     "mysql": mysql,
     "cockroachdb": cockroachdb,
@@ -276,7 +278,11 @@ STREAMS: Final[dict[str, Callable[[Stream], Items]]] = {
 }
 
 
-def drawn(kind: str, seed: int) -> tuple[Items, Stream]:
-    """A legal stream of that kind, and what draws a change of it."""
+def drawn(kind: str, seed: int) -> tuple[Items, Stream, bool]:
+    """A legal stream of that kind, what draws a change of it, and whether its user declares that each event comes once.
+
+    A watch of etcd promises that itself. All others promise each event at least once, unless declared otherwise.
+    """
     draw = Draw(seed)
-    return STREAMS[kind](draw.stream(kind)), draw.stream("change")
+    is_once = kind == "etcd" or draw.stream("promise").chance(1, 2)
+    return STREAMS[kind](draw.stream(kind), is_once=is_once), draw.stream("change"), is_once

@@ -12,9 +12,10 @@ from checkers.streams.coverage import Coverage
 from checkers.streams.examples import NO_TIME, Example
 from checkers.streams.findings import after, both, first, place
 from checkers.streams.rule import OfLog, Rule
+from checkers.streams.rules.watermarks.torn_unit import CAME_AGAIN
 from checkers.streams.view import Ruling, StreamView
 from checkers.words.anomalies import Anomaly, Cause
-from harness.core.columns import CHECKPOINT, GAP, NEVER, OPEN, ROW, WATERMARK, Bools, Int64s
+from harness.core.columns import CHECKPOINT, COMMIT, GAP, NEVER, OPEN, ROW, WATERMARK, Bools, Int64s
 
 
 def duplicate_events(view: StreamView) -> Ruling:
@@ -54,13 +55,15 @@ def duplicate_events(view: StreamView) -> Ruling:
 
 
 def repetitions(view: StreamView) -> Ruling:
-    """All of S03: the violations by `duplicate_events` and `confirmed_again`, by time."""
+    """All of S03 by time: the violations by `duplicate_events` and `confirmed_again`, and announced ends."""
     found, more = duplicate_events(view), confirmed_again(view)
-    watermark = np.append(found.watermark, more.watermark)
+    d = view.deliveries
+    ends = np.flatnonzero((d.kind == COMMIT) & (d.unit_rows == CAME_AGAIN))
+    watermark = np.concatenate([found.watermark, more.watermark, ends])
     order = np.argsort(watermark, kind="stable")
     return Ruling.of_events(
         watermark[order],
-        np.append(found.row, more.row)[order],
+        np.concatenate([found.row, more.row, np.full(len(ends), -1)])[order],
         witnesses=found.witnesses + more.witnesses,
         legal=found.legal,
     )
@@ -163,6 +166,9 @@ def _last_heard(view: StreamView, group: Int64s) -> Int64s:
 
 
 def _sentence(example: Example, name: Names) -> str:
+    if example.event is None:
+        unit = name.unit(example.watermark.unit)
+        return f"The begin or the end of transaction {unit} reached {example.subscriber} again."
     mark, event = both(example)
     what = first(mark, name) + place(mark, name)
     where = "" if mark.session == event.session else f" in session {mark.session}, having come in {event.session}"

@@ -19,9 +19,9 @@ def lost_tombstones(view: StreamView) -> Ruling:
     """S32: deletions that something else follows in their partition, and tombstones behind something else.
 
     Legal are: a partition without tombstones, or one in which they were switched on or off once; a deletion at the end,
-    or one that came again with its tombstone; a tombstone that came again, with what had followed it; one whose
-    deletion the beginning of the partition may lack, or compaction may have removed. A witness is a deletion with its
-    tombstone.
+    or one that came again with its tombstone; a tombstone that came again, with what had followed it, unless each event
+    comes once; a tombstone whose deletion the beginning of the partition may lack, or compaction may have removed. A
+    witness is a deletion with its tombstone.
     """
     d, images = view.deliveries, view.log.around.images
     if images is None or images.deleted is None or not np.any(d.kind == TOMBSTONE):
@@ -43,7 +43,7 @@ class _Lane:
 
     def __init__(self, view: StreamView, rows: Int64s, deleted: int) -> None:
         d = view.deliveries
-        self._rows = rows
+        self._rows, self._is_once = rows, view.contract.delivery != "at-least-once"
         self._key, self._is_tombstone = d.key[rows], d.kind[rows] == TOMBSTONE
         self._same = np.where(self._is_tombstone, -1, view.identity[rows])
         self._deletions = np.flatnonzero((d.kind[rows] == ROW) & (d.value[rows] == deleted))
@@ -69,7 +69,7 @@ class _Lane:
         marks = np.flatnonzero(self._is_tombstone)
         marks = marks[marks > 0]
         is_behind = self._key[marks - 1] == self._key[marks]
-        is_behind &= self._is_tombstone[marks - 1] | np.isin(marks - 1, self._deletions)
+        is_behind &= (self._is_tombstone[marks - 1] & (not self._is_once)) | np.isin(marks - 1, self._deletions)
         stray = marks[~is_behind]
         last = GroupIndex(self._key[self._deletions], self._deletions, self._deletions).last_before(
             self._key[stray], stray
@@ -83,8 +83,8 @@ class _Lane:
             return at > self._is_whole_from
         if deletion not in self.paired:
             return True
-        if at + 1 == len(self._rows):
-            return False
+        if self._is_once or at + 1 == len(self._rows):
+            return self._is_once
         # It came again after a restart: then what had followed it comes again, too.
         return deletion + 2 < len(self._rows) and bool(self._same[deletion + 2] != self._same[at + 1])
 

@@ -25,6 +25,10 @@ from checkers.words.anomalies import Anomaly, Cause
 from harness.core.columns import BACKFILL, COMMIT, NEVER, ROW, Int64s
 from harness.core.wording import counted
 
+# A commit event with such a number of rows is none of a batch; the reader of a stream found it.
+LACKS_A_ROW: Final = -2
+CAME_AGAIN: Final = -3  # For `duplicate-event`.
+
 
 def torn_units(view: StreamView) -> Ruling:
     """S10: watermarks at which some events of a unit had arrived, and others, in live coverage, had not.
@@ -51,10 +55,11 @@ def _ends(view: StreamView) -> Ruling:
     """Ends of units that name the unit and its size, of which no row at all came; and all such ends.
 
     An end of 0 rows stands for one that is missing: a later unit ended, and this one never did. An end of -1 rows came
-    in the wrong place among begins and ends.
+    in the wrong place among begins and ends, and one of -2 is a row behind which its unit lacks one.
     """
     d = view.deliveries
     ends = np.flatnonzero((d.kind == COMMIT) & (d.unit != NEVER) & (d.unit_rows != NEVER))
+    ends = ends[d.unit_rows[ends] != CAME_AGAIN]
     came = np.isin(d.unit[ends], d.unit[is_kind(d.kind, (ROW, BACKFILL))])
     return Ruling.of_events(ends[~came | (d.unit_rows[ends] <= 0)], witnesses=len(ends))
 
@@ -275,6 +280,10 @@ def _sentence(example: Example, name: Names) -> str:
         unit = name.unit(example.watermark.unit)
         if example.watermark.unit_rows == 0:
             return f"Transaction {unit} never ended at {example.subscriber}, although a later one did."
+        if example.watermark.unit_rows == LACKS_A_ROW:
+            return (
+                f"Transaction {unit} lacks a row at {example.subscriber}: the numbers of its rows in their table jump."
+            )
         if example.watermark.unit_rows < 0:
             return f"The end of transaction {unit} did not reach {example.subscriber} right after its begin."
         rows = counted(example.watermark.unit_rows, "row")

@@ -29,8 +29,9 @@ def watermarks_from_future(view: StreamView) -> Ruling:
     not pass all positions of operations invoked before it was received; an exclusive one may be just above the last, if
     positions count by one. Positions with which a session began, and those already delivered, existed as well.
 
-    Nothing is judged before the first operation with a position has ended, because the start of the source is unknown.
-    Nor is anything judged while an operation without a position may have taken any: until an operation with one has
+    Before the first operation with a position has ended the start of the source is unknown. Then a watermark is only
+    compared with the operation whose position it has, which must not be invoked later, if positions are unique. Nothing
+    is judged while an operation without a position may have taken any: until an operation with one has
     begun after its end, if positions obey real time. A witness is a watermark that was compared. O(n log n).
     """
     if view.contract.follows_clock:
@@ -62,9 +63,24 @@ def _ahead_of_writes(view: StreamView, step: int) -> Ruling:
     top = np.maximum(top, _highest_of_first(received, marks + 1))
     first_end = issued.complete_seq.min(initial=NEVER, where=issued.position != NEVER)
     is_known = (d.seq[marks] > first_end) & ~_may_be_more(view, issued, d.seq[marks])
+    if not step and view.contract.is_position_unique:
+        early = np.flatnonzero(d.seq[marks] <= first_end)
+        is_known[early] = _invoked_later(issued, d.position[marks[early]], d.seq[marks[early]])
     broken = np.flatnonzero(is_known & (d.position[marks] > top + step))
     highest = _highest(issued, order, before[broken], len(view.writes.op))
     return Ruling.of_writes(marks[broken], highest, witnesses=int(is_known.sum()))
+
+
+def _invoked_later(issued: Issued, position: Int64s, seq: Int64s) -> Bools:
+    """True for each (m,) position that some operation has, if all that have it were invoked after `seq` (m,)."""
+    places = np.flatnonzero(np.isin(issued.position, position))
+    positions, of = np.unique(issued.position[places], return_inverse=True)
+    first = np.full(len(positions) + 1, -1, np.int64)
+    first[:-1] = NEVER
+    np.minimum.at(first, of, issued.invoke_seq[places])
+    at = np.searchsorted(positions, position)
+    result: Bools = (np.append(positions, NEVER)[at] == position) & (first[at] > seq)
+    return result
 
 
 def _marks(view: StreamView) -> Int64s:
@@ -122,11 +138,13 @@ def _may_be_more(view: StreamView, issued: Issued, seq: Int64s) -> Bools:
 
 def _highest(issued: Issued, order: Int64s | None, before: Int64s, writes: int) -> Int64s:
     """For each `before` (m,) the highest of that many first operations, as a row of the source; -1 for none."""
-    height = _heights(issued.position[: before.max(initial=0)])
+    if not before.any():
+        return np.full(len(before), -1)
+    height = _heights(issued.position[: before.max()])
     reached = np.maximum.accumulate(height)
     chosen = np.maximum.accumulate(np.where(height == reached, np.arange(len(height)), 0))[before - 1]
     row = chosen if order is None else order[chosen]
-    return np.where(row < writes, row, -1)
+    return np.where((before > 0) & (row < writes), row, -1)
 
 
 def _sentence(example: Example, name: Names) -> str:

@@ -21,6 +21,7 @@ from checkers.lineage.check import CHECKER as LINEAGE
 from checkers.streams.catalogue import RULES, names_that_need
 from checkers.streams.findings import CHECKER
 from checkers.streams.rule import Need
+from checkers.streams.rules.watermarks.torn_unit import CAME_AGAIN, LACKS_A_ROW
 from harness.core.errors import HistoryError
 from harness.core.promises import Naming, Promise, StreamContract
 from harness.core.record import Footer, Json, Record, StreamEvent
@@ -177,10 +178,16 @@ class Survey:
         yield Footer(0, "imported")
 
     def _events(self) -> Iterator[tuple[str, Content]]:
-        """The contents that are events: ends of units where they stand among rows, also those that never came."""
-        if self.units.topics.are_apart:
-            yield from self._events_of_topics()
-            return
+        """The contents that are events, and one behind them for each unit that lacks a row."""
+        yield from self._events_of_topics() if self.units.topics.are_apart else self._events_of_one()
+        for place, unit in self.units.holes.found():
+            yield place, Content("commit", unit=unit, unit_rows=LACKS_A_ROW)
+        if self._form.contract.delivery != "at-least-once":
+            for place, unit in self.units.again:
+                yield place, Content("commit", unit=unit, unit_rows=CAME_AGAIN)
+
+    def _events_of_one(self) -> Iterator[tuple[str, Content]]:
+        """The events: ends of units where they stand among rows, also those that never came."""
         last: Json = None
         for place, content in self._every():
             if content.unit is not None and content.unit != last:

@@ -78,6 +78,8 @@ def _read(key: tuple[str, ...], line: Json) -> Iterator[Content]:
         span=span_of(around),
         unit=inside(message, "transaction.id"),
         ordinal=_number(inside(message, "transaction.total_order")),
+        table_ordinal=_number(inside(message, "transaction.data_collection_order")),
+        is_incremental=source.get("snapshot") == "incremental",
         collection=collection,
         has_key=found is not None,
         before=_before(message, source) if operation in _REPLACING else None,

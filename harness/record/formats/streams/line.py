@@ -54,6 +54,8 @@ class Content(NamedTuple):
     epoch: int | None = None
     time_ns: int | None = None
     collection: str | None = None
+    table_ordinal: int | None = None  # The row's number among those of its unit and collection.
+    is_incremental: bool = False  # A row of a snapshot that was taken while the stream went on.
     sizes: tuple[tuple[str, int], ...] = ()
     has_key: bool = True  # False: `key` is the whole row.
     before: Before | None = None

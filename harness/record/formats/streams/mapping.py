@@ -26,6 +26,7 @@ from harness.record.formats.streams.line import DELETED, Before, Content, Stream
 SKIP: Final = "skip"
 SPACE: Final = 1 << 63  # Hashes of keys are below it.
 _PARTS: Final = ("fields", "kinds", "stream", "one_session", "time_unit")
+_PARTS_OF_KNOWN: Final = ("format", "key", "stream")
 _NS: Final = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "ns": 1}
 
 
@@ -76,7 +77,28 @@ def stream_format(name: str, key: str | None = None) -> StreamFormat:
     if path.suffix != ".toml" and not path.exists():
         choices = ", ".join(ENVELOPES)
         raise ScenarioError(f"--stream {name}: there is no such format: choose from {choices}, or name a mapping file")
-    return mapped(path.name, read_mapping(path))
+    parts = _parts_of(path)
+    return _adapted(path, parts) if "format" in parts else mapped(path.name, read_mapping(path))
+
+
+def _parts_of(path: Path) -> dict[str, Any]:
+    return read_toml(path)
+
+
+def _adapted(path: Path, parts: dict[str, Any]) -> StreamFormat:
+    """A known format of which a mapping file changes the contract, or names the key's columns."""
+    try:
+        for name in parts:
+            known(name, _PARTS_OF_KNOWN, "part of a mapping file with a format")
+        given, key = parts["format"], parts.get("key")
+        known(str(given), tuple(ENVELOPES), "format")
+        form = stream_format(given, None if key is None else ",".join(key) if isinstance(key, list) else str(key))
+        changes = parts.get("stream", {})
+        if not isinstance(changes, dict):
+            raise ScenarioError("[stream]: it is no table of fields")
+        return form._replace(contract=contract_of(msgspec.to_builtins(form.contract) | changes))
+    except ScenarioError as error:
+        raise ScenarioError(f"{path}: {error}") from None
 
 
 def mapped(name: str, mapping: Mapping) -> StreamFormat:

@@ -35,7 +35,7 @@ class Topics:
         if content.collection is not None:
             self._spans_of.setdefault(content.collection, set()).add(content.span)
         if content.unit is None:
-            self._whole |= set() if content.span in self._rows else {content.span}
+            self._whole |= set() if content.span in self._rows or content.is_incremental else {content.span}
             self._rows.setdefault(content.span, {})
         else:
             if content.span not in self._rows and content.ordinal not in (None, 1):

@@ -5,6 +5,7 @@ apart, the place of an end shows nothing, unless the lines name their topics.
 """
 
 from harness.core.record import Json
+from harness.record.formats.streams.holes import Holes
 from harness.record.formats.streams.line import Content
 from harness.record.formats.streams.topics import Topics
 
@@ -23,6 +24,9 @@ class Units:
         self._are_apart = False
         self._are_among = False
         self.topics = Topics()
+        self.holes = Holes()
+        self._announced: set[tuple[str, Json]] = set()
+        self.again: list[tuple[str, Json]] = []  # The places of begins and ends that came before, with their units.
 
     @property
     def have_ends(self) -> bool:
@@ -31,7 +35,12 @@ class Units:
 
     def take(self, content: Content, place: str) -> None:
         """Note a row, a begin or an end."""
+        if content.kind in ("unit", "begun"):
+            if (content.kind, content.unit) in self._announced:
+                self.again.append((place, content.unit))
+            self._announced.add((content.kind, content.unit))
         self.topics.take(content, place)
+        self.holes.take(content, place)
         if content.kind == "unit":
             self._end(content)
         elif content.unit is not None:

@@ -14,11 +14,13 @@ def meta(status: str, unit: str, **sizes: int) -> dict[str, Any]:
     return {"topic": "meta", "partition": 0, "value": {"status": status, "id": unit, "data_collections": each}}
 
 
-def row(unit: str, order: int, at: int, table: str = "t", partition: int = 0, op: str = "c") -> dict[str, Any]:
+def row(
+    unit: str, order: int, at: int, table: str = "t", partition: int = 0, op: str = "c", key: int = 0
+) -> dict[str, Any]:
     source = {"connector": "postgresql", "schema": "s", "table": table, "lsn": at, "sequence": f'[null,"{at}"]'}
     about = {"id": unit, "total_order": order, "data_collection_order": order}
     value = {"op": op, "before": None, "after": {"id": at}, "source": source, "transaction": about}
-    return {"topic": table, "partition": partition, "key": {"id": at}, "value": value}
+    return {"topic": table, "partition": partition, "key": {"id": key or at}, "value": value}
 
 
 def found(folder: Path, *lines: dict[str, Any]) -> list[str]:
@@ -61,6 +63,28 @@ def test_a_row_that_its_partition_passed_is_missing(tmp_path: Path) -> None:
     snapshot["value"] = snapshot["value"] | {"transaction": None}
     [sentence] = found(tmp_path, snapshot, A, A_END, B, *ends, *ROWS[:2], *others)
     assert sentence.startswith("The end of transaction b names 1 row, and none of them reached stream (line 5)")
+
+
+LONG = [row("a", 1, 1), row("a", 2, 2), row("b", 1, 3, key=1), row("c", 1, 4), row("c", 2, 5), row("c", 3, 6)]
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        pytest.param(LONG, id="legal"),
+        pytest.param([LONG[1], *LONG[2:]], id="the file begins inside a transaction"),
+        pytest.param([*LONG[:4], LONG[5] | {"partition": 1}, *LONG[2:4], LONG[4]], id="another partition has the rest"),
+        pytest.param([*LONG[:2], *LONG[3:4], LONG[5]], id="the topic was compacted: no key came twice"),
+        pytest.param([*LONG, LONG[4], LONG[5]], id="a restart inside a transaction"),
+    ],
+)
+def test_numbers_of_rows_have_legal_jumps(tmp_path: Path, lines: list[dict[str, Any]]) -> None:
+    assert found(tmp_path, *lines) == []
+
+
+def test_a_jump_in_the_numbers_of_a_table_is_a_lost_row(tmp_path: Path) -> None:
+    [sentence] = found(tmp_path, *LONG[:4], LONG[5])
+    assert sentence == "Transaction c lacks a row at stream: the numbers of its rows in their table jump (line 5)."
 
 
 def test_an_end_that_is_not_behind_its_begin_is_out_of_order(tmp_path: Path) -> None:

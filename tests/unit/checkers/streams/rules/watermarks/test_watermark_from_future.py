@@ -89,6 +89,21 @@ def test_before_an_operation_has_ended_nobody_knows_where_the_source_began(ended
 
 
 @pytest.mark.parametrize(
+    ("source", "closed", "is_found"),
+    [
+        ("ok@9~110~111 y=2", "<=", True),  # Nobody had written at 9.
+        ("ok@8~110~111 y=2", "<=", False),  # The source may have begun anywhere.
+        ("ok@9~100~111 y=2", "<=", False),
+        ("ok@9~110~111 y=2", "<", False),  # The next position is allowed.
+    ],
+)
+def test_a_watermark_at_the_position_of_a_later_operation_is_too_early(
+    source: str, closed: str, is_found: bool
+) -> None:
+    assert ("watermark-from-future" in accused("open@0 w@9", source, closed=closed, **RESTS)) == is_found
+
+
+@pytest.mark.parametrize(
     ("unplaced", "realtime", "count"),
     [
         ("ok~97~98 y=1", "none", 0),  # Its position may be any.
