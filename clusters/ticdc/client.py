@@ -2,68 +2,51 @@
 
 from typing import cast
 
+from clusters.parts.client import Turns, ended
 from clusters.ticdc.shape import COORDINATORS
 from clusters.ticdc.transactions.messages import (
     Begun,
     Done,
     Flashback,
-    Refused,
     Reshape,
     Restore,
     Restored,
     Seen,
     StaleRead,
     Transact,
-    Unclear,
 )
 from harness.core.record import Json
-from harness.core.seams import CallFailed, Completion, Connection, Invocation
+from harness.core.seams import Completion, Connection, Invocation
 
 
 class TicdcClient:
     """A client that uses one coordinator until that fails. The processes begin with different ones."""
 
     def __init__(self, process: int, connection: Connection) -> None:
-        self._connection = connection
-        self._turn = process % len(COORDINATORS)
+        self._turns = Turns(process, connection, COORDINATORS)
 
     async def invoke(self, invocation: Invocation, timeout_ns: int) -> Completion:
-        """The completion of the invocation. It tries each coordinator at most once.
-
-        It is `info` only if a coordinator may have begun the transaction, and the outcome is unknown.
-        """
+        """The completion of the invocation."""
         request = _request(invocation)
-        reason = ""
-        for _ in COORDINATORS:
-            node = COORDINATORS[self._turn]
-            try:
-                answer = await self._connection.call(node, request, timeout_ns)
-            except CallFailed as failure:
-                reason = f"{node}: {failure}"
-                if not failure.is_definite:
-                    return Completion(outcome="info", error=reason, node=node)
-            else:
-                match answer:
-                    case Done(start_ts, commit_ts, mops):
-                        # A flashback reads what its locks hold back until it commits.
-                        read_ts = commit_ts if isinstance(request, Flashback) else start_ts
-                        return Completion(
-                            outcome="ok", mops=mops, node=node, txn=start_ts, start_ts=start_ts, read_ts=read_ts,
-                            commit_ts=commit_ts,
-                        )  # fmt: skip
-                    case Begun():
-                        return Completion(outcome="ok", node=node)
-                    case Seen(read_ts, keys, elements):
-                        value: Json = [[key, [*held]] for key, held in zip(keys, elements, strict=True)]
-                        return Completion(outcome="ok", value=value, node=node, read_ts=read_ts)
-                    case Refused(reason=why):
-                        return Completion(outcome="fail", error=f"{node}: {why}", node=node)
-                    case Unclear(reason=why):
-                        return Completion(outcome="info", error=f"{node}: {why}", node=node)
-                    case _:
-                        return Completion(outcome="info", error=f"{node}: an answer of another kind", node=node)
-            self._turn = (self._turn + 1) % len(COORDINATORS)
-        return Completion(outcome="fail", error=reason)
+        called = await self._turns.call(request, timeout_ns)
+        if isinstance(called, Completion):
+            return called
+        node, answer = called
+        match answer:
+            case Done(start_ts, commit_ts, mops):
+                # A flashback reads what its locks hold back until it commits.
+                read_ts = commit_ts if isinstance(request, Flashback) else start_ts
+                return Completion(
+                    outcome="ok", mops=mops, node=node, txn=start_ts, start_ts=start_ts, read_ts=read_ts,
+                    commit_ts=commit_ts,
+                )  # fmt: skip
+            case Begun():
+                return Completion(outcome="ok", node=node)
+            case Seen(read_ts, keys, elements):
+                value: Json = [[key, [*held]] for key, held in zip(keys, elements, strict=True)]
+                return Completion(outcome="ok", value=value, node=node, read_ts=read_ts)
+            case _:
+                return ended(node, answer)
 
 
 def _request(invocation: Invocation) -> Transact | StaleRead | Restore | Restored | Flashback | Reshape:

@@ -3,23 +3,13 @@
 A transaction that conflicts is tried again a few times, each with a new start: the client has seen nothing of it.
 """
 
+from clusters.parts.client import Refused, Unclear
 from clusters.ticdc.oracle.messages import Timestamp
 from clusters.ticdc.regions.messages import FromRegion
 from clusters.ticdc.shape import MS
 from clusters.ticdc.site import Site
 from clusters.ticdc.transactions.flashback import flashback, restored
-from clusters.ticdc.transactions.messages import (
-    Done,
-    Flashback,
-    Refused,
-    Reshape,
-    Restore,
-    Restored,
-    Seen,
-    StaleRead,
-    Transact,
-    Unclear,
-)
+from clusters.ticdc.transactions.messages import Done, Flashback, Reshape, Restore, Restored, Seen, StaleRead, Transact
 from clusters.ticdc.transactions.reshaping import reshape
 from clusters.ticdc.transactions.restore import restore
 from clusters.ticdc.transactions.stale import stale_read

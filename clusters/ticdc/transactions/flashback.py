@@ -15,6 +15,7 @@ Theory of operation. A flashback is a transaction that locks its rows with their
 
 from msgspec.structs import replace
 
+from clusters.parts.client import Refused, Unclear
 from clusters.ticdc import planted
 from clusters.ticdc.oracle.messages import Timestamp
 from clusters.ticdc.regions.messages import Moved, Reply
@@ -33,7 +34,7 @@ from clusters.ticdc.rows.messages import (
 )
 from clusters.ticdc.shape import MS, Key, key_of
 from clusters.ticdc.site import Site
-from clusters.ticdc.transactions.messages import Done, Flashback, Refused, Restored, Seen, Unclear
+from clusters.ticdc.transactions.messages import Done, Flashback, Restored, Seen
 from clusters.ticdc.transactions.resolving import settle_keys
 from clusters.ticdc.transactions.tasks import Ask, Procedure, Tasks, To, call, timestamp
 from clusters.ticdc.transactions.two_phase import Failed, Transaction, TwoPhase

@@ -4,6 +4,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from clusters.parts.client import Refused, Unclear
 from harness.core.record import Json, MicroOp
 
 BOUND_TOO_HIGH = "its bound stayed above all timestamps"
@@ -72,13 +73,5 @@ class Done(Struct, frozen=True, tag=True):
     mops: tuple[MicroOp, ...]
 
 
-class Refused(Struct, frozen=True, tag=True):
-    """The request certainly had no effect, and will have none."""
-
-    reason: str
-
-
-class Unclear(Struct, frozen=True, tag=True):
-    """The outcome is unknown: the commit was sent, and not answered."""
-
-    reason: str
+# Types of shared parts that clients get: a container's codec needs these.
+WIRE = (Refused, Unclear)

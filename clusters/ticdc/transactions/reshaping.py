@@ -2,10 +2,11 @@
 
 from typing import Final
 
+from clusters.parts.client import Refused, Unclear
 from clusters.ticdc.regions.messages import MergeLeft, Reshaped, SplitAt, TransferLeader
 from clusters.ticdc.shape import MS, STORES, key_of
 from clusters.ticdc.site import Site
-from clusters.ticdc.transactions.messages import Begun, Refused, Reshape, Unclear
+from clusters.ticdc.transactions.messages import Begun, Reshape
 from clusters.ticdc.transactions.tasks import Procedure, Tasks, call, timestamp
 
 MOST: Final = 8  # Regions: more are not split.

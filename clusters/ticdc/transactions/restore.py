@@ -4,12 +4,13 @@ Theory of operation. A restore goes to the cluster's checkpoint: the least of al
 is the highest of its stores' checkpoints, and that store's uploads are read.
 """
 
+from clusters.parts.client import Refused
 from clusters.ticdc.regions.messages import Region
 from clusters.ticdc.rows.incarnations import named, view
 from clusters.ticdc.rows.messages import AskBackup, BackupGet, Elements, Reaches, Values
 from clusters.ticdc.shape import MS, STORES, Key, key_of
 from clusters.ticdc.site import Site
-from clusters.ticdc.transactions.messages import Refused, Restore, Seen
+from clusters.ticdc.transactions.messages import Restore, Seen
 from clusters.ticdc.transactions.tasks import Ask, At, Procedure, Tasks
 from harness.core.machine import NodeId
 

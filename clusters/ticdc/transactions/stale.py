@@ -1,11 +1,12 @@
 """Stale reads: one past timestamp, read from the replicas of any store, or from leaders if those are not ready."""
 
+from clusters.parts.client import Refused
 from clusters.ticdc import planted, shape
 from clusters.ticdc.rows.incarnations import named, view
 from clusters.ticdc.rows.messages import CheckStatus, Elements, Lock, Locked, StaleGet, Status, Values
 from clusters.ticdc.shape import MS, STORES, Key, key_of
 from clusters.ticdc.site import Site
-from clusters.ticdc.transactions.messages import Refused, Seen, StaleRead
+from clusters.ticdc.transactions.messages import Seen, StaleRead
 from clusters.ticdc.transactions.tasks import Ask, At, Procedure, Tasks, call, timestamp
 from clusters.ticdc.transactions.two_phase import Failed, TwoPhase
 

@@ -14,6 +14,7 @@ Theory of operation.
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from clusters.parts.client import Unclear
 from clusters.ticdc import planted
 from clusters.ticdc.regions.messages import Moved
 from clusters.ticdc.rows.incarnations import incarnation, named, view
@@ -38,7 +39,7 @@ from clusters.ticdc.rows.messages import (
 )
 from clusters.ticdc.shape import MS, Key, key_of, physical_ms
 from clusters.ticdc.site import Site
-from clusters.ticdc.transactions.messages import BOUND_TOO_HIGH, ROLLED_BACK_ALIVE, Done, Unclear
+from clusters.ticdc.transactions.messages import BOUND_TOO_HIGH, ROLLED_BACK_ALIVE, Done
 from clusters.ticdc.transactions.resolving import resolve, settle_keys
 from clusters.ticdc.transactions.tasks import Ask, Procedure, Sleep, Tasks, To, call, timestamp
 from harness.core.record import MicroOp
