@@ -30,7 +30,7 @@ CASES: dict[str, Case] = {
     "epochs-swapped": Case("stale-acknowledged", "PRV-G4", seed=2, batch=4),
     "txn-epoch-unlisted": Case("stale-acknowledged", "PRV-G4"),
     "publish-before-seal": Case("stale-acknowledged", "PRV-G4", seed=9, workload=SEQUENCE, batch=8),
-    "dup-seal-not-awaited": Case("stall", "SETTLE", seed=19),
+    "dup-seal-not-awaited": Case("stall", "SETTLE", seed=4),
     "no-state-cas": Case("overlapping-work", "PRV-G15", seed=5, batch=8),
     "stale-etr": Case("stall", "SETTLE"),
     "wrong-txn-epoch-name": Case("stale-acknowledged", "PRV-G4"),

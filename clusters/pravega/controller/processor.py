@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from clusters.parts.cas_store import ABSENT, Cas, Get
-from clusters.parts.procedures import PATIENCE_NS, Ask, Sleep
+from clusters.parts.procedures import Ask, Sleep
 from clusters.parts.routing import Procedure
 from clusters.pravega import planted
 from clusters.pravega.controller.bounds import Bounds
@@ -53,7 +53,6 @@ from clusters.pravega.site import Site
 
 POLL_NS = 20 * MS
 PLAN_NS = 60 * MS
-ONCE_NS = MS  # With a planted bug: the patience of a request that is sent once.
 Step = Procedure[None]
 
 
@@ -69,6 +68,7 @@ class Processor:
         self._scaling = Scaling(site)
         self._bounds = Bounds(site)
         self._marks = Marks(site)
+        self._own: Committing | None = None  # The last roll that this controller has begun.
 
     def plan(self) -> Procedure[None]:
         """Plan scales, which have their turn later; with a planted bug carry them out, whatever the state is."""
@@ -231,8 +231,9 @@ class Processor:
         if committing.active is None:
             committing = Committing(committing.epoch, committing.txns, epochs.current)
             yield from self._record(versions, committing)
+            self._own = committing
             self._site.context.point("roll-pinned")
-        else:
+        elif committing != self._own:
             self._site.context.sometimes("a processor went on with a roll of another one")
         pinned = epochs.current if planted.ROLL_NOT_PINNED in self._bugs else committing.active
         assert pinned is not None
@@ -246,12 +247,11 @@ class Processor:
         self._site.context.point("roll-created")
         yield from self._merge_all(rolled.spans, active.spans, epochs, committing)
         self._site.context.point("roll-merged")
-        is_awaited = planted.DUP_SEAL_NOT_AWAITED not in self._bugs
-        seals = asked([Seal(span.segment) for span in rolled.spans], PATIENCE_NS if is_awaited else ONCE_NS)
-        if is_awaited:
-            yield from seals
+        seals = [Seal(span.segment) for span in rolled.spans]
+        if planted.DUP_SEAL_NOT_AWAITED in self._bugs:
+            self._site.procedures.run(_until_done(seals))
         else:
-            self._site.procedures.run(_alone(seals))
+            yield from asked(seals)
         self._site.context.point("roll-sealed")
         yield from asked([Create(span.segment) for span in again.spans])
         if planted.EPOCHS_SWAPPED in self._bugs:
@@ -278,9 +278,9 @@ def copies(spans: Sequence[Span], epoch: int) -> tuple[Span, ...]:
     return tuple(Span(span.low, span.high, span.segment.copy(epoch)) for span in spans)
 
 
-def asked(requests: Sequence[ToStore], patience_ns: int = PATIENCE_NS) -> Step:
+def asked(requests: Sequence[ToStore]) -> Step:
     """Have segment stores carry out commands; raises Superseded unless all are."""
-    answers = yield Ask(tuple((place(request), request) for request in requests), patience_ns)
+    answers = yield Ask(tuple((place(request), request) for request in requests))
     if not all(isinstance(answer, Ok) for answer in answers):
         raise Superseded
 
@@ -289,6 +289,14 @@ def _alone(step: Step) -> Step:
     """That step, without more if another controller has gone on."""
     with suppress(Superseded):
         yield from step
+
+
+def _until_done(requests: Sequence[ToStore]) -> Step:
+    """With a planted bug: have commands carried out, unless this controller dies before."""
+    is_done = False
+    while not is_done:
+        answers = yield Ask(tuple((place(request), request) for request in requests))
+        is_done = None not in answers
 
 
 def place(request: ToStore) -> str:
