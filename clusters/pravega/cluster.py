@@ -106,6 +106,7 @@ class Pravega(MachineCluster):
         "a processor found that another one had gone on",
         "a processor went on with a commit of another one",
         "a processor went on with a roll of another one",
+        "a reader came to a checkpoint",
         "a reader gave a segment away",
         "a reader was removed",
         "a reader was taken for dead with segments",
@@ -121,6 +122,7 @@ class Pravega(MachineCluster):
         "a transaction was taken over from another controller",
         "a writer moved events behind a sealed segment",
         "segments were merged",
+        "the readers were restored",
     )
     faults: tuple[str, ...] = (
         "partition",
@@ -131,7 +133,7 @@ class Pravega(MachineCluster):
         "power",
     )
     checks: tuple[str, ...] = ("clusters.pravega.checks",)
-    workloads: tuple[str, ...] = ("txn-blocks", "keyed-sequence", "leases", "retention", "seal-under-load")
+    workloads: tuple[str, ...] = ("txn-blocks", "keyed-sequence", "leases", "retention", "seal-under-load", "rewinds")
     settle_ns: int = 30_000 * MS  # After a long fault many transactions roll, one batch after the other.
 
     def machine(self, node: NodeId) -> Machine:

@@ -3,6 +3,7 @@
 from msgspec import Struct
 
 from clusters.parts.cas_store import Cas, Get, Held, List, Listing, Next, Write
+from clusters.parts.client import Refused, Unclear
 from clusters.parts.fenced_log import Add, Added, Claimed, Fenced, Open, Opened, Stored
 from clusters.parts.routing import Elsewhere, Later
 from clusters.pravega.records import Copied, Event, History, Segment, Span
@@ -22,14 +23,6 @@ class Drain(Struct, frozen=True, tag=True):
     """Find out if the readers have come to the end of the stream."""
 
 
-class SealAll(Struct, frozen=True, tag=True):
-    """Seal the stream."""
-
-
-class TruncateAll(Struct, frozen=True, tag=True):
-    """Truncate the stream where it ended at the last such request."""
-
-
 class Statuses(Struct, frozen=True, tag=True):
     """Find out the status of the writer's last transactions."""
 
@@ -42,16 +35,23 @@ class Done(Struct, frozen=True, tag=True):
     statuses: tuple[tuple[int, str], ...] = ()
 
 
-class Refused(Struct, frozen=True, tag=True):
-    """It certainly has no effect, and will have none."""
-
-    reason: str
+# From clients to writers, which hand them on to controllers.
 
 
-class Unclear(Struct, frozen=True, tag=True):
-    """It may have an effect, or get one."""
+class SealStream(Struct, frozen=True, tag=True):
+    """A request to seal the stream. A controller's answer is its status: `sealing`, and `sealed` at the end."""
 
-    reason: str
+
+class TruncateStream(Struct, frozen=True, tag=True):
+    """A request to truncate the stream where it ended at the last such request."""
+
+
+class TakeCheckpoint(Struct, frozen=True, tag=True):
+    """A request for a checkpoint of the readers' group."""
+
+
+class RestoreGroup(Struct, frozen=True, tag=True):
+    """A request to have all readers begin again at the last checkpoint."""
 
 
 # From writers and readers to controllers.
@@ -121,10 +121,6 @@ class Successors(Struct, frozen=True, tag=True):
     found: tuple[Copied, ...]
 
 
-class SealStream(Struct, frozen=True, tag=True):
-    """A request to seal the stream. The answer is its status: `sealing`, and `sealed` at the end."""
-
-
 class NoteTime(Struct, frozen=True, tag=True):
     """A writer's note: all events that it had acknowledged by that time lie before these offsets of its segments."""
 
@@ -145,10 +141,6 @@ class Mark(Struct, frozen=True, tag=True):
     writers: tuple[str, ...]
 
 
-class TruncateStream(Struct, frozen=True, tag=True):
-    """A request to truncate the stream where it ended at the last such request."""
-
-
 class GetGroup(Struct, frozen=True, tag=True):
     """A request for the state that the readers share."""
 
@@ -163,7 +155,7 @@ class Pending(Struct, frozen=True, tag=True):
     txns: tuple[int, ...]
 
 
-# To segment stores. All but Read, Fetch and Setup are commands in the log of their container.
+# To segment stores. All but Read and Fetch are commands in the log of their container.
 
 
 class Create(Struct, frozen=True, tag=True):
@@ -253,13 +245,6 @@ class NoSegment(Struct, frozen=True, tag=True):
     segment: Segment
 
 
-class Setup(Struct, frozen=True, tag=True):
-    """A request for the last event of that writer in the segment, once what it sent before is decided."""
-
-    segment: Segment
-    writer: str
-
-
 class Read(Struct, frozen=True, tag=True):
     """A request for events from an offset on; the answer waits a while if there are none."""
 
@@ -321,10 +306,10 @@ class Placement(Struct, frozen=True, tag=True):
 # Envelopes.
 
 Command = Create | Append | Seal | Merge | Delete | Truncate
-ToStore = Create | Append | Seal | Merge | Delete | Truncate | Read | Fetch | Setup
+ToStore = Create | Append | Seal | Merge | Delete | Truncate | Read | Fetch
 ToController = (
     CreateTxn | PingTxn | CommitTxn | AbortTxn | CheckTxn | GetHistory | GetSuccessors | GetPending | SealStream
-    | TruncateStream | NoteTime | GetMark | GetGroup
+    | TruncateStream | TakeCheckpoint | RestoreGroup | NoteTime | GetMark | GetGroup
 )  # fmt: skip
 ToMetadata = Get | List | Cas | Next
 Reply = (
@@ -356,5 +341,6 @@ class Told(Struct, frozen=True, tag=True):
 
 # Types of shared parts, as nodes send and store them: a container's codec needs these.
 WIRE = (
-    Add, Added, Cas, Claimed, Elsewhere, Fenced, Get, Held, Later, List, Listing, Next, Open, Opened, Stored, Write,
+    Add, Added, Cas, Claimed, Elsewhere, Fenced, Get, Held, Later, List, Listing, Next, Open, Opened, Refused, Stored,
+    Unclear, Write,
 )  # fmt: skip

@@ -151,9 +151,9 @@ PROMISES: tuple[Promise, ...] = (
     ),
     Promise(
         id="PRV-G19",
-        text="A truncation takes away nothing that lies behind its stream cut.",
+        text="Readers that begin at a stream cut get exactly what lies behind it; a truncation takes nothing there.",
         source="clusters/pravega/README.md: stream cuts name segments, not their numbers",
-        forbids=("cut-overrun",),
+        forbids=("cut-overrun", "restored-early", "restored-lost", "torn-checkpoint"),
         is_purpose=False,
     ),
     Promise(

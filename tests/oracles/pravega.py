@@ -17,6 +17,7 @@ Place = tuple[int, int]  # The epoch of a segment, and an offset in it: places o
 Shown = tuple[Json, Json, int, str, int]  # An event: key, element, transaction (0: none), writer, its number there.
 Dumped = tuple[bool, list[Shown], int]  # A segment: is it sealed, its events, and the first that was not truncated.
 EpochOf = tuple[int, list[tuple[int, int, int, int]]]  # Its reference; and for each segment low, high, number, epoch.
+Cut = tuple[int, list[tuple[int, int, int]]]  # The number of a checkpoint; and number, epoch, offset of its segments.
 SPACE = 1 << 16
 
 
@@ -33,6 +34,7 @@ class Run:
         self.epochs = [convert(state.value, EpochOf) for state in states if state.object == "epoch"]
         self.statuses = {state.key: state.value for state in states if state.object == "txn"}
         self.changes = [convert(state.value, list[Any]) for state in states if state.object == "change"]
+        self.restored = [(state.key, *convert(state.value, Cut)) for state in states if state.object == "restored"]
         self.numbers = [state.key for state in states if state.object == "epoch"]
 
     def stream(self, key: Json) -> list[tuple[Place, Shown]]:
@@ -78,6 +80,7 @@ def complaints(evidence: Sequence[Evidence]) -> dict[str, list[str]]:
         "processor": list(_processor(run)),
         "cuts": list(_cuts(run)),
         "times": list(_times(run)),
+        "restorations": list(_restorations(run)),
     }
     return {name: sentences for name, sentences in found.items() if sentences}
 
@@ -225,6 +228,29 @@ def _readers(run: Run) -> Iterator[str]:
             is_sealed, events, _ = run.segments[str(event.span)]
             if not is_sealed or reached[at] != len(events) - 1:
                 yield f"{event.subscriber} saw the end of {event.span} at {reached[at]}, which has {len(events)} events"
+
+
+def _restorations(run: Run) -> Iterator[str]:
+    """Sessions after a restoration read nothing that lies before it, and after the last one all that does not."""
+    for at, (session, _, cut) in enumerate(run.restored):
+        end = run.restored[at + 1][0] if at + 1 < len(run.restored) else None
+        read: dict[Json, set[Place]] = defaultdict(set)
+        for row in run.rows:
+            assert isinstance(session, int)
+            assert row.position is not None
+            if session < row.session and (not isinstance(end, int) or row.session <= end):
+                read[row.key].add((int(str(row.span).split("/")[1]), row.position))
+        for key in run.used():
+            where = crc32(str(key).encode()) % SPACE
+            path = [span[2:] for _, spans in run.epochs for span in spans if span[0] <= where < span[1]]
+            covers = [(epoch, offset) for number, epoch, offset in cut if (number, epoch) in path]
+            places = [place for place, _ in run.stream(key)]
+            behind = [place for place in places if place >= min(covers)]
+            if early := [place for place in read[key] if place < min(covers)]:
+                yield f"of {key} {early} were read after restoration {session} to {min(covers)}"
+            lost = [place for place in behind if place not in read[key] and not run.is_truncated(key, place)]
+            if lost and end is None:
+                yield f"of {key} {lost} were not read after restoration {session} to {min(covers)}"
 
 
 def _statuses(run: Run) -> Iterator[str]:

@@ -3,7 +3,7 @@
 from typing import Final
 
 from checkers.engine.protocol import Check
-from clusters.pravega.checks import ends, epochs, order, processing, readers
+from clusters.pravega.checks import checkpoints, ends, epochs, order, processing, readers
 
 CHECKS: Final[tuple[Check, ...]] = (
     *epochs.CHECKS,
@@ -11,4 +11,5 @@ CHECKS: Final[tuple[Check, ...]] = (
     *processing.CHECKS,
     *ends.CHECKS,
     *readers.CHECKS,
+    *checkpoints.CHECKS,
 )

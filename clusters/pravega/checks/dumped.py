@@ -8,12 +8,13 @@ import msgspec
 
 from checkers.engine.protocol import Context
 from checkers.history.names import Dictionary
-from checkers.history.tables import states
+from checkers.history.tables import State, states
 from clusters.pravega.shape import key_hash
 from harness.core.errors import HistoryError
 from harness.core.record import Json
 
 Name = tuple[int, int]  # A segment: its number, and the epoch in which it was created.
+Place = tuple[Name, int]  # An offset of a segment.
 
 
 class Event(NamedTuple):
@@ -62,6 +63,14 @@ class Change(NamedTuple):
     values: tuple[Any, ...]
 
 
+class Restored(NamedTuple):
+    """A restoration: sessions above `session` began at these offsets, those of a checkpoint."""
+
+    session: int
+    checkpoint: int
+    offsets: dict[Name, int]
+
+
 class Stream(NamedTuple):
     """The epochs by number, the segments, the status of each transaction, and all changes in order.
 
@@ -73,6 +82,7 @@ class Stream(NamedTuple):
     lacking: str | None
     statuses: dict[int, str]
     changes: tuple[Change, ...]
+    restored: tuple[Restored, ...]  # By session.
 
     def path(self, key: Json) -> list[Name]:
         """The segments of a key, in the order of its stream."""
@@ -100,12 +110,13 @@ def stream(history: Path, context: Context) -> Stream:
 
 
 def _read(history: Path) -> Stream:
-    found = states(history, Dictionary(history), "epoch", "segment", "txn", "change")
+    found = states(history, Dictionary(history), "epoch", "segment", "txn", "change", "restored")
     try:
         epochs = tuple(msgspec.convert(state.value, Epoch) for state in found["epoch"])
         own = [state for state in found["segment"] if str(state.key).count("/") == 1]  # Others are of transactions.
         held = {_name(str(state.key)): msgspec.convert(state.value, Held) for state in own}
         statuses = {msgspec.convert(state.key, int): str(state.value) for state in found["txn"]}
+        cuts = [_restored(state) for state in found["restored"]]
         changed = [msgspec.convert(state.value, list[Any]) for state in found["change"]]
     except (msgspec.ValidationError, ValueError) as error:
         raise HistoryError(f"{history}: a dumped segment or epoch is not of this cluster ({error})") from None
@@ -117,12 +128,24 @@ def _read(history: Path) -> Stream:
     elif missing:
         lacking = f"segment {shown(missing[0])} was not shown at rest, and {len(missing) - 1} others"
     changes = tuple(Change(str(what), tuple(values)) for what, *values in changed)
-    return Stream(epochs, {name: held[name] for name in names if name in held}, lacking, statuses, changes)
+    segments = {name: held[name] for name in names if name in held}
+    return Stream(epochs, segments, lacking, statuses, changes, tuple(sorted(cuts)))
+
+
+def _restored(state: State) -> Restored:
+    checkpoint, offsets = msgspec.convert(state.value, tuple[int, list[tuple[int, int, int]]])
+    session = msgspec.convert(state.key, int)
+    return Restored(session, checkpoint, {(number, epoch): offset for number, epoch, offset in offsets})
 
 
 def _name(text: str) -> Name:
     number, epoch = text.split("/")
     return int(number), int(epoch)
+
+
+def shown_at(place: Place) -> str:
+    """A place, as people call it."""
+    return f"offset {place[1]} of segment {shown(place[0])}"
 
 
 def shown(name: Name) -> str:

@@ -7,7 +7,8 @@
    Truncated events are left out, as a reader that skipped them may have been followed by one that still found them. A
    witness is a first delivery from another segment than the one before.
 4. `group-repeat`: no event is delivered twice unless one of the sessions ended by its reader's death or removal: then
-   its reader has a later session. A witness is a segment that two sessions read.
+   its reader has a later session; or unless a restoration lies between them. A witness is a segment that two sessions
+   read.
 5. `wrong-end`: a segment ends where it was sealed. A witness is an end.
 """
 
@@ -20,7 +21,7 @@ from checkers.engine.protocol import Check, Context
 from checkers.history.names import Dictionary
 from checkers.history.tables import rows
 from checkers.history.troubles import Trouble, judgement
-from clusters.pravega.checks.dumped import Name, Stream, shown, stream
+from clusters.pravega.checks.dumped import Name, Place, Stream, shown, shown_at, stream
 from harness.core.columns import OK
 from harness.core.record import Json
 from harness.core.verdict import Judgement
@@ -50,7 +51,11 @@ def check(history: Path, context: Context) -> Judgement:
     by_key: dict[Json, list[Row]] = {}
     for row in delivered:
         by_key.setdefault(names.value(row["key"]), []).append(row)
-    troubles = [*_unlike(found, delivered, names), *_repeats(delivered, _last_sessions(events)), *_ends(found, events)]
+    troubles = [
+        *_unlike(found, delivered, names),
+        *_repeats(found, delivered, _last_sessions(events)),
+        *_ends(found, events),
+    ]
     witnesses = dict.fromkeys(ANOMALIES, 0) | {UNLIKE: len(delivered), REPEAT: _shared(delivered)}
     witnesses[END] = sum(row["kind"] == "end" for row in events)
     for key in found.keys():  # noqa: SIM118  A method, not a dictionary.
@@ -65,16 +70,9 @@ def check(history: Path, context: Context) -> Judgement:
     return judgement(CHECKER, ANOMALIES, troubles, witnesses)
 
 
-Place = tuple[Name, int]
-
-
 def _segment(row: Row) -> Name:
     number, epoch = str(row["span"]).split("/")
     return int(number), int(epoch)
-
-
-def _place(place: Place) -> str:
-    return f"offset {place[1]} of segment {shown(place[0])}"
 
 
 def _unlike(found: Stream, delivered: Sequence[Row], names: Dictionary) -> Iterator[Trouble]:
@@ -86,7 +84,7 @@ def _unlike(found: Stream, delivered: Sequence[Row], names: Dictionary) -> Itera
         event = held.events[offset] if held is not None and offset < len(held.events) else None
         if event is None or (event.key, event.value) != (key, value):
             stands = "nothing" if event is None else f"value {event.value} of key {event.key}"
-            what = f"{row['subscriber']} delivered value {value} of key {key} from {_place((name, offset))}"
+            what = f"{row['subscriber']} delivered value {value} of key {key} from {shown_at((name, offset))}"
             sentence = f"{what}, where {stands} stands."
             yield Trouble(UNLIKE, sentence, (*name, offset), events=(row["seq"],))
 
@@ -96,7 +94,7 @@ def _lost(key: Json, places: Sequence[Place], first: Sequence[Place]) -> Iterato
     came = set(first)
     for place in places:
         if place not in came:
-            yield Trouble(LOST, f"No reader delivered what key {key} has at {_place(place)}.", (key, *place))
+            yield Trouble(LOST, f"No reader delivered what key {key} has at {shown_at(place)}.", (key, *place))
 
 
 def _disordered(key: Json, places: Sequence[Place], first: Sequence[Place]) -> Iterator[Trouble]:
@@ -105,7 +103,7 @@ def _disordered(key: Json, places: Sequence[Place], first: Sequence[Place]) -> I
     known = [place for place in first if place in rank]
     for one, other in pairwise(known):
         if rank[other] < rank[one]:
-            sentence = f"Of key {key} {_place(one)} was delivered before {_place(other)}, which comes before it."
+            sentence = f"Of key {key} {shown_at(one)} was delivered before {shown_at(other)}, which comes before it."
             yield Trouble(ORDER, sentence, (key, *one, *other))
 
 
@@ -116,15 +114,16 @@ def _last_sessions(events: Sequence[Row]) -> set[int]:
     return set(last.values())
 
 
-def _repeats(delivered: Sequence[Row], last: set[int]) -> Iterator[Trouble]:
+def _repeats(found: Stream, delivered: Sequence[Row], last: set[int]) -> Iterator[Trouble]:
     """4. `last` are the last sessions of all readers."""
-    first: dict[Place, Row] = {}
+    first: dict[tuple[int, Place], Row] = {}
     for row in delivered:
         place = (_segment(row), int(row["position"]))
-        before = first.setdefault(place, row)
+        restorations = sum(each.session < row["session"] for each in found.restored)
+        before = first.setdefault((restorations, place), row)
         both = {before["session"], row["session"]}
         if before is not row and (len(both) == 1 or both <= last):
-            sentence = f"{before['subscriber']} delivered {_place(place)}, and then {row['subscriber']} did so again."
+            sentence = f"{before['subscriber']} delivered {shown_at(place)}, and then {row['subscriber']} did so again."
             yield Trouble(REPEAT, sentence, (*place,), events=(before["seq"], row["seq"]))
 
 

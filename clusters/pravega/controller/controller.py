@@ -4,11 +4,13 @@ Theory of operation. Controllers keep nothing on disk. The lease is a record tha
 finds it unchanged for long enough takes it over. Two controllers may both believe that they have it: see processor.py.
 """
 
+from collections.abc import Callable
+
 from clusters.parts.cas_store import ABSENT, Held, Next
 from clusters.parts.procedures import TIMER, Sleep
 from clusters.parts.routing import Later, Procedure
 from clusters.pravega.controller.marks import mark, note
-from clusters.pravega.controller.metadata import Superseded, changed, held, history, one, state
+from clusters.pravega.controller.metadata import Superseded, changed, counted, held, history, one, replaced, state
 from clusters.pravega.controller.processor import Processor
 from clusters.pravega.controller.transactions import Transactions
 from clusters.pravega.messages import (
@@ -26,13 +28,16 @@ from clusters.pravega.messages import (
     NoteTime,
     PingTxn,
     Reply,
+    RestoreGroup,
     SealStream,
     Status,
     Successors,
+    TakeCheckpoint,
     ToController,
     Told,
     TruncateStream,
 )
+from clusters.pravega.readers.group import Group, begun, group_of, restored
 from clusters.pravega.records import GROUP, LEASE, SEAL, TRUNCATE, History, Lease, encoded, lease_of
 from clusters.pravega.shape import CONTROLLERS, MS, STORE_PLACE
 from clusters.pravega.site import Site
@@ -118,6 +123,9 @@ class Controller:
             case TruncateStream():
                 yield from one((STORE_PLACE, Next(TRUNCATE)))
                 return Status("truncating")
+            case TakeCheckpoint() | RestoreGroup():
+                yield from self._change_group(begun if isinstance(request, TakeCheckpoint) else restored)
+                return Status("accepted")
             case NoteTime():
                 yield from note(request)
                 return Status("noted")
@@ -142,6 +150,17 @@ class Controller:
                 return (yield from self._transactions.status(txn))
             case GetPending():
                 return (yield from self._transactions.pending())
+
+    def _change_group(self, change: Callable[[Group, int], Group]) -> Procedure[None]:
+        """Change the group's state, under the number of a session that nobody has."""
+        entry = yield from held(GROUP)
+        if entry.value is None:
+            return
+        before = group_of(entry.value)
+        after = change(before, (yield from counted("reader-sessions")))
+        yield from replaced(GROUP, entry.version, encoded(after))
+        if len(after.restored) > len(before.restored):
+            self._site.context.sometimes("the readers were restored")
 
     def _hold_lease(self) -> Procedure[None]:
         """Renew the lease, or take it over."""

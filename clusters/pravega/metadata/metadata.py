@@ -12,7 +12,8 @@ from functools import partial
 from clusters.parts.cas_store import Cas, CasStore, Get, Held, List, Listing, Next, Write
 from clusters.pravega.messages import Alive, Asked, Placement, Told
 from clusters.pravega.metadata.changes import CHANGED, shown
-from clusters.pravega.records import ENDED, HISTORY, TXNS, first_history, history_of, txn_of
+from clusters.pravega.readers.group import Group, group_of
+from clusters.pravega.records import ENDED, GROUP, HISTORY, TXNS, first_history, history_of, txn_of
 from clusters.pravega.shape import CONTAINERS, MS, STORES
 from clusters.pravega.site import Site
 from harness.core.machine import (
@@ -72,7 +73,7 @@ class Metadata:
                 pass
 
     def dump(self, context: Context) -> None:
-        """Record the stream's epochs, its transactions, and how its records changed.
+        """Record the stream's epochs, its transactions, the readers' restorations, and how its records changed.
 
         An epoch has the epoch it refers to, and its segments with their keys.
         """
@@ -87,6 +88,11 @@ class Metadata:
             for entry in listing.entries if isinstance(listing, Listing) else ():
                 txn = txn_of(entry.value or b"")
                 context.dump(Dump(object="txn", key=txn.id, value=txn.status))
+        held, _ = self._store.serve(Get(GROUP))
+        group = Group() if not isinstance(held, Held) or held.value is None else group_of(held.value)
+        for each in group.restored:
+            cut = [[segment.number, segment.epoch, offset] for segment, offset in each.place.offsets()]
+            context.dump(Dump(object="restored", key=each.session, value=[each.place.number, cut]))
         for change in self._changes:
             context.dump(Dump(object="change", key=change.version, value=shown(change)))
 

@@ -4,6 +4,10 @@ It is one value in the metadata store, changed by compare-and-set; these functio
 1. A segment has one owner, or none. It is read from the offset that is recorded here.
 2. A successor comes into the group with the first of its predecessors that is read to its end, and is given to a reader
    once all are.
+3. A checkpoint is a stream cut: each reader adds the offsets of its segments when it comes to it. Until all have,
+   segments neither change hands nor are completed, so that the offsets fit together.
+4. After a restoration the group is as it was at its last checkpoint, without members: all readers join anew. So their
+   sessions have higher numbers than all that had joined before.
 """
 
 from collections.abc import Sequence
@@ -38,12 +42,42 @@ class Future(Struct, frozen=True):
     before: tuple[Segment, ...]
 
 
+class Checkpoint(Struct, frozen=True):
+    """A checkpoint to which these sessions have not come yet, and the segments of the others as they were there."""
+
+    number: int
+    waiting: tuple[int, ...]
+    cut: tuple[Holding, ...] = ()
+
+
+class Restorable(Struct, frozen=True):
+    """A checkpoint to which all have come."""
+
+    number: int
+    holdings: tuple[Holding, ...]
+    future: tuple[Future, ...]
+
+    def offsets(self) -> tuple[tuple[Segment, int], ...]:
+        """The stream cut."""
+        return (*((each.segment, each.offset) for each in self.holdings), *((each.segment, 0) for each in self.future))
+
+
+class Restored(Struct, frozen=True):
+    """A restoration: sessions above that number began at this checkpoint."""
+
+    session: int
+    place: Restorable
+
+
 class Group(Struct, frozen=True):
     """The state of the group."""
 
     members: tuple[Member, ...] = ()
     holdings: tuple[Holding, ...] = ()
     future: tuple[Future, ...] = ()
+    checkpoint: Checkpoint | None = None  # In progress.
+    last: Restorable | None = None
+    restored: tuple[Restored, ...] = ()
 
     def holds(self, segment: Segment) -> bool:
         """True if the segment is read, or will be."""
@@ -77,6 +111,7 @@ def joined(group: Group, node: NodeId, session: int) -> Group:
 
 def left(group: Group, session: int) -> Group:
     """The group without that session: its segments are free, at the offsets that it reported."""
+    group = arrived(group, session)
     return structs.replace(
         group,
         members=tuple(member for member in group.members if member.session != session),
@@ -99,6 +134,40 @@ def reported(group: Group, session: int, offsets: dict[Segment, int]) -> Group:
             for each in group.holdings
         ),
     )
+
+
+def begun(group: Group, number: int) -> Group:
+    """The group with a checkpoint of that number, unless there is one in progress, or nobody to come to it (3)."""
+    if group.checkpoint is not None or not group.members:
+        return group
+    return structs.replace(group, checkpoint=Checkpoint(number, tuple(member.session for member in group.members)))
+
+
+def is_expected(group: Group, session: int) -> bool:
+    """True if that session has not come to the group's checkpoint."""
+    return group.checkpoint is not None and session in group.checkpoint.waiting
+
+
+def arrived(group: Group, session: int) -> Group:
+    """The group after that session has come to its checkpoint, if it is expected there, with the offsets here (3)."""
+    if group.checkpoint is None or not is_expected(group, session):
+        return group
+    number, waiting, cut = group.checkpoint.number, group.checkpoint.waiting, group.checkpoint.cut
+    cut = (*cut, *(structs.replace(each, owner=0) for each in group.of(session)))
+    waiting = tuple(each for each in waiting if each != session)
+    if waiting:
+        return structs.replace(group, checkpoint=Checkpoint(number, waiting, cut))
+    free = tuple(each for each in group.holdings if each.segment not in [other.segment for other in cut])
+    return structs.replace(group, checkpoint=None, last=Restorable(number, (*cut, *free), group.future))
+
+
+def restored(group: Group, number: int) -> Group:
+    """The group at its last checkpoint, if there is one; `number` is above those of all sessions that joined (4)."""
+    last = group.last
+    if last is None:
+        return group
+    past = (*group.restored, Restored(number, last))
+    return Group(holdings=last.holdings, future=last.future, last=last, restored=past)
 
 
 def completed(group: Group, segment: Segment, successors: Sequence[Copied], bugs: frozenset[str]) -> Group:

@@ -8,6 +8,8 @@ delivers again what was not reported.
 4. A member whose beat stands still for long is removed by another one. A reader that finds itself removed drops what it
    reads and joins anew, as another session. Until then it may deliver a little more.
 5. What was truncated before it was read is a gap: the reader goes on where the segment begins now.
+6. While it comes to a checkpoint it delivers nothing: what it has delivered before lies before the checkpoint. All that
+   it delivers behind it lies behind. A restoration takes its membership, so that it joins anew.
 """
 
 from clusters.parts.procedures import TIMER, Ask, Sleep
@@ -29,10 +31,12 @@ from clusters.pravega.messages import (
 )
 from clusters.pravega.readers.group import (
     Group,
+    arrived,
     completed,
     dropped,
     first_group,
     group_of,
+    is_expected,
     joined,
     left,
     reported,
@@ -121,7 +125,7 @@ class Reader:
         group = first_group(first_history().active) if entry.value is None else group_of(entry.value)
         session = self._session
         if not group.has(session):
-            if self._session:
+            if self._session and not any(each.session >= self._session for each in group.restored):
                 self._site.context.sometimes("a reader was removed")
             self._leave()
             session = yield from counted("reader-sessions")
@@ -134,14 +138,17 @@ class Reader:
         if session != self._session:
             self._deliver(Delivery(session=session, kind="open"))
         self._session, self._reported_ns = session, self._site.now_ns()
+        if group.checkpoint is not None and is_expected(group, session):
+            self._deliver(Delivery(session=session, kind="checkpoint", ordinal=group.checkpoint.number))
+            self._site.context.sometimes("a reader came to a checkpoint")
         self._site.context.point("reader-reported")
         self._obey(after)
 
     def _progress(self, group: Group, session: int) -> Group:
         """The group after what this reader has read, and after it has looked for the dead."""
         offsets = {read.segment: read.offset for read in self._reads.values()}
-        after = reported(group, session, offsets)
-        for read in self._reads.values():
+        after = arrived(reported(group, session, offsets), session)
+        for read in self._reads.values() if after.checkpoint is None else ():
             if read.successors is not None and planted.POSITION_WITHOUT_COMPLETED in self._site.bugs:
                 after, self._later = dropped(after, read.segment), [*self._later, read]
             elif read.successors is not None:
@@ -153,10 +160,11 @@ class Reader:
             if after.of(dead):
                 self._site.context.sometimes("a reader was taken for dead with segments")
             after = left(after, dead)
-        after = shared_out(after, session)
+        if after.checkpoint is None:
+            after = shared_out(after, session)
         kept = [each.segment for each in after.of(session)]
         for read in self._reads.values():
-            read.is_held = read.segment not in kept
+            read.is_held = read.segment not in kept or is_expected(group, session)
         return after
 
     def _dead(self, group: Group) -> list[int]:
@@ -185,6 +193,7 @@ class Reader:
             if segment not in self._reads:
                 read = self._reads[segment] = _Session(segment, holding.offset)
                 self._site.procedures.run(self._read(read))
+            self._reads[segment].is_held = False
 
     def _leave(self) -> None:
         for read in self._reads.values():

@@ -96,16 +96,6 @@ class Container:
                     held.start = max(held.start, end)
                 return Ok()
 
-    def last(self, segment: Segment, writer: str) -> Reply:
-        """The last event of a writer: where it goes on."""
-        held = self._segments.get(segment)
-        if held is None:
-            return NoSegment(segment)
-        number = held.last.get(writer, 0)
-        if held.is_sealed:
-            return Sealed(segment, writer, number, len(held.events))
-        return Appended(segment, writer, number, len(held.events))
-
     def read(self, segment: Segment, offset: int) -> Reply | None:
         """Events from that offset on; None if there are none yet."""
         held = self._segments.get(segment)

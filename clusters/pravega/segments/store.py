@@ -6,8 +6,8 @@ what a store shows is durable, and what a new owner finds in the log is what the
    log refuses what the old owner appends.
 2. If the log refuses the store's own records, or does not answer, nobody knows what it has: the store opens it anew,
    and forgets what it had not applied. Those who asked ask again.
-3. Reads of events show what is applied; a store that was replaced may still serve them, as they never change. Fetch and
-   Setup wait until the log has confirmed that the store still owns it.
+3. Reads of events show what is applied; a store that was replaced may still serve them, as they never change. Fetch
+   waits until the log has confirmed that the store still owns it.
 """
 
 from collections import deque
@@ -33,7 +33,6 @@ from clusters.pravega.messages import (
     Read,
     Reply,
     Seal,
-    Setup,
     Told,
     ToStore,
     Truncate,
@@ -51,7 +50,7 @@ SILENT_NS = 400 * MS  # A log that has not answered for so long is opened anew.
 _COMMANDS: msgpack.Decoder[Command] = msgpack.Decoder(Command)
 _encode = msgpack.Encoder().encode
 
-Waiting = tuple[NodeId, int, Command | Setup | Fetch]
+Waiting = tuple[NodeId, int, Command | Fetch]
 
 
 class _Running:
@@ -124,7 +123,7 @@ class Store:
         elif self._is_cold(body, context):
             context.send(sender, Told(number, Later()))
         else:
-            records = () if isinstance(body, Setup | Fetch) else (_encode(body),)
+            records = () if isinstance(body, Fetch) else (_encode(body),)
             context.send(LOG, Add(place, running.token, running.length, records))
             if not running.waiting:
                 running.heard_ns = context.now_ns()
@@ -170,8 +169,6 @@ class Store:
             _, (client, number, body) = running.waiting.popleft()
             reply: Reply
             match body:
-                case Setup(segment, writer):
-                    reply = running.container.last(segment, writer)
                 case Fetch(segments, keys):
                     reply = Contents(tuple(running.container.content(each, keys) for each in segments))
                 case _:
@@ -253,7 +250,7 @@ def _place_of(body: ToStore) -> str:
             return container_of(segments[0].number)
         case Create(segment) | Seal(segment) | Delete(segment) | Truncate(segment, _):
             return container_of(segment.number)
-        case Read(segment, _) | Setup(segment, _):
+        case Read(segment, _):
             return container_of(segment.number)
         case Append(segment=segment):
             return container_of(segment.number)

@@ -11,20 +11,10 @@ is not sealed: what is behind it is not read.
 from collections.abc import Sequence
 
 from clusters.parts.cas_store import Held
+from clusters.parts.client import Refused
 from clusters.parts.procedures import Ask, Sleep
 from clusters.parts.routing import Procedure
-from clusters.pravega.messages import (
-    Content,
-    Contents,
-    Done,
-    Epochs,
-    Fetch,
-    GetGroup,
-    GetHistory,
-    GetPending,
-    Pending,
-    Refused,
-)
+from clusters.pravega.messages import Content, Contents, Done, Epochs, Fetch, GetGroup, GetHistory, GetPending, Pending
 from clusters.pravega.readers.group import group_of
 from clusters.pravega.records import History, Segment
 from clusters.pravega.shape import CONTROLLER_PLACE, MS, container_of, key_hash

@@ -10,10 +10,11 @@ early, and ignores one that comes again.
    what was not acknowledged certainly has no effect.
 """
 
+from clusters.parts.client import Refused
 from clusters.parts.procedures import Ask, Sleep
 from clusters.parts.routing import Procedure
 from clusters.pravega import planted
-from clusters.pravega.messages import Append, Appended, Done, GetSuccessors, Refused, Sealed, Successors
+from clusters.pravega.messages import Append, Appended, Done, GetSuccessors, Sealed, Successors
 from clusters.pravega.records import Epoch, Event, Segment, Span
 from clusters.pravega.shape import CONTROLLER_PLACE, MS, container_of, key_hash
 from clusters.pravega.site import Site

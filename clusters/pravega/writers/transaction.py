@@ -9,6 +9,7 @@ Theory of operation. It is created, its events are written to its own segments a
 
 from collections.abc import MutableSequence, Sequence
 
+from clusters.parts.client import Refused, Unclear
 from clusters.parts.procedures import Ask, Sleep
 from clusters.parts.routing import Procedure
 from clusters.pravega import planted
@@ -22,10 +23,8 @@ from clusters.pravega.messages import (
     Done,
     NoSegment,
     PingTxn,
-    Refused,
     Sealed,
     Status,
-    Unclear,
 )
 from clusters.pravega.records import Event, Segment
 from clusters.pravega.shape import CONTROLLER_PLACE, MS, PINGS_PLACE, container_of, key_hash

@@ -6,6 +6,7 @@ the node's, with the time of its beginning.
 
 from collections import deque
 
+from clusters.parts.client import Refused, Unclear
 from clusters.parts.procedures import TIMER, Ask, Sleep
 from clusters.parts.routing import Procedure
 from clusters.pravega.messages import (
@@ -15,16 +16,14 @@ from clusters.pravega.messages import (
     Epochs,
     GetHistory,
     NoteTime,
-    Refused,
-    SealAll,
+    RestoreGroup,
     SealStream,
     Status,
     Statuses,
+    TakeCheckpoint,
     Told,
     Transact,
-    TruncateAll,
     TruncateStream,
-    Unclear,
 )
 from clusters.pravega.shape import CONTROLLER_PLACE, MS
 from clusters.pravega.site import Site
@@ -50,7 +49,8 @@ SEAL_NS = 3_000 * MS
 STATUSES = 6  # Transactions in an answer to Statuses.
 STATUS_NS = 800 * MS
 WAITING_MAX = 64
-Request = Transact | SealAll | TruncateAll | Statuses
+HandedOn = TruncateStream | TakeCheckpoint | RestoreGroup
+Request = Transact | SealStream | HandedOn | Statuses
 
 
 class Writer:
@@ -109,10 +109,10 @@ class Writer:
         match request:
             case Transact():
                 self._transact(stream, client, number, request)
-            case SealAll():
+            case SealStream():
                 self._site.procedures.run(self._seal(client, number))
-            case TruncateAll():
-                self._site.procedures.run(self._truncate(client, number))
+            case TruncateStream() | TakeCheckpoint() | RestoreGroup():
+                self._site.procedures.run(self._hand_on(client, number, request))
             case Statuses():
                 self._site.procedures.run(self._statuses(client, number))
 
@@ -143,9 +143,9 @@ class Writer:
         done = Done() if answer == Status("sealed") else Unclear("the stream was not sealed in time")
         self._site.context.send(client, Answer(number, done))
 
-    def _truncate(self, client: NodeId, number: int) -> Procedure[None]:
-        """Request a truncation."""
-        (answer,) = yield Ask(((CONTROLLER_PLACE, TruncateStream()),), STATUS_NS)
+    def _hand_on(self, client: NodeId, number: int, request: HandedOn) -> Procedure[None]:
+        """Hand a request on to a controller, which accepts it."""
+        (answer,) = yield Ask(((CONTROLLER_PLACE, request),), STATUS_NS)
         done = Done() if isinstance(answer, Status) else Unclear("no controller answered")
         self._site.context.send(client, Answer(number, done))
 

@@ -6,7 +6,7 @@ from types import MappingProxyType
 
 from harness.core.seams import Workload
 from harness.scenario.workloads.bank import BANK
-from harness.scenario.workloads.blocks import BLOCKS, LEASES, RETENTION, SEALED, SEQUENCES, blocks
+from harness.scenario.workloads.blocks import BLOCKS, LEASES, RETENTION, REWINDS, SEALED, SEQUENCES, blocks
 from harness.scenario.workloads.cas_register import cas_register
 from harness.scenario.workloads.counter import counter
 from harness.scenario.workloads.grouped import Design, Locking, grouped
@@ -55,6 +55,7 @@ WORKLOADS: Mapping[str, Callable[[WorkloadOptions], Workload]] = MappingProxyTyp
         "leases": partial(blocks, "leases", LEASES),
         "retention": partial(blocks, "retention", RETENTION),
         "seal-under-load": partial(blocks, "seal-under-load", SEALED),
+        "rewinds": partial(blocks, "rewinds", REWINDS),
     }
     | {"tables": TABLES_LOAD, "views": VIEWS_LOAD, "sources": SOURCES_LOAD, "ddl": DDL_LOAD}
     | {"churn": partial(list_append, "churn", CHURN, is_single=True)}

@@ -6,7 +6,8 @@ have a snapshot of several. At the end each key is read, and then the system is 
 (`drain`), each until it succeeds.
 
 Some loads have more: `status` asks for the status of a client's last transactions; `truncate` takes away what is old,
-so that nothing is read at the end; `seal` ends the log at two thirds of the load, and what comes after it fails.
+so that nothing is read at the end; `seal` ends the log at two thirds of the load, and what comes after it fails;
+`checkpoint` marks how far subscribers have read, and `restore` has them begin again there.
 """
 
 from collections.abc import Iterator
@@ -35,13 +36,16 @@ class Shares(NamedTuple):
     life: int  # Operations of a group.
     statuses: int = 0
     truncate_every: int = 0  # Operations between two truncations; 0: never.
+    checkpoint_every: int = 0
+    restore_every: int = 0
     is_sealed: bool = False
 
 
 BLOCKS = Shares(txns=35, reads=20, keys=6, life=72)
 SEQUENCES = Shares(txns=5, reads=15, keys=4, life=80)
 LEASES = Shares(txns=45, reads=10, keys=6, life=60, statuses=20)
-RETENTION = Shares(txns=20, reads=15, keys=4, life=24, truncate_every=30)
+RETENTION = Shares(txns=20, reads=15, keys=4, life=24, truncate_every=15)
+REWINDS = Shares(txns=30, reads=20, keys=6, life=72, checkpoint_every=30, restore_every=100)
 SEALED = Shares(txns=40, reads=20, keys=6, life=72, is_sealed=True)
 
 
@@ -65,8 +69,12 @@ class Blocks(msgspec.Struct, frozen=True):
         seal_ns = self.seal_ns
         if seal_ns is not None and context.time_ns >= seal_ns:
             f, seal_ns = "seal", None
-        elif shares.truncate_every and self.number % shares.truncate_every == shares.truncate_every - 1:
+        elif _is_due(self.number, shares.truncate_every):
             f = "truncate"
+        elif _is_due(self.number, shares.restore_every):
+            f = "restore"
+        elif _is_due(self.number, shares.checkpoint_every):
+            f = "checkpoint"
         elif drawn[0] >= 100 - shares.statuses:
             f = "status"
         elif drawn[0] < shares.reads:
@@ -83,6 +91,11 @@ class Blocks(msgspec.Struct, frozen=True):
 
     def update(self, context: Context, event: Event) -> Generator:
         return self
+
+
+def _is_due(number: int, every: int) -> bool:
+    """True for the last operation of each so many; never if that is 0."""
+    return every > 0 and number % every == every - 1
 
 
 class Final(msgspec.Struct, frozen=True):

@@ -5,11 +5,16 @@ from clusters.pravega.readers.group import (
     Future,
     Group,
     Holding,
+    Restorable,
+    arrived,
+    begun,
     completed,
     first_group,
+    is_expected,
     joined,
     left,
     reported,
+    restored,
     shared_out,
 )
 from clusters.pravega.records import Copied, Segment, Span, first_history
@@ -57,3 +62,36 @@ def test_planted_bugs_open_a_successor_too_early_or_too_far_behind() -> None:
     assert completed(early, B, MERGED, frozenset({planted.ANY_PREDECESSOR})).holdings == (Holding(NEXT, 0, 0),)
     bugs = frozenset({planted.SUCCESSOR_AT_TAIL})
     assert completed(completed(group(A, B), A, MERGED, bugs), B, MERGED, bugs).holdings == (Holding(NEXT, 0, -1),)
+
+
+def at_checkpoint() -> Group:
+    """Both readers have a segment, and are expected at a checkpoint; the first one is there, and has gone on."""
+    both = shared_out(shared_out(joined(group(A, B), R2, 2), 1), 2)
+    first = arrived(reported(begun(both, 9), 1, {A: 3, B: 3}), 1)
+    assert begun(first, 10) == arrived(first, 1) == first
+    return reported(first, 1, {A: 5, B: 5})
+
+
+def test_a_checkpoint_has_each_reader_where_it_came_to_it() -> None:
+    group = at_checkpoint()
+    assert (is_expected(group, 1), is_expected(group, 2), group.last) == (False, True, None)
+    done = arrived(reported(group, 2, {A: 4, B: 4}), 2)
+    assert done.checkpoint is None
+    assert done.last is not None
+    assert sorted(each.offset for each in done.last.holdings) == [3, 4]
+    again = restored(done, 11)
+    assert (again.members, again.last) == ((), done.last)
+    assert [(each.session, each.place) for each in again.restored] == [(11, done.last)]
+    assert dict(again.last.offsets() if again.last else ()) == {each.segment: each.offset for each in again.holdings}
+
+
+def test_a_reader_that_dies_on_its_way_to_a_checkpoint_counts_where_it_reported() -> None:
+    done = left(at_checkpoint(), 2)
+    assert done.last is not None
+    assert sorted(each.offset for each in done.last.holdings) == [0, 3]
+
+
+def test_without_members_or_a_checkpoint_nothing_changes() -> None:
+    empty = Group(holdings=(Holding(A, 0, 0),))
+    assert begun(empty, 1) == restored(empty, 1) == empty
+    assert Restorable(1, (Holding(A, 0, 2),), (Future(NEXT, (B,)),)).offsets() == ((A, 2), (NEXT, 0))

@@ -58,11 +58,12 @@ class Shown:
         position: int | None = None,
         *row: int,
         session: int = 1,
+        ordinal: int | None = None,
     ) -> None:
         """A reader delivers something; `row` is the key and the value."""
         key, value = row or (None, None)
         number = len(self.records)
-        delivered = StreamEvent(number * MS, reader, session, number, kind, span, key, value, position)
+        delivered = StreamEvent(number * MS, reader, session, number, kind, span, key, value, position, ordinal)
         self.records.append(delivered)
 
     def epochs(self, *epochs: tuple[int, Spans]) -> None:
