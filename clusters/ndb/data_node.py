@@ -15,6 +15,7 @@ out.
 """
 
 from collections.abc import Callable, Sequence
+from typing import Protocol, cast
 
 from clusters.ndb.epochs.checkpoint import Checkpoint
 from clusters.ndb.epochs.master import Master
@@ -63,6 +64,13 @@ START_NS = 50 * MS  # The time between two requests to join.
 CONNECT_NS = 2000 * MS  # The longest that a restarted node waits for subscribers.
 END_NS = 100 * MS  # The time until the supervisor starts an ended process again.
 TICK_NS = 50 * MS
+
+
+class Addressed(Protocol):
+    """A message for a member of a view."""
+
+    @property
+    def view(self) -> int: ...
 
 
 class DataNode:
@@ -135,7 +143,7 @@ class DataNode:
         site = self._site
         if self._membership.has_lost(sender) and type(message) not in BEFORE_VIEW:
             return  # Messages lost with the link may precede this one, and are never sent again (invariant 3).
-        if isinstance(message, ADDRESSED) and site.is_for_earlier_life(message.view):
+        if type(message) in ADDRESSED and site.is_for_earlier_life(cast("Addressed", message).view):
             return  # Invariant 4.
         if isinstance(message, Chosen) and message.life != site.life:
             return
@@ -212,7 +220,7 @@ class DataNode:
             self.end("a node that was not started saw another fail")
             return
         self._membership.begin(view)
-        site.view = view
+        site.install(view)
         self._start.installed(view)
         highest = max(self._checkpoint.current, self._checkpoint.previous)
         site.context.dump(Dump(object="view", key=view.number, value=list(view.nodes()), position=highest))
@@ -245,7 +253,7 @@ class DataNode:
             self._is_over = True
             site = self._site
             site.context.sometimes(f"a node ended itself: {why}")
-            site.view = View(site.view.number, 0, ())
+            site.install(View(site.view.number, 0, ()))
             site.context.exit(END_NS)
 
     def release(self) -> None:
@@ -295,8 +303,10 @@ class DataNode:
                 context.dump(Dump(object="restored", key=key, value=elements, position=epoch, txn=number))
 
 
-BEFORE_VIEW = (*STARTING, *MEMBERSHIP)
-ADDRESSED = (*COORDINATOR_MESSAGES, *STORAGE_MESSAGES, GroupAck, RemoveSubscriber, Sessions)
+BEFORE_VIEW = frozenset((*STARTING, *MEMBERSHIP))
+ADDRESSED: frozenset[type[Message]] = frozenset(
+    (*COORDINATOR_MESSAGES, *STORAGE_MESSAGES, GroupAck, RemoveSubscriber, Sessions)
+)
 
 
 def parameters_of(settings: Settings) -> dict[str, int]:

@@ -92,6 +92,7 @@ class Site:
         self.parameters = parameters
         self.life = 0  # When this process started, in nanoseconds: no two lives of a node have the same.
         self.view = NOBODY  # The installed view. A node serves nothing unless it is a member of its view.
+        self._since: int | None = None  # The view in which this life joined: each message asks for it.
         self.local: deque[Message] = deque()
         self._syncs = Syncs()
 
@@ -115,10 +116,14 @@ class Site:
         """Call the function that waits for that sync."""
         self._syncs.synced(token)
 
+    def install(self, view: View) -> None:
+        """Put a view into force; an empty one leaves the cluster."""
+        self.view = view
+        self._since = view.since(self.node)
+
     def is_for_earlier_life(self, view: int) -> bool:
         """True if a message for a member of view `view` cannot be for this life, which joined in a later one."""
-        since = self.view.since(self.node)
-        return since is not None and view < since
+        return self._since is not None and view < self._since
 
     def may_serve(self) -> bool:
         """True if reads may be answered here: the other nodes cannot have given this node up."""
