@@ -22,20 +22,21 @@ from harness.campaign.calibration.document import CALIBRATION, CALIBRATION_FILE,
 from harness.campaign.calibration.shown import PAGE_FILE as PAGE_OF_CALIBRATION
 from harness.core.command import seamark
 from harness.core.errors import HistoryError, SeamarkError
-from harness.core.verdict import Finding
+from harness.record.ownership import temporary_folder
 from harness.report.findings.headlines import headline
 from harness.report.model import REPORT_FILE, Report, next_steps, read_report, repetition
 from harness.report.page import STRIP, TITLES, script_source
 from harness.report.screen import Commands, commands
 from harness.report.trouble import in_one_line
 from harness.serve.compared import comparison
+from harness.serve.decoding.requests import WATCHERS_MAX, Cut, Format, Part, Span
+from harness.serve.decoding.worker import OverLimit, Worker
 from harness.serve.index import RUNNING, UNJUDGED, UNREADABLE, Index, Row, short
 from harness.serve.listing import Choice, choice_of, first_sight, listed
-from harness.serve.live import STREAMS_MAX, events
+from harness.serve.live import events
 from harness.serve.pages import rendered, script, style
 from harness.serve.places import SERVED, NotThere, blocks_of, folder_in, open_file, require_small
 from harness.serve.seats import SeatedResponse, Seats
-from harness.serve.slices import SECOND, Format, Span, written
 from harness.serve.sweeps import Campaigns
 from harness.serve.tally import Tallies
 from harness.serve.trends import sightings, trends
@@ -43,6 +44,8 @@ from harness.serve.trends import sightings, trends
 Answer = Callable[[Request], Response]
 NUMBER_MAX: Final = 12  # The most digits of a page number.
 FINDINGS_MAX: Final = 100  # The most findings of a run on its page; the report has all.
+SECOND: Final = 1_000_000_000
+FOLLOW_S, CUT_S = 10.0, 60.0  # The time for a megabyte of a journal that is followed, and for a slice of a history.
 FORMS: Final[dict[str, Format]] = {"jsonl": "jsonl", "edn": "edn"}
 
 
@@ -53,9 +56,10 @@ class Pages:
         self.store = store.resolve()
         self.index = Index(self.store)
         self._campaigns, self._tallies = Campaigns(self.store), Tallies(self.store)
-        self._watched = Seats(STREAMS_MAX)
-        # One page is made at a time, and one history is written, as each may take a hundred megabytes.
-        self._pages, self._histories, self._steps = (CapacityLimiter(1) for _ in range(3))
+        self._watched = Seats(WATCHERS_MAX)
+        self._turns = CapacityLimiter(1)  # One page is made at a time, as each may take tens of megabytes.
+        # Only other processes decode records: here they would take the time of all pages, and keep their memory.
+        self._follower, self._cutter = Worker(FOLLOW_S), Worker(CUT_S)
 
     def application(self) -> Starlette:
         """The application, without any access control: see Guard."""
@@ -76,16 +80,23 @@ class Pages:
         }
         return Starlette(routes=[Route(path, self._safe(answer), methods=["GET"]) for path, answer in answers.items()])
 
+    def close(self) -> None:
+        """End the processes that decode records."""
+        self._follower.close()
+        self._cutter.close()
+
     def _safe(self, answer: Answer) -> Callable[[Request], Awaitable[Response]]:
         """The answer, made in a thread, with errors turned into a page with one sentence."""
-        threads = self._histories if answer == self.history else self._pages
+        turns = self._cutter.turns if answer == self.history else self._turns
 
         @wraps(answer)
         async def answered(request: Request) -> Response:
             try:
-                return await run_sync(answer, request, limiter=threads)
+                return await run_sync(answer, request, limiter=turns)
             except NotThere as error:
                 return self._trouble("There is no such page", str(error), 404)
+            except OverLimit as error:
+                return self._trouble("This takes too much", f"{error}; seamark export has no such limit", 503)
             except SeamarkError as error:
                 return self._trouble("This cannot be shown", str(error), 500)
             except Exception as error:  # noqa: BLE001  One page fails, and the others are as they were.
@@ -154,7 +165,7 @@ class Pages:
         folder = folder_in(self.store, test, name)
         if not self._watched.take():
             return Response("too many runs are watched at once", 503)
-        states = events(folder, lambda: self.index.row(test, name).state != RUNNING, self._steps)
+        states = events(folder, lambda: self.index.row(test, name).state != RUNNING, self._follower)
         return SeatedResponse(self._watched, states, media_type="text/event-stream")
 
     def history(self, request: Request) -> Response:
@@ -164,11 +175,14 @@ class Pages:
         if form is None:
             raise NotThere("a history is downloaded as jsonl or edn")
         wanted, what = self._wanted(folder, request)
-        file = written(folder, form, wanted)
+        with temporary_folder("serve") as place:
+            path = place / f"slice.{form}"
+            self._cutter.ask(Cut(str(folder), str(path), form, wanted))
+            file = path.open("rb")
         headers = _download(f"{folder.name}{what}.{form}") | {"content-length": str(os.fstat(file.fileno()).st_size)}
         return StreamingResponse(blocks_of(file), media_type="application/octet-stream", headers=headers)
 
-    def _wanted(self, folder: Path, request: Request) -> tuple[Span | Finding | None, str]:
+    def _wanted(self, folder: Path, request: Request) -> tuple[Span | Part | None, str]:
         """The slice that the query names, and the name of the file to download."""
         fingerprint = request.query_params.get("finding")
         if fingerprint:
@@ -176,7 +190,7 @@ class Pages:
             report = read_report(folder)
             for each in report.findings if report is not None else ():
                 if each.fingerprint == fingerprint:
-                    return each, "-finding"
+                    return Part.of(each), "-finding"
             raise NotThere("this run has no finding of that fingerprint")
         seconds = [request.query_params.get(name, "").strip() for name in ("from", "to")]
         if not any(seconds):

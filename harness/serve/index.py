@@ -185,19 +185,28 @@ class Index:
 
 
 class Known(Generic[T]):
-    """A cache of documents of one kind. Each version of a document is read once."""
+    """A cache of documents of one kind. Each version of a document is read once, a damaged one as well."""
 
     def __init__(self, kind: type[T]) -> None:
         self._kind = kind
-        self._found: dict[str, tuple[Stamp, T]] = {}
+        self._found: dict[str, tuple[Stamp, T | str]] = {}
 
     def read(self, path: str) -> T:
         """The document. Raises HistoryError, in one line, if it cannot be read."""
         version = stamp(path)
         known = self._found.get(path)
         if known is None or known[0] != version or version is None:
-            known = self._found[path] = version, _document(path, self._kind)
+            known = self._found[path] = version, self._read(path)
+        if isinstance(known[1], str):
+            raise HistoryError(known[1])
         return known[1]
+
+    def _read(self, path: str) -> T | str:
+        """The document, or the reason why it cannot be read."""
+        try:
+            return _document(path, self._kind)
+        except HistoryError as error:
+            return short(str(error))
 
 
 def _judged(unknown: Row, path: str) -> Row:

@@ -56,7 +56,7 @@ def serve(store: Path, host: str, port: int, token: str | None, tell: Callable[[
         ws="none",
         timeout_graceful_shutdown=1,
     )
-    with listening:
+    with listening, contextlib.closing(pages):
         uvicorn.Server(config).run(sockets=[listening])
 
 

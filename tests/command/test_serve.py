@@ -1,6 +1,7 @@
 """`seamark serve` as its users have it: in a browser, by keyboard, on a narrow screen, while a run runs."""
 
 import os
+import select
 import shutil
 import signal
 import subprocess
@@ -33,14 +34,22 @@ HOSTILE = {
 @contextmanager
 def served(store: Path) -> Iterator[str]:
     """The address, with its token, of a server of that store."""
+    with server_of(store) as (address, server):
+        yield address
+        server.send_signal(signal.SIGTERM)
+
+
+@contextmanager
+def server_of(store: Path) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+    """The address, with its token, of a server of that store, and its process, which is ended."""
     command = [str(SEAMARK), "serve", "--store", str(store), "--port", "0"]
     environment = os.environ | {"SEAMARK_TOKEN": TOKEN}
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=store.parent, env=environment) as server:
         assert server.stdout is not None
         try:
-            yield server.stdout.readline().strip()
+            yield server.stdout.readline().strip(), server
         finally:
-            server.send_signal(signal.SIGTERM)
+            server.kill()
 
 
 @pytest.fixture(scope="module")
@@ -190,6 +199,19 @@ def test_the_server_lets_nobody_in_without_the_token_and_ends_at_once(stored_run
             urllib.request.urlopen(f"{address}x")  # noqa: S310  It is our own.
         with pytest.raises(urllib.error.HTTPError, match="401"):
             urllib.request.urlopen(address.partition("?")[0])  # noqa: S310
+
+
+def test_nothing_is_left_of_a_server_that_was_killed(run_copy: Path) -> None:
+    browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
+    with server_of(run_copy.parent.parent) as (address, server):
+        browser.open(address).close()
+        browser.open(f"{address.partition('?')[0]}runs/tutorial/{run_copy.name}/history.jsonl").close()
+        tasks = Path(f"/proc/{server.pid}/task").glob("*/children")
+        (child,) = {int(each) for task in tasks for each in task.read_text().split()}
+        descriptor = os.pidfd_open(child)
+        server.kill()
+        assert select.select([descriptor], [], [], 60)[0], "the process that decodes records is still there"
+        os.close(descriptor)
 
 
 @pytest.mark.parametrize(

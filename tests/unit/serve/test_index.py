@@ -59,27 +59,27 @@ def test_what_is_no_run_is_not_listed(tmp_path: Path) -> None:
     assert states(tmp_path / "nowhere") == {}
 
 
-def test_ten_thousand_runs_are_read_once_and_shown_page_by_page(tmp_path: Path) -> None:
+def test_a_thousand_runs_are_read_once_and_shown_page_by_page(tmp_path: Path) -> None:
     first = judged(tmp_path, report(TORN), "20261123T000000Z-0") / "report.json"
-    for number in range(1, 10_000):
+    for number in range(1, 1000):
         run = first.parent.parent / f"20261123T000000Z-{number}"
         run.mkdir()
         (run / "report.json").hardlink_to(first)
     index = Index(tmp_path)
-    assert (len(first_sight(index).rows), first_sight(Index(tmp_path)).chosen_count) == (PAGE_ROWS, 10_000)
+    assert (len(first_sight(index).rows), first_sight(Index(tmp_path)).chosen_count) == (PAGE_ROWS, 1000)
     assert index.read_count == PAGE_ROWS, "the first page waits for no other"
     index = Index(tmp_path)
     found = listed(index.rows(), Choice(), 3)
-    assert index.read_count == 10_000
-    assert (len(found.rows), found.first, found.page_count, found.all_count) == (PAGE_ROWS, 101, 200, 10_000)
+    assert index.read_count == 1000
+    assert (len(found.rows), found.first, found.page_count, found.all_count) == (PAGE_ROWS, 101, 20, 1000)
     assert len({row.name for page in (1, 2, 3) for row in listed(index.rows(), Choice(), page).rows}) == 150
-    assert index.read_count == 10_000, "nothing changed, so nothing is read"
+    assert index.read_count == 1000, "nothing changed, so nothing is read"
     judged(tmp_path, report(verdict="vacuous"), "20261124T000000Z-1")
     changed = first.parent.with_name("20261123T000000Z-5") / "report.json"
     changed.unlink()
     changed.write_bytes(to_json(report()))
-    assert listed(index.rows(), Choice(verdict="invalid"), 1).chosen_count == 9_999
-    assert index.read_count == 10_002
+    assert listed(index.rows(), Choice(verdict="invalid"), 1).chosen_count == 999
+    assert index.read_count == 1002
 
 
 def test_a_run_that_is_judged_again_is_read_again(tmp_path: Path) -> None:

@@ -7,7 +7,6 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from anyio import CapacityLimiter
 from starlette.requests import Request
 from starlette.types import Message
 
@@ -15,24 +14,36 @@ from harness.core.record import Complete, Fault, Mark, Record, StreamEvent
 from harness.record.journal import JournalTail, JournalWriter
 from harness.run.live import COMMITS_MAX, NAMES_MAX, LiveLine
 from harness.serve.app import Pages
-from harness.serve.live import STREAMS_MAX, events
+from harness.serve.decoding.requests import WATCHERS_MAX
+from harness.serve.decoding.worker import Worker
+from harness.serve.live import events
 from harness.serve.seats import SeatedResponse, Seats
 from tests.unit.serve.stores import SECOND, journal, planned
 
 
-def shown(run: Path) -> list[str]:
-    """The names of all events of a run that is over."""
+def shown(run: Path, worker: Worker) -> list[str]:
+    """The events of a run that is over."""
 
     async def collected() -> list[str]:
-        return [each.splitlines()[0] async for each in events(run, lambda: True, CapacityLimiter(1))]
+        return [each async for each in events(run, lambda: True, worker)]
 
     return asyncio.run(collected())
 
 
-def test_the_state_of_a_run_is_shown_until_it_is_over(tmp_path: Path) -> None:
+def names(run: Path, worker: Worker) -> list[str]:
+    """The names of all events of a run that is over."""
+    return [each.splitlines()[0] for each in shown(run, worker)]
+
+
+def test_the_state_of_a_run_is_shown_until_it_is_over_and_nothing_of_it_is_decoded_here(
+    tmp_path: Path, worker: Worker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("harness.record.journal._decoded", None)
     run = planned(tmp_path)
     journal(run)
-    assert shown(run) == ["event: state", "event: end"]
+    state, end = shown(run, worker)
+    assert '"ok":"2"' in state
+    assert end.startswith("event: end")
 
 
 @pytest.mark.parametrize(
@@ -47,18 +58,18 @@ def test_the_state_of_a_run_is_shown_until_it_is_over(tmp_path: Path) -> None:
     ids=["pipe", "device", "link", "folder", "zeros"],
 )
 def test_a_journal_that_is_no_journal_is_neither_read_nor_waited_for(
-    tmp_path: Path, make: Callable[[Path], object]
+    tmp_path: Path, make: Callable[[Path], object], worker: Worker
 ) -> None:
     run = planned(tmp_path)
     make(run / "journal.log")
-    assert shown(run) == ["event: broken"]
+    assert names(run, worker) == ["event: broken"]
 
 
 def test_a_stream_is_counted_before_it_begins(tmp_path: Path) -> None:
     pages, run = Pages(tmp_path), planned(tmp_path)
     request = Request({"type": "http", "path_params": {"test": "tutorial", "name": run.name}})
-    answers = [pages.live(request).status_code for _ in range(STREAMS_MAX + 1)]
-    assert answers == [200] * STREAMS_MAX + [503]
+    answers = [pages.live(request).status_code for _ in range(WATCHERS_MAX + 1)]
+    assert answers == [200] * WATCHERS_MAX + [503]
 
 
 def test_a_seat_is_free_again_whatever_ends_its_stream() -> None:

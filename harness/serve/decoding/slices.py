@@ -1,15 +1,11 @@
 """Slices of a run's history to download: a span of time, or the records of a finding, always with whole operations."""
 
 from collections.abc import Callable, Iterator
-from io import BufferedReader
 from pathlib import Path
-from typing import Final, Literal
-
-import msgspec
+from typing import Final
 
 from harness.core.errors import HistoryError
 from harness.core.record import Complete, Evidence, Footer, Header, Invoke, Record
-from harness.core.verdict import Finding
 from harness.record.formats.edn.exchange import write_edn_history
 from harness.record.formats.jsonl import write_jsonl
 from harness.record.formats.parquet.limits import values_size
@@ -17,37 +13,25 @@ from harness.record.formats.parquet.parquet import is_history, records_of
 from harness.record.formats.parquet.schema import SCHEMAS
 from harness.record.formats.parquet.validation import validate
 from harness.record.journal import read_journal
-from harness.record.ownership import temporary_folder
 from harness.record.store import HISTORY, JOURNAL, require_plain
+from harness.serve.decoding.requests import Format, Part, Span
 
-Format = Literal["jsonl", "edn"]
-SECOND = 1_000_000_000
 RECORD_MAX: Final = 256 << 10  # The most bytes of a record, and
 OPEN_MAX: Final = 500_000  # the most operations open at once, and
 COLUMNS_MAX: Final = 8 << 20  # the most bytes of columns without a journal: more would take too much memory here.
 
 
-class Span(msgspec.Struct, frozen=True):
-    """A span of the run's own time in nanoseconds, both ends included."""
-
-    from_ns: int
-    to_ns: int
-
-
-def written(run: Path, form: Format, wanted: Span | Finding | None) -> BufferedReader:
-    """An open, unnamed temporary file with that slice of a run's history; with the whole history if `wanted` is None.
+def write_slice(run: Path, form: Format, wanted: Span | Part | None, path: Path) -> None:
+    """Write that slice of a run's history into the file at `path`; the whole history if `wanted` is None.
 
     Raises HistoryError if the history cannot be read.
     """
     require_plain(run)
-    with temporary_folder("serve") as folder:
-        path = folder / f"slice.{form}"
-        write = write_jsonl if form == "jsonl" else write_edn_history
-        write(sliced(lambda: _records(run), wanted), path)
-        return path.open("rb")
+    write = write_jsonl if form == "jsonl" else write_edn_history
+    write(sliced(lambda: _records(run), wanted), path)
 
 
-def sliced(records: Callable[[], Iterator[Record]], wanted: Span | Finding | None) -> Iterator[Evidence]:
+def sliced(records: Callable[[], Iterator[Record]], wanted: Span | Part | None) -> Iterator[Evidence]:
     """The evidence of that slice, in order. An operation has both its invocation and its completion in it, or neither.
 
     `records` is called twice for a span: the first time to find the operations that reach into it.
@@ -55,7 +39,7 @@ def sliced(records: Callable[[], Iterator[Record]], wanted: Span | Finding | Non
     evidence = (each for each in records() if not isinstance(each, Header | Footer))
     if wanted is None:
         return evidence
-    if isinstance(wanted, Finding):
+    if isinstance(wanted, Part):
         ops, events = set(wanted.ops), set(wanted.events)
         return (each for place, each in enumerate(evidence) if _index(each) in ops or place in events)
     ops = _reaching_into(evidence, wanted)
