@@ -6,8 +6,9 @@ subscriber, or for all together if they are a group. An event of a log is an inv
 2. a parent that has the key (by its hash) ends later. A gap that no event of the parent follows counts as its end, as
    truncated events cannot come any more.
 A reader that begins with a log, and later with one before it in another session, has gone back by intention: the events
-from there invert nothing. A parent without an end claims nothing. A witness is an event whose key had events in
-a log before, or whose parent's end is known.
+from there invert nothing. Nor does an event below the position of an earlier gap of its log: the gap covers it, and
+another member of the group may still find it. A parent without an end claims nothing. A witness is an event whose key
+had events in a log before, or whose parent's end is known.
 """
 
 from collections.abc import Iterator, Sequence
@@ -52,11 +53,14 @@ class _Reader:
         self.witnesses = 0
         last: dict[str, int] = {}
         gaps: dict[str, int] = {}
+        covered: dict[str, int] = {}  # By log: the highest position of a gap.
         first: dict[tuple[str, int, int], Row] = {}
         for row in events:
             span, seq = row["span"], row["seq"]
             self._begun.setdefault(span, Begun(seq, (row["subscriber"], row["session"])))
             match row["kind"]:
+                case "row" if row["position"] is not None and row["position"] < covered.get(span, row["position"]):
+                    pass
                 case "row":
                     last[span] = seq
                     first.setdefault((span, row["position"], row["key"]), row)
@@ -64,6 +68,8 @@ class _Reader:
                     self._ends.setdefault(span, seq)
                 case "gap":
                     gaps[span] = seq
+                    if row["position"] is not None:
+                        covered[span] = max(row["position"], covered.get(span, row["position"]))
         for span, seq in gaps.items():
             if seq > last.get(span, -1):
                 self._ends[span] = min(seq, self._ends.get(span, seq))

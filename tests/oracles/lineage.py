@@ -112,6 +112,8 @@ def _is_inverted(logs: dict[str, Any], events: Sequence[StreamEvent], is_group: 
     one, other = events[i], events[j]
     if i > j or one.kind != "row" or not _are_of_one(one, other, is_group) or not _is_first(events, i, is_group):
         return False
+    if _is_covered(events, i, is_group) or _is_covered(events, j, is_group):
+        return False
     parent, child = str(other.span), str(one.span)
     begun = next(
         at for at, event in enumerate(events)
@@ -137,14 +139,25 @@ def _are_of_one(one: StreamEvent, other: StreamEvent, is_group: bool) -> bool:
     return is_group or one.subscriber == other.subscriber
 
 
+def _is_covered(events: Sequence[StreamEvent], at: int, is_group: bool) -> bool:
+    """A gap of the log, before, has skipped the row."""
+    row = events[at]
+    return row.kind == "row" and any(
+        event.kind == "gap" and event.span == row.span and _are_of_one(event, row, is_group)
+        and event.position is not None and row.position is not None and row.position < event.position
+        for event in events[:at]
+    )  # fmt: skip
+
+
 def _is_first(events: Sequence[StreamEvent], at: int, is_group: bool) -> bool:
-    """Nothing the same came before."""
+    """Nothing the same came before, unless a gap had skipped that."""
     row = events[at]
     return not any(
         event.kind == "row"
+        and not _is_covered(events, before, is_group)
         and (event.span, event.position, event.key) == (row.span, row.position, row.key)
         and _are_of_one(event, row, is_group)
-        for event in events[:at]
+        for before, event in enumerate(events[:at])
     )
 
 
@@ -153,7 +166,7 @@ def _end(events: Sequence[StreamEvent], log: str, reader: StreamEvent, is_group:
     own = [(at, e) for at, e in enumerate(events) if e.span == log and _are_of_one(e, reader, is_group)]
     ends = [at for at, event in own if event.kind == "end"][:1]
     gaps = [at for at, event in own if event.kind == "gap"][-1:]
-    if gaps and not any(event.kind == "row" and at > gaps[0] for at, event in own):
+    if gaps and not any(e.kind == "row" and at > gaps[0] and not _is_covered(events, at, is_group) for at, e in own):
         ends += gaps
     return min(ends, default=None)
 

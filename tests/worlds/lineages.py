@@ -38,9 +38,9 @@ class Told:
         """An event of a key."""
         self._add(who, session, "row", log, key, position, position, unit)
 
-    def mark(self, kind: str, log: str, who: str = "r", session: int = 0) -> None:
-        """The begin, the end or a gap of a log."""
-        self._add(who, session, kind, log)
+    def mark(self, kind: str, log: str, who: str = "r", session: int = 0, position: int | None = None) -> None:
+        """The begin, the end or a gap of a log; a gap may have the position up to which it skips."""
+        self._add(who, session, kind, log, position=position)
 
 
 def drawn(draw: Random) -> list[StreamEvent]:
@@ -75,7 +75,9 @@ def drawn(draw: Random) -> list[StreamEvent]:
         low, high = min(live[log][0] for log in ended), max(live[log][1] for log in ended)
         for log in ended:
             if draw.random() < 0.8:
-                told.mark(draw.choice(["end", "end", "gap"]), log)
+                kind = draw.choice(["end", "end", "gap"])
+                reached = offsets.get(log, 0)
+                told.mark(kind, log, position=reached + 2 if kind == "gap" and reached % 2 else None)
             del live[log]
         edges = sorted({low, high, *(draw.randint(low, high) for _ in range(draw.randint(0, 1)))})
         for begin, end in pairwise(edges):

@@ -180,6 +180,19 @@ def test_a_truncated_parent_is_covered_by_its_gap(tmp_path: Path) -> None:
     assert [name for name, _ in found(told, tmp_path / "after")] == ["order-inversion"]
 
 
+def test_what_a_gap_has_skipped_may_still_come_to_another_reader_of_the_group(tmp_path: Path) -> None:
+    """As in a run of Pravega, retention, seed 200067: a removed reader goes on where another skipped."""
+    told = split(who="r1")
+    told.mark("gap", "a", who="r2", position=STEPS + 4)
+    told.mark("end", "a", who="r2")
+    told.log("b", ["a"], (0, STEPS), who="r2")
+    told.row("b", 1, LEFT, who="r2")
+    told.row("a", STEPS + 3, LEFT, who="r1")
+    assert found(told, tmp_path / "skipped", GROUP) == []
+    told.row("a", STEPS + 4, LEFT, who="r1")
+    assert found(told, tmp_path / "behind", GROUP) == [("order-inversion", 1)]
+
+
 def test_events_that_come_again_and_readers_that_go_back_are_legal(tmp_path: Path) -> None:
     told = followed(split())
     told.row("b", 1, LEFT)
