@@ -5,100 +5,48 @@ Theory of operation. An operation sends at most one request that writes, once; `
 2. An append needs the list first. So a transaction with appends reads all its lists by one Txn, and writes by a second
    that compares the revision of each list it has seen. If one has changed since, the member changes nothing: `fail`.
 3. The header of a Txn that writes has the revision that it made: it is the operation's position, and its number.
-4. A client stays with its member. After an error it closes the connection, so that nothing more of the operation is
-   sent, and the next operation begins with another member.
 """
 
-import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any, Final, cast
 
-import msgspec
-
 from clusters.etcd import planted, rows
-from clusters.etcd.errors import is_definite
-from clusters.etcd.line import Broken, Line, Refused
+from clusters.etcd.line import Line
 from clusters.etcd.messages import message
 from clusters.etcd.setup import KEPT_REVISIONS, compacts
-from harness.core.machine import NodeId, Settings
+from clusters.servers.client import Progress, Refused, ServerClient
+from clusters.servers.values import appended, elements, encoded, held, overwritten
+from harness.core.machine import Settings
 from harness.core.record import Json, MicroOp
-from harness.core.seams import Completion, Doors, Invocation
+from harness.core.seams import Address, Completion, Doors, Invocation
 
-_SECOND_NS: Final = 1_000_000_000
-_DIALS: Final = 3  # One attempt to connect gets this fraction (1 / n) of an operation's time.
 _EQUAL, _BY_MOD_REVISION, _BY_VALUE = 0, 2, 3
 _COMPACT_EVERY: Final = 100
 Lists = Mapping[Json, tuple[int, list[Json]]]  # Each list with the revision that changed it last.
 
 
-@dataclass(slots=True)
-class _Progress:
-    """The progress of an operation, which decides its outcome."""
-
-    has_sent_write: bool = False
-    node: NodeId | None = None
-
-
-class EtcdClient:
+class EtcdClient(ServerClient[Line]):
     """A process's connection to one member."""
 
     def __init__(self, process: int, doors: Doors, settings: Settings) -> None:
-        self._doors, self._nodes = doors, sorted(doors)
-        self._turn = process
-        self._line: Line | None = None
+        super().__init__(process, doors)
         self._compacts = compacts(settings)
         self._discards = 0  # The revision to compact before the next operation; 0: none.
         self._is_stale = settings.options["reads"] == "serializable" or planted.STALE_READS in settings.bugs
 
-    async def invoke(self, invocation: Invocation, timeout_ns: int) -> Completion:
-        """The completion of an operation, carried out once within that time."""
-        progress = _Progress()
-        try:
-            async with asyncio.timeout(timeout_ns / _SECOND_NS):
-                return await self._carry_out(invocation, progress, timeout_ns)
-        except (Refused, OSError) as error:  # These include time-outs.
-            await self.close()
-            is_sure = isinstance(error, Refused) and is_definite(error.code, error.details)
-            is_open = progress.has_sent_write and not is_sure
-            reason = str(error).strip() or "no answer in time"
-            return Completion(outcome="info" if is_open else "fail", error=reason, node=progress.node)
+    def _dial(self, address: Address) -> Line:
+        return Line(address)
 
-    async def close(self) -> None:
-        """Close the connection; the next operation begins with another member."""
-        line, self._line = self._line, None
-        if line is not None:
-            self._turn += 1
-            await line.close()
-
-    async def _carry_out(self, invocation: Invocation, progress: _Progress, timeout_ns: int) -> Completion:
-        line = await self._connected(progress, timeout_ns / _SECOND_NS / _DIALS)
+    async def _carry_out(self, line: Line, invocation: Invocation, progress: Progress) -> Completion:
         await self._compact(line)
         if invocation.mops is None:
-            done = await self._operate(line, invocation, progress)
-        elif any(mop.f == "append" for mop in invocation.mops):
-            done = await self._append(line, invocation.mops, progress)
-        else:
-            done = await self._at_once(line, invocation.mops, progress)
-        return msgspec.structs.replace(done, node=progress.node)
+            return await self._operate(line, invocation, progress)
+        if any(mop.f == "append" for mop in invocation.mops):
+            return await self._append(line, invocation.mops, progress)
+        return await self._at_once(line, invocation.mops, progress)
 
-    async def _connected(self, progress: _Progress, within_s: float) -> Line:
-        """The open connection, or a new one to the first member that accepts one. Raises Broken."""
-        reason = "no node"
-        for _ in self._nodes:
-            progress.node = self._nodes[self._turn % len(self._nodes)]
-            line = self._line = self._line or Line(self._doors[progress.node])
-            try:
-                await line.connected(within_s)
-            except Broken as error:
-                reason = f"{progress.node}: {error}"
-                await self.close()
-            else:
-                return line
-        raise Broken(reason)
-
-    async def _append(self, line: Line, mops: Sequence[MicroOp], progress: _Progress) -> Completion:
+    async def _append(self, line: Line, mops: Sequence[MicroOp], progress: Progress) -> Completion:
         """A transaction with appends: what it read must still be so when it writes."""
         keys = list(dict.fromkeys(mop.key for mop in mops))
         before = await self._lists(line, keys)
@@ -116,10 +64,10 @@ class EtcdClient:
         found = {}
         for key, response in zip(keys, answer.responses, strict=True):
             pairs = response.response_range.kvs
-            found[key] = (pairs[0].mod_revision, rows.elements(pairs[0].value)) if pairs else (0, [])
+            found[key] = (pairs[0].mod_revision, elements(pairs[0].value)) if pairs else (0, [])
         return found
 
-    async def _at_once(self, line: Line, mops: Sequence[MicroOp], progress: _Progress) -> Completion:
+    async def _at_once(self, line: Line, mops: Sequence[MicroOp], progress: Progress) -> Completion:
         """A transaction in one request: its reads, then the last value of each register that it writes."""
         keys = list(dict.fromkeys(mop.key for mop in mops if mop.f == "r"))
         last = {mop.key: mop.value for mop in mops if mop.f == "w"}
@@ -134,11 +82,11 @@ class EtcdClient:
         for key, response in zip(keys, answer.responses, strict=False):  # The writes have answers too.
             pairs = response.response_range.kvs
             stored = pairs[0].value if pairs else None
-            read[key] = rows.held(stored) if rows.is_register(key) else cast("Json", rows.elements(stored))
+            read[key] = held(stored) if rows.is_register(key) else cast("Json", elements(stored))
         done = overwritten(mops, read)
         return self._written(answer, done) if last else Completion(outcome="ok", mops=done)
 
-    async def _operate(self, line: Line, invocation: Invocation, progress: _Progress) -> Completion:
+    async def _operate(self, line: Line, invocation: Invocation, progress: Progress) -> Completion:
         """A single register: its value is [key, value], or for a cas [key, [old, new]]."""
         key, value = cast("list[Json]", invocation.value)
         name = rows.cell_of(key)
@@ -147,18 +95,18 @@ class EtcdClient:
                 request = message("TxnRequest", success=[self._read(name, is_stale=self._is_stale)])
                 answer = await line.ask("txn", request)
                 pairs = answer.responses[0].response_range.kvs
-                return Completion(outcome="ok", value=[key, rows.held(pairs[0].value if pairs else None)])
+                return Completion(outcome="ok", value=[key, held(pairs[0].value if pairs else None)])
             case "write":
                 await self._write(line, progress, success=[_put(name, value)])
             case _:
                 old, new = cast("list[Json]", value)
-                compare = [_compare(name, value=rows.encoded(old))]
+                compare = [_compare(name, value=encoded(old))]
                 answer = await self._write(line, progress, compare=compare, success=[_put(name, new)])
                 if not answer.succeeded:
                     return Completion(outcome="fail", error="the register held something else")
         return Completion(outcome="ok", value=invocation.value)
 
-    async def _write(self, line: Line, progress: _Progress, **parts: object) -> Any:
+    async def _write(self, line: Line, progress: Progress, **parts: object) -> Any:
         """The answer to the one request of an operation that writes."""
         progress.has_sent_write = True
         return await line.ask("txn", message("TxnRequest", **parts))
@@ -180,34 +128,8 @@ class EtcdClient:
         return message("RequestOp", request_range=message("RangeRequest", key=key, serializable=is_stale))
 
 
-def appended(
-    mops: Iterable[MicroOp], before: Mapping[Json, list[Json]]
-) -> tuple[tuple[MicroOp, ...], dict[Json, list[Json]]]:
-    """The steps of a transaction with what its reads see, and the lists after it."""
-    lists, done = {key: list(elements) for key, elements in before.items()}, []
-    for mop in mops:
-        if mop.f == "append":
-            lists[mop.key].append(mop.value)
-            done.append(mop)
-        else:
-            done.append(msgspec.structs.replace(mop, value=list(lists[mop.key])))
-    return tuple(done), lists
-
-
-def overwritten(mops: Iterable[MicroOp], before: Mapping[Json, Json]) -> tuple[MicroOp, ...]:
-    """The steps of a transaction with what its reads see: its own last write, or what was there before."""
-    values, done = dict(before), []
-    for mop in mops:
-        if mop.f == "w":
-            values[mop.key] = mop.value
-            done.append(mop)
-        else:
-            done.append(msgspec.structs.replace(mop, value=values[mop.key]))
-    return tuple(done)
-
-
 def _put(key: bytes, value: Json) -> Any:
-    return message("RequestOp", request_put=message("PutRequest", key=key, value=rows.encoded(value)))
+    return message("RequestOp", request_put=message("PutRequest", key=key, value=encoded(value)))
 
 
 def _compare(key: bytes, *, mod_revision: int | None = None, value: bytes | None = None) -> Any:

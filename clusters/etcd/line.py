@@ -10,7 +10,9 @@ from functools import cache
 from types import TracebackType
 from typing import Any, Final, Self
 
+from clusters.etcd.errors import is_definite
 from clusters.etcd.messages import CALLS, MESSAGES, WATCH
+from clusters.servers.client import Broken, Refused
 from harness.core.seams import Address
 
 _OPTIONS: Final = (
@@ -21,18 +23,6 @@ _OPTIONS: Final = (
     ("grpc.min_reconnect_backoff_ms", 100),
     ("grpc.max_reconnect_backoff_ms", 400),
 )
-
-
-class Broken(OSError):
-    """The connection could not be opened, or has ended."""
-
-
-class Refused(Exception):
-    """The member answered with an error: `code` is gRPC's, such as UNAVAILABLE."""
-
-    def __init__(self, code: str, details: str) -> None:
-        super().__init__(f"{code}: {details}")
-        self.code, self.details = code, details
 
 
 class Line:
@@ -149,4 +139,5 @@ def _grpc() -> Any:
 
 
 def _refused(error: Any) -> Refused:
-    return Refused(error.code().name, error.details() or "")
+    code, details = error.code().name, error.details() or ""
+    return Refused(f"{code}: {details}", is_definite=is_definite(code, details))

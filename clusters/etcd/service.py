@@ -1,11 +1,13 @@
 """The server for each member, in each of the versions that are tested, with the settings that a test needs.
 
-Nothing here weakens durability: what the defaults sync, is synced.
+What the defaults sync, is synced, unless a planted bug turns that off.
 """
 
 from collections.abc import Mapping
 from typing import Final
 
+from clusters.etcd import planted
+from harness.core.errors import ScenarioError
 from harness.core.machine import NodeId, Settings
 from harness.core.seams import Doors, GoModule, Program, Service, Wheel
 
@@ -48,6 +50,10 @@ def service(node: NodeId, _: Doors, settings: Settings) -> Service:
         "initial-cluster-state": "new",
         "logger": "zap",
     }
+    if planted.UNSAFE_NO_FSYNC in settings.bugs:
+        if version == _DEBIAN:
+            raise ScenarioError(f"etcd {version} always syncs: the bug {planted.UNSAFE_NO_FSYNC} needs another version")
+        flags["unsafe-no-fsync"] = "true"
     return Service(
         image=f"quay.io/coreos/etcd:v{version}",
         debian_packages=("etcd-server",) if version == _DEBIAN else (),

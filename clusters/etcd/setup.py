@@ -2,8 +2,9 @@
 
 from typing import Final
 
-from clusters.etcd.line import Line, Refused
+from clusters.etcd.line import Line
 from clusters.etcd.messages import message
+from clusters.servers.client import Refused
 from harness.core.machine import Settings
 from harness.core.seams import Doors
 

@@ -14,8 +14,9 @@ from itertools import groupby
 from typing import Any, Final
 
 from clusters.etcd import planted, rows
-from clusters.etcd.line import Broken, Line, Watch
+from clusters.etcd.line import Line, Watch
 from clusters.etcd.messages import message
+from clusters.servers.client import Broken
 from harness.core.machine import Delivery, NodeId, Settings
 from harness.core.seams import Deliver, Doors
 

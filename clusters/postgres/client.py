@@ -24,6 +24,7 @@ import msgspec
 from clusters.postgres import rows
 from clusters.postgres.line import Broken, Line, Refused, Request, Row, dial
 from clusters.postgres.sqlstates import is_definite
+from clusters.servers.values import encoded, held
 from harness.core.record import Json, MicroOp
 from harness.core.seams import Completion, Doors, Invocation
 
@@ -177,14 +178,14 @@ def _table(mop: MicroOp) -> str:
 
 
 def _request(mop: MicroOp) -> Request:
-    table, key = _table(mop), rows.encoded(mop.key)
+    table, key = _table(mop), encoded(mop.key)
     match mop.f:
         case "r":
             return rows.read(table, mop.lock), key
         case "append":
-            return rows.append(table), key, rows.encoded(mop.value)
+            return rows.append(table), key, encoded(mop.value)
         case "w":
-            return rows.write(table), key, rows.encoded(mop.value)
+            return rows.write(table), key, encoded(mop.value)
 
 
 def _stepped(mop: MicroOp, found: Sequence[Row], progress: _Progress) -> MicroOp:
@@ -192,7 +193,7 @@ def _stepped(mop: MicroOp, found: Sequence[Row], progress: _Progress) -> MicroOp
     if mop.f == "r":
         stored = found[0][0] if found else None
         is_list = _table(mop).startswith(rows.LIST)
-        return msgspec.structs.replace(mop, value=rows.elements(stored) if is_list else rows.held(stored))
+        return msgspec.structs.replace(mop, value=rows.elements(stored) if is_list else held(stored))
     [(txn, before)] = found
     if progress.txn is None and txn is not None and before is not None:
         progress.txn, progress.before = int(txn), before
@@ -202,15 +203,15 @@ def _stepped(mop: MicroOp, found: Sequence[Row], progress: _Progress) -> MicroOp
 def _operation(invocation: Invocation) -> Request:
     """The request for a single register: its value is [key, value], or for a cas [key, [old, new]]."""
     key, value = cast("list[Json]", invocation.value)
-    table, name = rows.table_of(rows.CELL, key), rows.encoded(key)
+    table, name = rows.table_of(rows.CELL, key), encoded(key)
     match invocation.f:
         case "read":
             return rows.read(table), name
         case "write":
-            return rows.write(table), name, rows.encoded(value)
+            return rows.write(table), name, encoded(value)
         case _:
             old, new = cast("list[Json]", value)
-            return rows.swap(table), name, rows.encoded(new), rows.encoded(old)
+            return rows.swap(table), name, encoded(new), encoded(old)
 
 
 def _operated(invocation: Invocation, found: Sequence[Row]) -> Completion:
@@ -218,7 +219,7 @@ def _operated(invocation: Invocation, found: Sequence[Row]) -> Completion:
     key, _ = cast("list[Json]", invocation.value)
     done = Completion(outcome="ok", value=invocation.value)
     if invocation.f == "read":
-        return msgspec.structs.replace(done, value=[key, rows.held(found[0][0] if found else None)])
+        return msgspec.structs.replace(done, value=[key, held(found[0][0] if found else None)])
     if invocation.f == "cas" and not found:
         return msgspec.structs.replace(done, outcome="fail", error="the register held something else")
     return done

@@ -8,8 +8,7 @@ changes one row, so that the change stream has one row for each write of a trans
 from collections.abc import Sequence
 from typing import Final
 
-import msgspec
-
+from clusters.servers.values import decoded, encoded
 from harness.core.record import Json
 
 TABLES: Final = 3
@@ -82,25 +81,9 @@ COMMITTED_AT: Final = (
 )
 
 
-def encoded(value: Json) -> bytes:
-    """The stored form of a key, an element, or a register's value. It has no line break."""
-    return msgspec.json.encode(value)
-
-
-def decoded(stored: bytes) -> Json:
-    """The value of a stored form."""
-    value: Json = msgspec.json.decode(stored)
-    return value
-
-
 def elements(stored: bytes | None) -> list[Json]:
     """The list in a stored row; None is a list without appends."""
     return [] if stored is None else [decoded(line) for line in stored.split(_NEWLINE)]
-
-
-def held(stored: bytes | None) -> Json:
-    """The register's value in a stored row; None is a register never written."""
-    return None if stored is None else decoded(stored)
 
 
 def number(found: Sequence[Sequence[bytes | None]]) -> int | None:

@@ -1,11 +1,12 @@
 """The server for each node: the primary, or its physical standby, with the settings that a test needs.
 
 The standby's folder is a copy of the primary, made on its first start (`start-postgres` in the image's recipe).
-Nothing here weakens durability: fsync, full_page_writes and synchronous_commit stay on.
+fsync, full_page_writes and synchronous_commit stay on, unless a planted bug turns the first off.
 """
 
 from typing import Final
 
+from clusters.postgres import planted
 from harness.core.machine import NodeId, Settings
 from harness.core.seams import Address, Doors, Service
 
@@ -40,12 +41,13 @@ _ALWAYS: Final = {
 
 def service(node: NodeId, peers: Doors, settings: Settings) -> Service:
     """The primary, or a standby that dials the primary at its address in `peers`."""
+    of_node = _of_standby(peers) if node == STANDBY else _of_primary(settings)
     return Service(
         image="seamark-postgres",
         port=PORT,
         hello=HELLO,
         folder=FOLDER,
-        command=_arguments(_ALWAYS | _of_standby(peers) if node == STANDBY else _ALWAYS | _of_primary(settings)),
+        command=_arguments(_ALWAYS | _synced(settings) | of_node),
         environment={"STANDBY_OF": conninfo(peers[PRIMARY]), "SLOT": STANDBY} if node == STANDBY else {},
     )
 
@@ -59,6 +61,10 @@ def conninfo(address: Address, **more: str) -> str:
 def _of_primary(settings: Settings) -> dict[str, str]:
     is_sync = settings.options.get("replication") == SYNC
     return {"synchronous_standby_names": STANDBY} if is_sync else {}
+
+
+def _synced(settings: Settings) -> dict[str, str]:
+    return {"fsync": "off"} if planted.FSYNC_OFF in settings.bugs else {}
 
 
 def _of_standby(peers: Doors) -> dict[str, str]:

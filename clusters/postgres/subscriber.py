@@ -17,6 +17,7 @@ from clusters.postgres import planted, rows
 from clusters.postgres.line import Line, Refused, dial
 from clusters.postgres.pgoutput import Alive, Committed, Reader, lsn, status
 from clusters.postgres.service import PRIMARY
+from clusters.servers.values import decoded
 from harness.core.machine import Delivery, NodeId, Settings
 from harness.core.seams import Deliver, Doors
 
@@ -89,7 +90,7 @@ def events(committed: Committed) -> Sequence[Delivery]:
         Delivery(
             session=0,
             kind="row",
-            key=rows.decoded(row.columns[0] or b""),
+            key=decoded(row.columns[0] or b""),
             value=rows.shown(row.table, row.columns[1] or b""),
             position=committed.position,
             ordinal=ordinal,

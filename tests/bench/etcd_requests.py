@@ -23,9 +23,10 @@ from typing import Any, Final
 import docker
 from docker.models.containers import Container
 
-from clusters.etcd.line import Line, Refused
+from clusters.etcd.line import Line
 from clusters.etcd.messages import message
 from clusters.etcd.service import CLIENTS_PORT, MEMBERS, VERSIONS, service
+from clusters.servers.client import Refused
 from harness.core.errors import DeployError
 from harness.core.machine import NodeId, Settings
 from harness.core.seams import Address

@@ -1,11 +1,12 @@
 """What the client makes of a transaction, and what the subscriber makes of a response."""
 
 import msgspec
+import pytest
 
 from clusters.etcd import rows
-from clusters.etcd.client import appended, overwritten
 from clusters.etcd.messages import MESSAGES, message
 from clusters.etcd.subscriber import deliveries
+from clusters.servers.values import appended, elements, encoded, held, overwritten
 from harness.core.record import MicroOp
 
 
@@ -29,7 +30,7 @@ def test_a_comparison_with_revision_zero_is_sent() -> None:
 
 def test_each_revision_of_a_response_is_a_unit_with_its_number_of_rows() -> None:
     def event(key: object, value: object, revision: int, kind: int = 0) -> object:
-        kv = message("KeyValue", key=rows.key_of(key), value=rows.encoded(value), mod_revision=revision)  # type: ignore[arg-type]  # Json.
+        kv = message("KeyValue", key=rows.key_of(key), value=encoded(value), mod_revision=revision)  # type: ignore[arg-type]  # Json.
         return message("Event", type=kind, kv=kv)
 
     found = list(deliveries([event(1, [4, 5], 3), event("a", 9, 3), event(2, [6], 4), event(2, [6], 5, 1)]))
@@ -46,3 +47,12 @@ def test_keys_of_lists_registers_and_cells_are_apart_and_only_cells_are_not_stre
         assert rows.STREAMED <= rows.key_of(key) < rows.STREAMED_END
         assert rows.shown(rows.key_of(key), msgspec.json.encode([3] if key == 1 else 3))[0] == key
     assert not rows.STREAMED <= rows.cell_of(1) < rows.STREAMED_END
+
+
+@pytest.mark.parametrize("damaged", [b"", b"[1,2", b"\xff\xfe", b"\x00[1]"])
+def test_bytes_that_no_client_stored_are_an_observation_that_no_client_wrote(damaged: bytes) -> None:
+    told = f"damaged: {damaged.hex()}"
+    assert (elements(damaged), held(damaged)) == ([told], told)
+    assert rows.shown(rows.key_of(1), damaged) == (1, told)
+    assert rows.shown(b"s/l/" + damaged, b"[5]") == (told, 5)
+    assert elements(b"7") == [7]  # A number where a list was: what is shown is shown.

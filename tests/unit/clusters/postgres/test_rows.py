@@ -4,6 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clusters.postgres import rows
+from clusters.servers.values import encoded, held
 from harness.core.record import Json
 
 ELEMENTS = st.one_of(st.integers(-(2**60), 2**60), st.text())
@@ -11,20 +12,20 @@ ELEMENTS = st.one_of(st.integers(-(2**60), 2**60), st.text())
 
 @given(st.lists(ELEMENTS, min_size=1))
 def test_a_list_is_what_was_appended_and_shows_its_last_element(elements: list[Json]) -> None:
-    stored = b"\n".join(map(rows.encoded, elements))  # As the server puts them together.
+    stored = b"\n".join(map(encoded, elements))  # As the server puts them together.
     assert rows.elements(stored) == elements
     assert rows.shown("list_0", stored) == elements[-1]
 
 
 @given(ELEMENTS)
 def test_a_register_shows_what_it_holds(value: Json) -> None:
-    assert rows.held(rows.encoded(value)) == value
-    assert rows.shown("register_2", rows.encoded(value)) == value
+    assert held(encoded(value)) == value
+    assert rows.shown("register_2", encoded(value)) == value
 
 
 def test_what_is_not_there_is_an_empty_list_or_nothing() -> None:
     assert rows.elements(None) == []
-    assert rows.held(None) is None
+    assert held(None) is None
 
 
 @given(st.one_of(st.integers(0, 2**40), st.text()))
