@@ -61,6 +61,17 @@ def found(folder: Path) -> Canaries:
     )
 
 
+def found_on(device: str) -> Canaries:
+    """The canaries on a disk that is mounted nowhere. Raises DeployError if no start has read its journal yet."""
+    if b"needs_recovery" in _debugged(device, "show_super_stats -h"):
+        raise DeployError(f"{device} has not been mounted since the power failed")
+    return Canaries(*(_debugged(device, f"cat /{name}") == _TEXT for name in (SYNCED, UNSYNCED)))
+
+
+def _debugged(device: str, request: str) -> bytes:
+    return subprocess.run(["debugfs", "-R", request, device], capture_output=True, check=False).stdout  # noqa: S603, S607
+
+
 def _write(folder: int, name: str, *, is_synced: bool) -> None:
     file = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644, dir_fd=folder)
     try:

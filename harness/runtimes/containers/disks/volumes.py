@@ -1,6 +1,7 @@
 """The volumes of a run's nodes: none, small ones in memory that may become full, or disks that can lose power."""
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -11,7 +12,7 @@ from harness.core.errors import DeployError
 from harness.core.machine import NodeId
 from harness.runtimes.containers.disks import power
 from harness.runtimes.containers.disks.loop import LoopDisk
-from harness.runtimes.containers.engine.outside import process_of
+from harness.runtimes.containers.engine.outside import is_running, process_of
 
 _IN_MEMORY: Final = {"type": "tmpfs", "device": "tmpfs"}
 
@@ -53,9 +54,13 @@ class Volumes:
         container.pause()  # Between the canaries and the failure nothing of the server's is synced, or answered.
         power.fail(place, self._disks[node].number, is_torn=is_torn)
 
-    def canaries(self, container: Container, folder: str) -> power.Canaries:
-        """The canaries in that folder of a running container."""
-        return power.found(_seen_from_here(container, folder))
+    def canaries(self, node: NodeId, container: Container, folder: str) -> power.Canaries:
+        """The canaries on a node's disk, after a start of its container, which need not run any more."""
+        with suppress(DeployError):
+            seen = power.found(_seen_from_here(container, folder))
+            if is_running(container):  # Else its folder may have gone while it was read.
+                return seen
+        return power.found_on(self._disks[node].path)
 
     def release(self) -> None:
         """Let go of all disks."""

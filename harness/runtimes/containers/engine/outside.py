@@ -17,6 +17,12 @@ from harness.core.errors import DeployError
 _PROGRAMS: Final = ("nsenter", "iptables")
 
 
+def is_running(container: Container) -> bool:
+    """True if the container has a process now."""
+    container.reload()
+    return bool(container.attrs["State"]["Pid"])
+
+
 def process_of(container: Container) -> int:
     """The number of the container's first process. Raises DeployError if there is none here."""
     container.reload()

@@ -83,13 +83,14 @@ class Crash:
     async def _restart(self, node: NodeId) -> None:
         if self._loses_power(node):
             self._site.nodes[node].may_end = True  # Whether it can use its data after that is up to the server.
+            trouble = ""
             try:
                 await self._rules.start(node)
             except GONE as error:
-                self._powerless[node] = f"it did not start again: {' '.join(str(error).split())}"
-                return
+                trouble = f"; it did not start again: {' '.join(str(error).split())}"
             if node in self._powerless:
                 await self._show(node)
+                self._powerless[node] += trouble
             return
         if self._mode != _KEPT:
             with suppress(*GONE):  # The container was removed: the start reports that, if it matters.

@@ -1,6 +1,8 @@
 """What a power failure does to a deployment in memory, and what its canaries must show."""
 
 import asyncio
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -63,7 +65,7 @@ def test_a_failure_that_could_not_be_made_has_no_effect_and_accuses_nobody() -> 
     run(main())
 
 
-def test_a_server_that_does_not_start_with_what_is_left_is_no_failure_of_the_harness(
+def test_a_server_that_does_not_start_with_what_is_left_counts_by_its_disk_and_is_no_failure_of_the_harness(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async def refuse(node: NodeId) -> None:
@@ -72,13 +74,14 @@ def test_a_server_that_does_not_start_with_what_is_left_is_no_failure_of_the_har
     async def main() -> None:
         stage = Stage()
         stage.site.powered = [N1]
+        stage.site.left = Canaries(synced=True, unsynced=False)
         fault = step("crash", "n1")
         await stage.faults.apply(fault)
         monkeypatch.setattr(stage.site, "start", refuse)
         await stage.faults.undo(fault)
         effect = await stage.faults.effect(fault)
-        assert effect.count == 0
-        assert "n1: it did not start again: node n1 is exited and not ready" in effect.note
+        assert effect.count == 1
+        assert effect.note.endswith("is there; it did not start again: node n1 is exited and not ready")
         assert stage.site.nodes[N1].may_end
 
     run(main())
@@ -104,6 +107,26 @@ def test_canaries_are_told_apart_by_their_content(tmp_path: Path) -> None:
     (tmp_path / UNSYNCED).write_bytes(b"")  # Its name was kept by the journal, its content not.
     (tmp_path / SYNCED).write_bytes(b"something else")
     assert power.found(tmp_path) == Canaries(synced=False, unsynced=False)
+
+
+@pytest.mark.skipif(shutil.which("debugfs") is None, reason="e2fsprogs is missing")
+def test_the_canaries_of_a_server_that_has_ended_are_read_from_its_disk_once_a_start_has_read_its_journal(
+    tmp_path: Path,
+) -> None:
+    disk, kept = tmp_path / "disk", tmp_path / "kept"
+    disk.write_bytes(b"\0" * (1 << 20))
+    kept.write_bytes(power._TEXT)
+
+    def debugfs(request: str) -> None:
+        subprocess.run(["debugfs", "-w", "-R", request, str(disk)], capture_output=True, check=True)
+
+    subprocess.run(["mke2fs", "-q", "-t", "ext4", str(disk)], capture_output=True, check=True)
+    assert power.found_on(str(disk)) == Canaries(synced=False, unsynced=False)
+    debugfs(f"write {kept} {SYNCED}")
+    assert power.found_on(str(disk)) == Canaries(synced=True, unsynced=False)
+    debugfs("feature needs_recovery")
+    with pytest.raises(DeployError, match="has not been mounted since the power failed"):
+        power.found_on(str(disk))
 
 
 def test_a_folder_on_another_file_system_is_left_alone(tmp_path: Path) -> None:
