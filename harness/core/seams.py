@@ -216,6 +216,7 @@ class Service(msgspec.Struct, frozen=True, kw_only=True):
     folder: str
     command: tuple[str, ...] = ()
     environment: dict[str, str] = {}
+    files: dict[str, str] = {}  # The text of each file, by its path, such as a configuration.
     memory_mb: int = 512
     capabilities: tuple[str, ...] = ()  # "IPC_LOCK", ...
 

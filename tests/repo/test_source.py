@@ -28,10 +28,12 @@ MAY = {
     # Who of a task's threads makes a column: it decides nothing that is found.
     "checkers/columns/parts.py": {"threading"},
     "clusters/etcd/line.py": {"asyncio"},  # Its library gives tasks, and a wait for one must not cancel it.
+    "clusters/nats/line.py": {"asyncio"},  # Time-outs of what the library waits for.
 }
 ONLY_IN = {
     "google": "clusters/etcd/messages.py",
     "grpc": "clusters/etcd/line.py",
+    "nats": "clusters/nats/line.py",
     "networkx": "checkers/graph/paths.py",
     "pyspark": "checkers/engine/spark.py",
     "docker": "harness/runtimes/containers/",

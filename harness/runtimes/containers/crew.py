@@ -1,6 +1,7 @@
 """A deployment's view of its nodes: machines of ours (`machines`), or third-party servers (`services`)."""
 
 import asyncio
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -45,6 +46,9 @@ class Crew(Protocol):
 
     def options(self, node: NodeId) -> dict[str, Any]:
         """The engine's options for the node's container, besides those common to all."""
+
+    def files(self, node: NodeId) -> Mapping[str, str]:
+        """The text of each file that the node's container has from the start, by its path."""
 
     def folder(self, node: NodeId) -> str:
         """The folder of the node's durable state."""

@@ -8,12 +8,10 @@ A `Crew` defines the nodes: machines of ours or third-party servers.
 
 import asyncio
 import contextlib
-import io
-import tarfile
 import time
 from collections.abc import Mapping, Sequence
 from functools import partial
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any, Final
 
 import docker
@@ -184,9 +182,9 @@ class Deployment:
             await self.kill(node)  # It is frozen, whatever became of its disk.
 
     async def canaries(self, node: NodeId) -> Canaries:
-        """The canaries on the disk of a node that runs."""
+        """The canaries on the disk of a node, after its start."""
         each = self.nodes[node]
-        return await in_thread(self._volumes.canaries, each.container, each.folder)
+        return await in_thread(self._volumes.canaries, node, each.container, each.folder)
 
     async def pause(self, node: NodeId) -> None:
         """Freeze all processes of the container."""
@@ -208,13 +206,7 @@ class Deployment:
 
     async def put(self, node: NodeId, path: str, content: bytes) -> None:
         """Write a file into the node's container, which may be stopped."""
-        target = PurePosixPath(path)
-        archive = io.BytesIO()
-        with tarfile.open(fileobj=archive, mode="w") as tar:
-            entry = tarfile.TarInfo(target.name)
-            entry.size = len(content)
-            tar.addfile(entry, io.BytesIO(content))
-        await in_thread(self.nodes[node].container.put_archive, str(target.parent), archive.getvalue())
+        await in_thread(inside.put, self.nodes[node].container, path, content)
 
     async def dump(self) -> None:
         """Make every running node record its state, and query its counts once more."""
@@ -304,7 +296,7 @@ class Deployment:
     def _node(self, image: str, network: Network, node: NodeId, volume: str | None) -> Container:
         if self._found:
             return self._found.containers[node]
-        return self._client.containers.create(
+        container = self._client.containers.create(
             image,
             name=f"{self._prefix}-{node}",
             hostname=str(node),
@@ -315,6 +307,9 @@ class Deployment:
             log_config=LOGS,
             **self._crew.options(node),
         )
+        for path, text in self._crew.files(node).items():
+            inside.put(container, path, text.encode())
+        return container
 
     def _start_toxiproxy(self, image: str, nodes: Network, control: Network, volumes: Mapping[NodeId, str]) -> None:
         dialled = [wire for wire in self._crew.wires if self._crew.is_published(wire)]

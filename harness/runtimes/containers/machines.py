@@ -1,6 +1,7 @@
 """Nodes that are machines of this project: our image runs `runtimes.host` in each, which has a control channel."""
 
 import secrets
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -83,6 +84,10 @@ class Machines:
             **confined(STALLED_NODE if STALL in blueprint.faults else ()),
             **LIMITS,
         }
+
+    def files(self, node: NodeId) -> Mapping[str, str]:
+        """No files: a node has its configuration in its environment."""
+        return {}
 
     def folder(self, node: NodeId) -> str:
         """The folder of durable state, the same for all nodes."""

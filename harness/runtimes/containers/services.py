@@ -7,7 +7,7 @@ containers need no packet rules. `confinement` defines the limits of such a cont
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -89,6 +89,10 @@ class Services:
             "pids_limit": _PIDS,
             **confined(capabilities_of(service.image, service.capabilities)),
         }
+
+    def files(self, node: NodeId) -> Mapping[str, str]:
+        """The files that the service declares."""
+        return self.services[node].files
 
     def folder(self, node: NodeId) -> str:
         """The folder of the service's data."""

@@ -14,7 +14,15 @@ from harness.scenario.workloads.list_append import list_append
 from harness.scenario.workloads.long_fork import LONG_FORK
 from harness.scenario.workloads.monotonic import MONOTONIC
 from harness.scenario.workloads.options import WorkloadOptions
-from harness.scenario.workloads.populations import CHURN, LIST_APPEND, LIST_APPEND_LOCKED, NDB_MIX, TWO_KEYS, Mix
+from harness.scenario.workloads.populations import (
+    CHURN,
+    LIST_APPEND,
+    LIST_APPEND_LOCKED,
+    NDB_MIX,
+    SINGLE_KEY,
+    TWO_KEYS,
+    Mix,
+)
 from harness.scenario.workloads.restores import restores
 from harness.scenario.workloads.rw_register import rw_register
 from harness.scenario.workloads.sets import SETS
@@ -58,7 +66,10 @@ WORKLOADS: Mapping[str, Callable[[WorkloadOptions], Workload]] = MappingProxyTyp
         "rewinds": partial(blocks, "rewinds", REWINDS),
     }
     | {"tables": TABLES_LOAD, "views": VIEWS_LOAD, "sources": SOURCES_LOAD, "ddl": DDL_LOAD}
-    | {"churn": partial(list_append, "churn", CHURN, is_single=True)}
+    | {
+        "churn": partial(list_append, "churn", CHURN, is_single=True),
+        "single-key": partial(list_append, "single-key", SINGLE_KEY, is_single=True),
+    }
     | {name: partial(list_append, name, mix) for name, mix in _MIXES.items()}
     | {name: partial(grouped, name, design, locking) for name, (design, locking) in _DESIGNS.items()}
 )

@@ -9,6 +9,7 @@ from typing import Literal, NamedTuple
 
 DEPENDENT_PERCENT = 35  # Transactions that read one key and append to up to two others.
 READ_ONLY_PERCENT = 15
+SINGLE_READ_PERCENT = 25
 WIDE_MIN, WIDE_MAX = 6, 8  # The number of keys of a wide transaction, if that many are in use.
 ORDERLY = 10
 HOT = 0  # The place that gets most of the traffic anyway.
@@ -89,6 +90,11 @@ def churn(drawn: Drawn) -> list[Step]:
     return [Step(HOT, True)] * (2 + drawn.coins[0])
 
 
+def single(drawn: Drawn) -> list[Step]:
+    """One append, or one time in four one read: for systems without transactions."""
+    return [Step(drawn.places[0], drawn.percent >= SINGLE_READ_PERCENT)]
+
+
 def wide(drawn: Drawn) -> list[Step]:
     """Appends to so many keys that nearly every node group takes part."""
     count = WIDE_MIN + drawn.percent % (WIDE_MAX - WIDE_MIN + 1)
@@ -101,6 +107,7 @@ LIST_APPEND_LOCKED: Mix = ((100, Population(mixed, "locked")),)
 TWO_KEYS: Mix = ((100, Population(two_keys)),)
 COUNTER: Mix = ((100, Population(counter, "locked")),)
 CHURN: Mix = ((100, Population(churn)),)
+SINGLE_KEY: Mix = ((100, Population(single, places=1)),)
 NDB_MIX: Mix = (
     (32, Population(mixed, "committed", is_orderly=True)),  # Explicit, since other transactions of the mixture lock.
     (28, Population(mixed, "locked", is_orderly=True)),
