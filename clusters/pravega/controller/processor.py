@@ -6,7 +6,7 @@ read, or has no effect the second time.
 1. What a commit comprises, and in which order, is recorded before anything is merged: `Committing`. It takes the lowest
    epoch that has marked transactions, and of these the first in the order of their marks.
 2. The state excludes what another controller may be doing: committing and scaling are entered from active only. Who
-   goes on with a commit writes the state again, so that the one before cannot end it any more.
+   goes on with a commit or a scale writes the state again, so that the one before cannot end it any more.
 3. If the transactions' epoch is the reference of the active one, they are merged into the active segments: there are
    segments of the same numbers. All segments get them in the same order.
 4. Else they roll. The active epoch `a` is pinned. Epoch a + 1 has duplicates of the segments that the transactions were
@@ -95,6 +95,7 @@ class Processor:
 
     def _work(self, records: Stream) -> Step:
         if records.state.name == "scaling":
+            records.versions[STATE] = yield from replaced(STATE, records.versions[STATE], encoded(State("scaling")))
             yield from self._scaling.finish(records)
             return
         for txn in records.aborts:
