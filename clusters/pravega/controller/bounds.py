@@ -2,7 +2,8 @@
 
 Theory of operation. Both are requested by a record, and carried out by the processor.
 1. A stream that is being sealed gets no new transactions. The open ones are aborted; those that are marked for commit
-   are committed. Only when no transaction is left the active segments are sealed, and with them the stream.
+   are committed. Only when no transaction is left the active segments are sealed, and with them the stream; these are
+   read after the transactions, as a commit may roll until it ends.
 2. A transaction whose record was written meanwhile is never handed to its writer: see transactions.py.
 3. A stream cut is an epoch with an offset in each of its segments. Before it are the segments of earlier epochs alone,
    and in its own segments the events below the offsets: segments count, not numbers, which copies share.
@@ -14,7 +15,7 @@ from clusters.parts.cas_store import ABSENT
 from clusters.parts.procedures import Ask
 from clusters.parts.routing import Procedure
 from clusters.pravega import planted
-from clusters.pravega.controller.metadata import Stream, Superseded, changed, listed, replaced
+from clusters.pravega.controller.metadata import Stream, Superseded, changed, history, listed, replaced
 from clusters.pravega.messages import Contents, Fetch, Ok, Seal, Truncate
 from clusters.pravega.records import (
     ABORTS,
@@ -65,7 +66,8 @@ class Bounds:
         left = [txn for txn in txns if txn.status != "committing" or planted.SEAL_DROPS_COMMITTING not in self._bugs]
         if left:
             return
-        yield from _all_ok([Seal(span.segment) for span in records.history.active.spans])
+        active = (yield from history()).active  # Not as read before: a roll may have moved it (1).
+        yield from _all_ok([Seal(span.segment) for span in active.spans])
         self._site.context.point("seal-sealed")
         yield from replaced(STATE, records.versions[STATE], encoded(State("sealed")))
         self._site.context.sometimes("a stream was sealed")
