@@ -50,6 +50,9 @@ calibrate: $(READY) ## how soon planted bugs are found; fails if one is found le
 	@SEAMARK_REQUIRE_DOCKER=1 scripts/docker
 	@$(BIN)/seamark calibrate ndb tutorial postgres --correct 1000 --compare docs/calibration.json
 
+designs: $(READY) ## published designs without bugs, 1,000 runs of each under all faults: some hours (SEED=7000)
+	@$(BIN)/seamark sweep tests/bench/designs.toml --seed $(SEED)
+
 bench: $(READY) ## measurements: messages, simulation, journal, checking
 	@scripts/bench
 
@@ -82,4 +85,4 @@ mutants: $(READY) ## broken rules of the checks, and which of them no test notic
 clean: ## remove what was made: environment, caches, store
 	@rm -rf .venv store .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build *.egg-info
 
-.PHONY: help setup run run-docker demo finding check test calibrate bench picture mutants fuzz hostile-serve kills systems track-record clean
+.PHONY: help setup run run-docker demo finding check test calibrate designs bench picture mutants fuzz hostile-serve kills systems track-record clean
