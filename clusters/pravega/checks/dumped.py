@@ -74,7 +74,8 @@ class Restored(NamedTuple):
 class Stream(NamedTuple):
     """The epochs by number, the segments, the status of each transaction, and all changes in order.
 
-    `lacking`: why that is not the whole stream; None if it is.
+    `lacking`: why that is not the whole stream; None if it is. `shown_ns`: when the first node showed its part. In
+    containers scales go on meanwhile.
     """
 
     epochs: tuple[Epoch, ...]
@@ -83,6 +84,7 @@ class Stream(NamedTuple):
     statuses: dict[int, str]
     changes: tuple[Change, ...]
     restored: tuple[Restored, ...]  # By session.
+    shown_ns: int
 
     def path(self, key: Json) -> list[Name]:
         """The segments of a key, in the order of its stream."""
@@ -129,7 +131,8 @@ def _read(history: Path) -> Stream:
         lacking = f"segment {shown(missing[0])} was not shown at rest, and {len(missing) - 1} others"
     changes = tuple(Change(str(what), tuple(values)) for what, *values in changed)
     segments = {name: held[name] for name in names if name in held}
-    return Stream(epochs, segments, lacking, statuses, changes, tuple(sorted(cuts)))
+    shown_ns = min((state.ns for state in (*found["epoch"], *found["segment"])), default=0)
+    return Stream(epochs, segments, lacking, statuses, changes, tuple(sorted(cuts)), shown_ns)
 
 
 def _restored(state: State) -> Restored:

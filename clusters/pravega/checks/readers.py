@@ -10,6 +10,8 @@
    its reader has a later session; or unless a restoration lies between them. A witness is a segment that two sessions
    read.
 5. `wrong-end`: a segment ends where it was sealed. A witness is an end.
+
+Events that come while nodes show the stream are not judged: they may be newer than the part that a node has shown.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -44,8 +46,12 @@ def check(history: Path, context: Context) -> Judgement:
     if found.lacking is not None:
         return judgement(CHECKER, ANOMALIES, (), {}, unknown=dict.fromkeys(ANOMALIES, found.lacking))
     names = Dictionary(history)
-    columns = ["seq", "subscriber", "session", "kind", "span", "key", "value", "position"]
-    events = rows(history, "events", columns, kind=["open", "row", "gap", "end"])
+    columns = ["seq", "ns", "subscriber", "session", "kind", "span", "key", "value", "position"]
+    events = [
+        row
+        for row in rows(history, "events", columns, kind=["open", "row", "gap", "end"])
+        if row["ns"] <= found.shown_ns
+    ]
     delivered = [row for row in events if row["kind"] == "row"]
     is_drained = any(row["outcome"] == OK for row in rows(history, "ops", ["outcome", "f"], f=["drain"]))
     by_key: dict[Json, list[Row]] = {}

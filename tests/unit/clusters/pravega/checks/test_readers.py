@@ -6,8 +6,9 @@ import pytest
 
 from clusters.pravega.checks.readers import check
 from clusters.pravega.shape import SPACE
-from harness.core.record import Complete, Invoke
+from harness.core.record import Complete, Invoke, StreamEvent
 from tests.unit.clusters.pravega.checks.shown import LEFT, TWO, Shown, found, plain
+from tests.worlds.run_cases import MS
 
 ONE = [(0, SPACE, 2, 1)]
 
@@ -99,3 +100,11 @@ def test_a_segment_that_was_given_away_ends_where_its_next_owner_began(tmp_path:
     read(run, "r1", 1, *NEW)
     judgement = run.judged(check, tmp_path)
     assert (found(judgement), judgement.witnesses["group-repeat"]) == ([], 1)
+
+
+def test_a_scale_while_nodes_show_the_stream_ends_segments_that_they_have_shown_as_open(tmp_path: Path) -> None:
+    """In containers nodes do not show their parts at one moment."""
+    run = read(stream(), "r1", 1, *OLD, *NEW)
+    run.records.append(StreamEvent(1000 * MS, "r1", 1, 99, "end", "2/1"))
+    judgement = run.judged(check, tmp_path)
+    assert (found(judgement), judgement.witnesses["wrong-end"]) == ([], 0)
