@@ -14,10 +14,11 @@ from harness.core.errors import ScenarioError
 from harness.judging.engines import EngineFor
 from harness.judging.judge import Budget
 from harness.judging.table import table_of
-from harness.record.formats.load import require_present
+from harness.record.formats.load import is_history_file, require_present
 from harness.record.formats.promise_file import Promised, read_promise_file
 from harness.record.formats.streams.line import StreamFormat
-from harness.record.formats.streams.mapping import stream_format
+from harness.record.formats.streams.lines import first_lines
+from harness.record.formats.streams.mappings.known import hint, stream_format
 from harness.record.store import or_latest, run_at
 from harness.report.model import Report
 from harness.run.single import (
@@ -37,12 +38,14 @@ CHECK_S_MAX: Final = 1_000_000_000  # Some 30 years: threads wait no longer than
 class Question(msgspec.Struct, frozen=True, kw_only=True):
     """A path to judge, and the model, promises or stream format to judge it by.
 
-    `key` names the key's columns in a stream whose lines have no key, `html` is the path of the page to write,
+    `more` are the files in which a stream goes on; `key` names the key's columns in a stream whose lines have no key,
+    `html` is the path of the page to write,
     `initial` the initial value of registers ("first" or JSON), `check_s` the limit of each check in seconds, and
     `checks` modules of checks that may be loaded: files, or installed ones.
     """
 
     path: Path
+    more: tuple[Path, ...] = ()
     model: str | None = None
     promises: Path | None = None
     stream: str | None = None
@@ -80,6 +83,7 @@ def answerable(question: Question, made: Sequence[Check] = (), *, is_only: bool 
         require_page(question.html)
     run = run_at(path)
     _require_foreign(question, run)
+    _require_known(question, run)
     named = tuple(map(on_command_line, question.checks))
     given: tuple[Loadable, ...] = (*named, Made(tuple(made))) if made else named
     return Answerable(
@@ -114,6 +118,7 @@ def answer(
         budget=Budget(check_s=question.check_s),
         promised=ready.promised,
         stream=ready.form,
+        more=question.more,
         html=question.html,
         initial=question.initial,
         command=command_of(question, question.path),
@@ -165,12 +170,23 @@ def _require_foreign(question: Question, run: Path | None) -> None:
         declared_initial(ORDER, question.initial)
     if question.stream is None:
         if question.key is not None:
-            raise ScenarioError("--key names the key's columns of a stream: write --stream debezium as well")
+            raise ScenarioError("--key names the key's columns of a stream: write --stream")
+        if question.more:
+            raise ScenarioError("several files are one input only if they are one stream: write --stream")
         return
     if run is not None or question.path.is_dir():
         raise ScenarioError("--stream is for one file with a stream from elsewhere; a run has its own contract")
     if question.promises is not None or question.model is not None:
         raise ScenarioError("--stream judges by the contract of the stream: leave out --promises and --model")
+
+
+def _require_known(question: Question, run: Path | None) -> None:
+    """Raise ScenarioError, with the format's name, if the file is a stream that was not called one."""
+    path = question.path
+    if question.stream is not None or run is not None or not path.is_file() or is_history_file(path):
+        return
+    if (advice := hint(first_lines(path))) is not None:
+        raise ScenarioError(f"{path}: {advice}")
 
 
 def command_of(question: Question, path: Path) -> str:
@@ -182,7 +198,7 @@ def command_of(question: Question, path: Path) -> str:
         "stream": question.stream,
         "key": question.key,
     }
-    words: list[object] = ["check", path]
+    words: list[object] = ["check", path, *question.more]
     for name, value in (*options.items(), *(("checks", each) for each in question.checks)):
         words += [f"--{name}", value] if value is not None else []
     return seamark(*words)

@@ -237,6 +237,7 @@ def judge_foreign(  # noqa: PLR0913  Each argument is an option of the command.
     budget: Budget,
     promised: Promised | None = None,
     stream: StreamFormat | None = None,
+    more: Sequence[Path] = (),
     html: Path | None = None,
     initial: str | None = None,
     command: str,
@@ -246,9 +247,9 @@ def judge_foreign(  # noqa: PLR0913  Each argument is an option of the command.
 ) -> Report:
     """The report on a foreign history. Nothing is written beside the history; the page goes to `html`, if given.
 
-    With `stream` it is a stream alone, judged by the promises of that format. `command` repeats this judgement. `tell`
-    gets the name of the check at work. `given` are the modules of checks that the command line names; with `is_only`
-    they alone are asked. Raises ScenarioError if the page cannot be written.
+    With `stream` it is a stream alone, which goes on in the files `more`, judged by the promises of that format.
+    `command` repeats this judgement. `tell` gets the name of the check at work. `given` are the modules of checks that
+    the command line names; with `is_only` they alone are asked. Raises ScenarioError if the page cannot be written.
     """
     outlet = Outlet(tell=tell)
     with temporary_folder("check") as folder:
@@ -256,7 +257,7 @@ def judge_foreign(  # noqa: PLR0913  Each argument is an option of the command.
             if stream is None:
                 loaded = load(path, folder)
             else:
-                loaded, promised = load_stream(path, folder, stream)
+                loaded, promised = load_stream(path, folder, stream, more)
         loaded = msgspec.structs.replace(loaded, source=path.name or loaded.source)
         with _helped(f"{command} --engine local"):
             begun = engine(loaded.history)

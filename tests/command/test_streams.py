@@ -129,7 +129,7 @@ def test_a_bad_line_is_named(seamark: Seamark, change: Line, message: str) -> No
         ("key =", "kye =", "[fields]: unknown field 'kye'; did you mean key?"),
         ('session = "connection"\n', "", "[fields]: no field is the session: name the field"),
         ('key = "id"\n', "", "[fields]: it has no key: write key = ..."),
-        ('key = "id"', "key = 7", "[fields]: key must be a text, and is a whole number"),
+        ('key = "id"', "key = 7", "[fields] key: it is no name of a field: write a text such as data.id"),
         ("[kinds]", "[kids]", "unknown part of a mapping file 'kids'; did you mean kinds?"),
         ('"skip"', '"drop"', "unknown kind of event ([kinds] ping) 'drop'; "),
         ('kind = "type"\n', "", "[fields] has no kind"),

@@ -30,6 +30,7 @@ def report(name: str, folder: Path, *, model: str | None = None, initial: str | 
         ("seqreg.edn", None, None, "invalid", {"non-linearizable"}),
         ("time-minus1.edn", None, None, "invalid", {"G1c"}),
         ("omni.edn", None, None, "unknown", set()),
+        ("jepsen-0.3.log", None, None, "valid", set()),
     ],
 )
 def test_a_history_from_the_field_gets_its_right_answer(

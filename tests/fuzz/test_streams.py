@@ -11,9 +11,11 @@ from harness.core.errors import HistoryError
 from harness.core.promises import StreamContract
 from harness.record.formats.parquet import parquet
 from harness.record.formats.streams.convert import load_stream
-from harness.record.formats.streams.envelopes import ENVELOPES
 from harness.record.formats.streams.line import StreamFormat
-from harness.record.formats.streams.mapping import Fields, Mapping, mapped
+from harness.record.formats.streams.mappings.known import names as known_names
+from harness.record.formats.streams.mappings.known import stream_format
+from harness.record.formats.streams.mappings.mapped import mapped
+from harness.record.formats.streams.mappings.mapping import Fields, Mapping
 from tests.amount import count
 
 WORDS = (
@@ -65,7 +67,7 @@ OWN = mapped(
 )
 
 
-@pytest.mark.parametrize("form", [*ENVELOPES.values(), OWN], ids=lambda form: form.name)
+@pytest.mark.parametrize("form", [*map(stream_format, known_names()), OWN], ids=lambda form: form.name)
 @settings(max_examples=count(50), suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(evidence=lines)
 def test_a_stream_of_anything_is_read_or_refused(

@@ -12,9 +12,11 @@ from rich.console import Console
 from checkers.words import models
 from harness.cli.histories.several import STANDARD_INPUT, inputs, is_one, judge_each, standard_input
 from harness.cli.histories.smaller import Files, require_history, show_small, small_history, suggest_small, write_cycle
+from harness.cli.histories.understood import show_mapping
 from harness.cli.output import print_report, standard_error, watched
 from harness.core.errors import ScenarioError
 from harness.judging.engines import HELP, EngineName, EngineStart
+from harness.record.formats.streams.mappings.known import names
 from harness.report.console.terminal import Amount
 from harness.report.model import Report
 from harness.report.screen import say
@@ -24,11 +26,14 @@ from harness.run.live import activity
 MODEL_HELP = f"The consistency model to judge by, of those below. Default: as promised, else {models.DEFAULT}."
 PATHS_HELP = (
     "A run's directory, latest, a history (EDN, JSON, Jepsen log, JSON Lines, Parquet), - for standard input, or "
-    "several of these, or folders with them: one line each, and the worst decides."
+    "several of these, or folders with them: one line each, and the worst decides. "
+    "With --stream, several files are one stream."
 )
 INITIAL_HELP = "The value of all registers before the history, as JSON; or first: the first transaction wrote it."
-STREAM_HELP = "The file is a change stream alone: crdb, debezium, or a mapping file, in TOML."
-KEY_HELP = "With --stream debezium: the columns of the key, such as tenant,id, where lines have no key."
+STREAM_HELP = f"The file is a change stream alone: {', '.join(names())}, or a mapping file, in TOML."
+KEY_HELP = "With --stream: the columns of the key, such as tenant,id, where lines have no key."
+SUGGEST_HELP = "Print a mapping file for a stream, from its first lines; that of a known format, to change it."
+EXPLAIN_HELP = "With --stream: print the first ten events as they are understood, and judge nothing."
 SHRINK_HELP = "Write the smallest part of a history from elsewhere that still has its finding, as .edn or .jsonl."
 CYCLE_HELP = "Write the cycle of the first finding that has one as a graph in DOT, for Graphviz."
 CHECKS_HELP = "A module with checks that may be loaded: path/to/file.py, or an installed one by its name."
@@ -43,6 +48,8 @@ def check(  # noqa: PLR0913, PLR0917  Each argument is an option of the command.
     initial: Annotated[str | None, typer.Option(help=INITIAL_HELP)] = None,
     stream: Annotated[str | None, typer.Option(help=STREAM_HELP)] = None,
     key: Annotated[str | None, typer.Option(help=KEY_HELP)] = None,
+    suggest: Annotated[bool, typer.Option("--suggest", help=SUGGEST_HELP)] = False,
+    explain: Annotated[bool, typer.Option("--explain", help=EXPLAIN_HELP)] = False,
     checks: Annotated[list[str] | None, typer.Option(help=CHECKS_HELP)] = None,
     check_timeout: Annotated[
         float | None,
@@ -59,6 +66,8 @@ def check(  # noqa: PLR0913, PLR0917  Each argument is an option of the command.
     verbose: Annotated[bool, typer.Option("--verbose", help="Print all tables.")] = False,
 ) -> int:
     """Judge what was recorded, without running any of its code. The exit code is the verdict's."""
+    if suggest or explain:
+        return show_mapping(paths[0], stream, key, is_suggestion=suggest)
     _require_one_place(engine, is_elsewhere=bool(master) + bool(remote))
     question = Question(
         path=paths[0],
@@ -74,6 +83,9 @@ def check(  # noqa: PLR0913, PLR0917  Each argument is an option of the command.
     start = partial(EngineStart, engine, master=master, remote=remote)
     files = Files(shrink, cycle)
     files.require(paths)
+    if stream is not None:
+        question = msgspec.structs.replace(question, more=tuple(paths[1:]))
+        paths = paths[:1]
     if not is_one(paths):
         return _several(paths, question, start, as_json=as_json)
     return _one(paths[0], question, start, files, as_json=as_json, amount=Amount(is_quiet=quiet, is_verbose=verbose))

@@ -13,7 +13,7 @@ from harness.cli.output import print_json
 from harness.core.errors import ScenarioError, SeamarkError
 from harness.core.verdict import EXIT_USAGE, Verdict
 from harness.core.wording import counted
-from harness.record.formats.load import UnknownFormat
+from harness.record.formats.load import UnknownFormat, stored_in
 from harness.record.formats.parquet.parquet import is_history
 from harness.record.ownership import temporary_folder
 from harness.record.store import is_run
@@ -145,7 +145,7 @@ def _is_folder(path: Path) -> bool:
 
 
 def _is_whole(folder: Path) -> bool:
-    return is_run(folder) or is_history(folder) or is_history(folder / "history")
+    return is_run(folder) or is_history(folder) or is_history(folder / "history") or stored_in(folder) is not None
 
 
 def _inside(folder: Path) -> Iterator[Path]:

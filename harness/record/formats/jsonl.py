@@ -20,6 +20,7 @@ from harness.record.formats.edn.jepsen import records_of_maps
 from harness.record.formats.edn.times import Times
 from harness.record.formats.edn.values import INT_MAX, INT_MIN, shown
 from harness.record.formats.json_array import BadJson, array_elements
+from harness.record.formats.packed import opened
 from harness.record.formats.sessions import in_sessions
 
 LINE_MAX: Final = 64 << 20
@@ -141,17 +142,22 @@ def _mop(mop: MicroOp) -> list[Json]:
 
 def _values(path: Path) -> Iterator[tuple[str, Json]]:
     """The values of the file (those inside, if it is one array), each with its place."""
-    with path.open("rb") as file:
+    with opened(path) as file:
         begin = len(_MARK) if file.read(len(_MARK)) == _MARK else 0
-        is_array = _first_sign(file, begin) == b"["
+    with opened(path) as file:
+        file.read(begin)
+        is_array = _first_sign(file) == b"["
+    with opened(path) as file:
+        file.read(begin)
         texts = array_elements(iter(lambda: file.read(_BLOCK), b"")) if is_array else _lines(file)
         for number, text in enumerate(texts, start=1):
             if not text.isspace():
                 place = f"{'element' if is_array else 'line'} {number}"
-                yield place, _value(place, text)
+                yield place, json_value(place, text)
 
 
-def _value(place: str, text: bytes) -> Json:
+def json_value(place: str, text: bytes) -> Json:
+    """The value in a text. Raises BadJson, with its place."""
     # Cheap signs that a value might exceed a limit: most lines have none, and are not traversed.
     bracket_count = text.count(b"[") + text.count(b"{")
     if bracket_count + text.count(b",") > VALUES_MAX:
@@ -182,12 +188,10 @@ def _storable(value: Json, depth: int) -> Json:
             return value
 
 
-def _first_sign(file: IO[bytes], begin: int) -> bytes:
-    """The first byte from `begin` on that is not white space; afterwards the file is at `begin` again."""
-    file.seek(begin)
+def _first_sign(file: IO[bytes]) -> bytes:
+    """The next byte that is not white space."""
     while (byte := file.read(1)).isspace():
         pass
-    file.seek(begin)
     return byte
 
 

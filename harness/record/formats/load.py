@@ -13,14 +13,16 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from harness.core.errors import HistoryError, ScenarioError
+from harness.core.errors import HistoryError, ScenarioError, SeamarkError
 from harness.core.record import Fault, Footer, Record
 from harness.record.formats import kept
 from harness.record.formats.edn.exchange import read_edn_history
-from harness.record.formats.edn.jepsen_log import read_jepsen_log
+from harness.record.formats.edn.jepsen_log import read_history_txt, read_jepsen_log
+from harness.record.formats.edn.results import note_of_results
 from harness.record.formats.edn.times import Times
 from harness.record.formats.edn.whole import NotInParts, write_in_parts
 from harness.record.formats.jsonl import read_jsonl
+from harness.record.formats.packed import is_packed, unpack
 from harness.record.formats.parquet.parquet import footer_of, is_history, write_history
 from harness.record.formats.parquet.validation import validate
 from harness.record.formats.spread import spread
@@ -31,14 +33,15 @@ IN_PARTS_BYTES: Final = 64 << 20  # Smaller files are read sooner than further p
 _HEAD_BYTES: Final = 4096
 _EDN: Final = re.compile(rb"(?:\xef\xbb\xbf)?[\s,]*+(?:;|[\[(]?[\s,]*+(?:;|\{\s*+[:}]|#[A-Za-z_{:]))")
 _JSON: Final = re.compile(rb'(?:\xef\xbb\xbf)?\s*+\[?\s*+\{\s*+["}]')
-_JEPSEN_LOG: Final = re.compile(rb"(?s).*?jepsen\.util[ -]+\S+\s+:")
-# Field names that only our records have.
-_OUR_JSON: Final = re.compile(rb'(?:\xef\xbb\xbf)?\s*+\{[^\n]*"(?:time_ns|schema)"\s*+:')
+_JEPSEN_LOG: Final = re.compile(rb"(?s).*?jepsen\.util[: -]+\S+\s+:")
+_HISTORY_TXT: Final = re.compile(rb"\s*+\S+\s+:(?:invoke|ok|fail|info)\s+:\S+\s")
+_STORED: Final = ("history.edn", "history.txt", "jepsen.log")  # In a folder of Jepsen's store, the best first.
+_OF_STORE: Final = ("results.edn", "test.jepsen", "test.fressian", "jepsen.log")
+# A field that only our records have: a time in nanoseconds, or the type of a header.
+_OUR_JSON: Final = re.compile(rb'(?:\xef\xbb\xbf)?\s*+\{[^\n]*"(?:time_ns"\s*+:|type"\s*+:\s*+"header")')
 _PACKED: Final = MappingProxyType(
     {
-        b"\x1f\x8b": ("gzip", "gunzip"),
         b"PK\x03\x04": ("zip", "unzip"),
-        b"\x28\xb5\x2f\xfd": ("zstd", "unzstd"),
         b"\xfd7zXZ\x00": ("xz", "unxz"),
         b"BZh": ("bzip2", "bunzip2"),
     }
@@ -79,6 +82,7 @@ FORMATS: Final = (
     Format("JSON", True, _JSON, (".json", ".jsonl", ".ndjson"), read_jsonl),
     Format("EDN", True, _EDN, (".edn",), read_edn_history),
     Format("Jepsen log", True, _JEPSEN_LOG, (), read_jepsen_log),
+    Format("Jepsen history.txt", True, _HISTORY_TXT, (), read_history_txt),
 )
 
 
@@ -101,8 +105,11 @@ def load(path: Path, into: Path) -> Loaded:
     """
     require_present(path)
     if path.is_dir():
-        return _folder(path, into)
+        stored = stored_in(path)
+        return _folder(path, into) if stored is None else _stored(stored, into)
     require_file(path)
+    if is_packed(path):
+        return _unpacked(path, into)
     if path.suffix == ".parquet" and not is_history(path.parent):
         raise HistoryError(
             f"{path}: not a file of a history (ops.parquet, events.parquet, ...); name the folder that holds one"
@@ -155,6 +162,39 @@ def format_of(path: Path) -> Format:
         known = ", ".join(("Parquet", *(each.name for each in FORMATS)))
         raise UnknownFormat(f"{path}: is in no format that I read ({known}). Convert it: docs/history-format.md")
     return found[0]
+
+
+def stored_in(folder: Path) -> Path | None:
+    """The history in a folder of Jepsen's store, such as store/test/latest; None if that is no such folder."""
+    is_store = any((folder / name).is_file() for name in _OF_STORE)
+    if is_history(folder) or is_run(folder) or not is_store:
+        return None
+    return next((folder / name for name in _STORED if (folder / name).is_file()), None)
+
+
+def _stored(path: Path, into: Path) -> Loaded:
+    """The history of a run of Jepsen's, with a note of Jepsen's own results."""
+    loaded, note = load(path, into), note_of_results(path.parent)
+    return loaded if note is None else msgspec.structs.replace(loaded, notes=(*loaded.notes, note))
+
+
+def _unpacked(path: Path, into: Path) -> Loaded:
+    plain = unpack(path, into / "unpacked")
+    try:
+        return load(plain, into)
+    except SeamarkError as error:
+        raise type(error)(str(error).replace(str(plain), str(path))) from None
+
+
+def is_history_file(path: Path) -> bool:
+    """True unless that file may be a change stream: JSON of others that has no operations, or in no known format."""
+    try:
+        found = format_of(path)
+        with path.open("rb") as file:
+            head = file.read(_HEAD_BYTES)
+    except SeamarkError:
+        return False
+    return found.name != "JSON" or b'"process"' in head
 
 
 def _folder(folder: Path, into: Path) -> Loaded:

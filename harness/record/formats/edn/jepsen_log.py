@@ -1,7 +1,8 @@
 """The log of a Jepsen run, as in porcupine's test data: one event in each line written by `jepsen.util`.
 
 `INFO  jepsen.util - 3<tab>:invoke<tab>:cas<tab>[0 1]`: process, type, f and value, with tabs or spaces in between, and
-perhaps an error after another tab. Lines of other loggers are left out. If an unsuccessful completion has a keyword
+perhaps an error after another tab. Jepsen 0.3 writes `jepsen.util: 3<tab>:invoke`, and its history.txt has the same
+lines without the logger. Lines of other loggers are left out. If an unsuccessful completion has a keyword
 for its value, such as :timed-out, that is its error, and the value is that of the invocation.
 """
 
@@ -17,20 +18,31 @@ from harness.record.formats.edn.jepsen import records_of_maps
 
 LINE_MAX: Final = 1 << 20
 _LOGGER: Final = b"jepsen.util"
-_LINE: Final = re.compile(rb"jepsen\.util\s+(?:-\s+)?(\S+)\s+(:\S+)\s+(:\S+)\s+([^\t]+)(?:\t+([^\t]+))?$")
+_EVENT: Final = rb"(\S+)\s+(:\S+)\s+(:\S+)\s+([^\t]+)(?:\t+([^\t]+))?$"
+_LINE: Final = re.compile(rb"jepsen\.util:?\s+(?:-\s+)?" + _EVENT)
+_BARE: Final = re.compile(rb"\s*" + _EVENT)
 _VALUES_MAX: Final = 100_000  # Values cached: histories repeat theirs.
 
 
-def read_jepsen_log(path: Path) -> Iterator[Evidence]:
-    """The records of a log. Raises HistoryError with the file and the line, from 1."""
+def read_history_txt(path: Path) -> Iterator[Evidence]:
+    """The records of a history.txt. Raises HistoryError with the file and the line, from 1."""
+    return read_jepsen_log(path, is_bare=True)
+
+
+def read_jepsen_log(path: Path, *, is_bare: bool = False) -> Iterator[Evidence]:
+    """The records of a log; `is_bare`: its lines have no logger.
+
+    Raises HistoryError with the file and the line, from 1.
+    """
     try:
         with path.open("rb") as file:
-            yield from records_of_maps(str(path), _maps(path, iter(lambda: file.readline(LINE_MAX + 1), b"")), ":")
+            lines = iter(lambda: file.readline(LINE_MAX + 1), b"")
+            yield from records_of_maps(str(path), _maps(path, lines, is_bare=is_bare), ":")
     except OSError as error:
         raise HistoryError(f"{path}: cannot be read ({error.strerror})") from None
 
 
-def _maps(path: Path, lines: Iterator[bytes]) -> Iterator[tuple[str, Json]]:
+def _maps(path: Path, lines: Iterator[bytes], *, is_bare: bool) -> Iterator[tuple[str, Json]]:
     """The maps of the lines, each with its place."""
     requested: dict[str, Json] = {}
     known: dict[bytes, Json] = {}
@@ -38,11 +50,12 @@ def _maps(path: Path, lines: Iterator[bytes]) -> Iterator[tuple[str, Json]]:
         place = f"line {number}"
         if len(line) > LINE_MAX:
             raise HistoryError(f"{path}, {place}: it is longer than {LINE_MAX >> 20} MiB, the limit")
-        if _LOGGER not in line:
+        if line.isspace() if is_bare else _LOGGER not in line:
             continue
-        match = _LINE.search(line.rstrip())
+        match = _BARE.match(line.rstrip()) if is_bare else _LINE.search(line.rstrip())
         if match is None:
-            raise HistoryError(f"{path}, {place}: after jepsen.util come process, type, f and value")
+            where = "it has not" if is_bare else "after jepsen.util come"
+            raise HistoryError(f"{path}, {place}: {where} process, type, f and value")
         try:
             process, kind, f = (match[group].decode() for group in (1, 2, 3))
             value, error = (None if text is None else _value(text, known) for text in (match[4], match[5]))

@@ -6,13 +6,11 @@ higher watermark is late, wherever the session really started.
 """
 
 from array import array
-from collections.abc import Iterator
-from decimal import Decimal
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import msgspec
-import pyarrow as pa
 
 from checkers.columns.images import IMAGES
 from checkers.lineage import order, space, units
@@ -25,14 +23,13 @@ from checkers.streams.rules.watermarks.torn_unit import CAME_AGAIN, LACKS_A_ROW
 from harness.core.errors import HistoryError
 from harness.core.promises import Naming, Promise, StreamContract
 from harness.core.record import Footer, Json, Record, StreamEvent
-from harness.record.formats.jsonl import json_values
 from harness.record.formats.load import Loaded, require_file
-from harness.record.formats.parquet.limits import stream_batches
 from harness.record.formats.parquet.parquet import write_history
-from harness.record.formats.parquet.tables import reading
 from harness.record.formats.promise_file import Promised
 from harness.record.formats.streams.images import ImageWriter
 from harness.record.formats.streams.line import Content, StreamFormat
+from harness.record.formats.streams.lines import first_lines, lines_of
+from harness.record.formats.streams.mappings.known import hint
 from harness.record.formats.streams.origins import write_origins
 from harness.record.formats.streams.positions import Key, Positions
 from harness.record.formats.streams.sources import NOUNS
@@ -43,18 +40,22 @@ NEED_OPENS: Final = names_that_need(Need.OPENS)
 NEED_IMAGES: Final = names_that_need(Need.IMAGES)
 NEED_SOURCE: Final = names_that_need(Need.SOURCE)
 _EVENTS: Final = ("row", "backfill", "watermark", "open", "gap", "checkpoint")
-_PARQUET: Final = b"PAR1"
 UNIT_MAX: Final = 10_000_000  # The most rows of a unit: rows that it announces and lacks are tracked in memory.
 _INT_MAX: Final = (1 << 63) - 1
 
 
-def load_stream(path: Path, into: Path, form: StreamFormat) -> tuple[Loaded, Promised]:
-    """The stream in that file as a history inside `into`, and its promises.
+def load_stream(path: Path, into: Path, form: StreamFormat, more: Sequence[Path] = ()) -> tuple[Loaded, Promised]:
+    """The stream in that file as a history inside `into`, and its promises. It goes on in the files `more`.
 
     Raises HistoryError with the file, the line and the problem.
     """
-    require_file(path)
-    survey = Survey(path, form)
+    for each in (path, *more):
+        require_file(each)
+    try:
+        survey = Survey((path, *more), form)
+    except HistoryError as error:
+        advice = hint(first_lines(path), form.name)
+        raise HistoryError(f"{error}; {advice}" if advice else str(error)) from None
     if survey.lacks_keys:
         raise HistoryError(
             f"{path}: its rows have no key, and nothing else that could be judged: write each line with the message's "
@@ -71,7 +72,7 @@ def load_stream(path: Path, into: Path, form: StreamFormat) -> tuple[Loaded, Pro
     except OSError as error:
         raise HistoryError(f"{into}: cannot be written ({error.strerror}); make room, or use another folder") from None
     texts, units = survey.positions.texts(), survey.units.numbers
-    write_origins(into / HISTORY, survey.lines, texts, units, has_times=survey.has_times)
+    write_origins(into / HISTORY, survey.places(), texts, units, has_times=survey.has_times)
     loaded = Loaded(history=into / HISTORY, format=form.name, is_foreign=True, notes=tuple(_notes(form, survey)))
     naming = Naming(position=NOUNS.get(survey.positions.kind or "")) if form.is_by_source else Naming()
     return loaded, Promised(promises=tuple(_promises(form, survey)), stream=survey.contract, naming=naming)
@@ -131,12 +132,13 @@ def _notes(form: StreamFormat, survey: "Survey") -> Iterator[str]:
 class Survey:
     """The results of a first pass over a file, and the records of the second."""
 
-    def __init__(self, path: Path, form: StreamFormat) -> None:
-        self._path, self._form = path, form
+    def __init__(self, paths: Sequence[Path], form: StreamFormat) -> None:
+        self._paths, self._path, self._form = paths, paths[0], form
         self.positions = Positions()
         self.units = Units()
         self.has_times = False
-        self.lines = array("q")  # The number of the line, or row, of each event.
+        self._lines = array("q")  # The number of each event's line, or row.
+        self._files = array("q")  # The number of each event's file.
         self.rows = self.keyless = self.spanless = self.images = 0
         self._opens: dict[tuple[str, Json], list[Key]] = {}
         self._open: set[tuple[str, Json]] = set()
@@ -146,7 +148,14 @@ class Survey:
                 _require_sense(content)
                 self._take(place, content)
             except ValueError as error:
-                raise HistoryError(f"{path}, {place}: {error}") from None
+                raise HistoryError(f"{self._path}, {place}: {error}") from None
+
+    def places(self) -> Iterator[str]:
+        """The line of each event, with the name of its file if there are several."""
+        if len(self._paths) == 1:
+            return map(str, self._lines)
+        named = zip(self._lines, self._files, strict=True)
+        return (f"{line} of {self._paths[file].name}" for line, file in named)
 
     def records(self, images: ImageWriter) -> Iterator[Record]:
         """The events, numbered. Writes their before-images."""
@@ -167,15 +176,19 @@ class Survey:
                 numbers[who] = self._session(who, counts)
                 sent[who] = 0
                 if who in self._opens and who not in self._open:
-                    self.lines.append(line)
+                    self._note(line)
                     yield self._opening(who, numbers[who], time_ns)
                     sent[who] = 1
             if content.before is not None:
-                images.add(len(self.lines), content.before)
-            self.lines.append(line)
+                images.add(len(self._lines), content.before)
+            self._note(line)
             yield self._event(content, who, numbers, sent, time_ns)
             sent[who] += 1
         yield Footer(0, "imported")
+
+    def _note(self, line: int) -> None:
+        self._lines.append(line)
+        self._files.append(self._paths.index(self._path))
 
     def _events(self) -> Iterator[tuple[str, Content]]:
         """The contents that are events, and one behind them for each unit that lacks a row."""
@@ -211,12 +224,16 @@ class Survey:
                 yield place, Content("commit", unit=unit, unit_rows=size)
 
     def _every(self) -> Iterator[tuple[str, Content]]:
-        for place, line in _lines(self._path):
-            try:
-                for content in self._form.read(line):
-                    yield place, content
-            except ValueError as error:
-                raise HistoryError(f"{self._path}, {place}: {error}") from None
+        if self._form.begin is not None:
+            self._form.begin()
+        for path in self._paths:
+            self._path = path
+            for place, line in lines_of(path):
+                try:
+                    for content in self._form.read(line):
+                        yield place, content
+                except ValueError as error:
+                    raise HistoryError(f"{path}, {place}: {error}") from None
 
     def _with_table(self, content: Content) -> Content | None:
         """A tombstone with its row's key; None if the partition does not show one table, to which it belongs."""
@@ -327,42 +344,3 @@ def _require_sense(content: Content) -> None:
         raise ValueError(f"a unit of so many rows: the limit is {UNIT_MAX:,}")
     if any(abs(number or 0) > _INT_MAX for number in (content.ordinal, content.epoch, content.time_ns)):
         raise ValueError("one of its numbers does not fit into 64 bits")
-
-
-def _lines(path: Path) -> Iterator[tuple[str, Json]]:
-    """The lines of a file of JSON Lines, or the rows of one in Parquet, each with its place."""
-    try:
-        with path.open("rb") as file:
-            is_parquet = file.read(len(_PARQUET)) == _PARQUET
-        yield from _rows(path) if is_parquet else json_values(path)
-    except OSError as error:
-        raise HistoryError(f"{path}: cannot be read ({error.strerror})") from None
-
-
-def _rows(path: Path) -> Iterator[tuple[str, Json]]:
-    number = 0
-    with reading(path):
-        for batch in stream_batches(path):
-            columns = [
-                column.cast(pa.int64()) if pa.types.is_timestamp(column.type) else column for column in batch.columns
-            ]
-            for row in pa.RecordBatch.from_arrays(columns, names=batch.schema.names).to_pylist():
-                number += 1
-                yield f"row {number}", _plain(row)
-
-
-def _plain(value: Any) -> Json:
-    """A value of Arrow's as JSON."""
-    match value:
-        case Decimal():
-            return format(value, "f")
-        case bytes():
-            return value.decode("utf-8", "replace")
-        case list():
-            return [_plain(each) for each in value]
-        case dict():
-            return {str(name): _plain(each) for name, each in value.items()}
-        case None | bool() | int() | float() | str():
-            return value
-        case _:
-            return str(value)

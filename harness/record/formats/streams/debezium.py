@@ -51,13 +51,15 @@ def _read(key: tuple[str, ...], line: Json) -> Iterator[Content]:
 
     Raises ValueError for any other line.
     """
+    if line is None:
+        return  # A tombstone without its key.
     around, message = enveloped(line)
     if "status" in message and "id" in message:
         kind = {"BEGIN": "begun", "END": "unit"}.get(str(message["status"]))
         if kind is not None:
             yield Content(kind, unit=message["id"], sizes=tuple(_sizes(message)), span=span_of(around))
         return
-    if message.get("tombstone") and (deleted := decoded(around.get("key"))) is not None:
+    if message.get("tombstone") and (deleted := _own_key(around)) is not None:
         yield Content("tombstone", deleted, span=span_of(around))
         return
     operation, source = message.get("op"), message.get("source")
@@ -108,9 +110,7 @@ def _collection(source: dict[str, Json]) -> str:
 
 def _key(around: dict[str, Json], message: dict[str, Json], columns: tuple[str, ...]) -> Json:
     """The message's key, or the named columns of its row; None if neither is known. A column is never guessed."""
-    key = decoded(around.get("key"))
-    if isinstance(key, dict) and "payload" in key:
-        key = key["payload"]
+    key = _own_key(around)
     if key is not None or not columns:
         return key
     for image in (message.get("after"), message.get("before")):
@@ -120,6 +120,12 @@ def _key(around: dict[str, Json], message: dict[str, Json], columns: tuple[str, 
                 raise ValueError(f"its row has no {lacking[0]}, which --key names: its columns are {_few(image)}")
             return {column: image[column] for column in columns}
     return None
+
+
+def _own_key(around: dict[str, Json]) -> Json:
+    """The message's key; a converter may have put a schema beside it."""
+    key = decoded(around.get("key"))
+    return key["payload"] if isinstance(key, dict) and "payload" in key else key
 
 
 def _few(image: dict[str, Json]) -> str:

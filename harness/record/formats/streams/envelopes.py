@@ -1,11 +1,13 @@
-"""CockroachDB's changefeed messages (its documentation, Changefeed Messages), and the names of all public envelopes."""
+"""CockroachDB's changefeed messages.
+
+Sources: its documentation, Changefeed Messages, and Changefeed Message Envelope for the enriched one.
+"""
 
 from collections.abc import Iterator
 from typing import Final
 
 from harness.core.promises import StreamContract
 from harness.core.record import Json
-from harness.record.formats.streams.debezium import debezium
 from harness.record.formats.streams.line import DELETED, Content, StreamFormat, decoded, enveloped, inside, span_of
 
 # A row is sent again when a node of the feed restarts, so only first deliveries are ordered, per
@@ -37,19 +39,22 @@ def crdb_lines(line: Json) -> Iterator[Content]:
     if "resolved" in message:
         yield Content("watermark", position=message["resolved"], span=span)
         return
-    if "after" not in message or "updated" not in message:
+    at = message.get("updated", inside(message, "source.ts_hlc"))
+    if "after" not in message or at is None:
         raise ValueError(
             "it is no changefeed message: it has neither after and updated, nor resolved; create the changefeed WITH "
-            "updated, resolved, envelope = wrapped"
+            "updated, resolved, envelope = wrapped (or enriched, with enriched_properties = source)"
         )
     key = message.get("key", decoded(around.get("key")))
     if key is None:
         raise ValueError(
             "it has no key: create the changefeed WITH key_in_value, or write each line with key and value"
         )
-    topic = around.get("topic", message.get("topic"))
+    topic = around.get("topic", around.get("table", message.get("topic")))
     value = DELETED if message["after"] is None else message["after"]
-    yield Content("row", [topic, key] if topic is not None else key, value, message["updated"], span=span)
+    yield Content("row", [topic, key] if topic is not None else key, value, at, span=span)
 
 
-ENVELOPES: Final = {"crdb": StreamFormat("crdb", CRDB_CONTRACT, crdb_lines), "debezium": debezium()}
+def crdb() -> StreamFormat:
+    """The format of CockroachDB's changefeeds."""
+    return StreamFormat("crdb", CRDB_CONTRACT, crdb_lines)

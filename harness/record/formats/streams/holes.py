@@ -16,7 +16,7 @@ class Holes:
     """What a first pass over the file collects about the numbers of rows in their transactions."""
 
     def __init__(self) -> None:
-        self._keys: dict[str, set[bytes] | None] = {}  # By partition, until one came twice; then None.
+        self._keys: dict[str, set[bytes] | None] = {}  # By partition; None once a key came twice.
         self._is_judged: dict[tuple[Json, str], bool] = {}  # By transaction and table.
         self._highest: dict[tuple[Json, str], int] = {}
         self._spans: dict[str, set[str]] = {}

@@ -75,6 +75,7 @@ class StreamFormat(NamedTuple):
     has_opens: bool = False
     has_lineage: bool = False
     is_by_source: bool = False
+    begin: Callable[[], None] | None = None  # Called before each pass over the file.
 
 
 def inside(value: Json, path: str) -> Json:
@@ -91,6 +92,8 @@ def enveloped(line: Json) -> tuple[dict[str, Json], dict[str, Json]]:
     "partition": ..., "key": ..., "value": ...}, where key and value may be JSON in a text.
     """
     around = line if isinstance(line, dict) else {}
+    if "value" not in around and "payload" in around and "offset" in around:  # As kcat prints a message.
+        around = around | {"value": around["payload"]}
     value = decoded(around["value"]) if "value" in around and not {"op", "after", "resolved"} & set(around) else line
     if value is None and "value" in around:
         return around, {"ts_ms": None, "tombstone": True}  # It repeats that a key was deleted.

@@ -1,7 +1,8 @@
 """Positions that systems write in notations of their own, as they stand in a field of a mapping file.
 
 MySQL's and MariaDB's GTIDs (MySQL's manual, section GTID Format and Storage; MariaDB's page on GTIDs), places in binary
-logs, MongoDB's timestamps, and its resume tokens, whose bytes are in the order of the events (MongoDB's KeyString).
+logs, the ids of Redis streams, MongoDB's timestamps, and its resume tokens, whose bytes are in the order of the events
+(MongoDB's KeyString).
 """
 
 import re
@@ -15,6 +16,7 @@ _UUID: Final = r"[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-
 _GTID: Final = re.compile(rf"({_UUID}):(\d{{1,18}})")
 _GTIDS: Final = re.compile(rf"\s*{_UUID}:[-:,\s0-9A-Za-z]{{1,100000}}")
 _MARIADB: Final = re.compile(r"(\d{1,10})-(\d{1,10})-(\d{1,18})")
+_REDIS: Final = re.compile(r"(\d{1,18})-(\d{1,18})")
 _BINLOG: Final = re.compile(r"([^:]{1,200})\.(\d{1,18}):(\d{1,18})")
 _TOKEN: Final = re.compile(r"82(?:[0-9A-Fa-f]{2}){8,2000}")  # A KeyString that begins with a timestamp.
 _CHUNK: Final = 16  # Digits of a token that are compared at once.
@@ -49,6 +51,8 @@ def _of_text(value: str) -> Place | None:
     if found := _MARIADB.fullmatch(value):
         domain, server = found[1], found[2]
         return Place(f"GTIDs of domain {domain}", (int(found[3]),), lambda parts: f"{domain}-{server}-{parts[0]}")
+    if found := _REDIS.fullmatch(value):
+        return Place("ids of a Redis stream", (int(found[1]), int(found[2])), lambda parts: f"{parts[0]}-{parts[1]}")
     if found := _BINLOG.fullmatch(value):
         return Place(f"binary log {found[1]}", (int(found[2]), int(found[3])), _in_binlog(found[1], len(found[2])))
     return None if value.isdecimal() else _token(value)

@@ -3,7 +3,7 @@
 They stand beside the history's tables, for sentences only: no check depends on them.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from itertools import islice
 from pathlib import Path
 from typing import Final
@@ -20,7 +20,7 @@ _ROWS: Final = 250_000
 
 def write_origins(
     history: Path,
-    lines: Sequence[int],
+    lines: Iterable[str],
     positions: Iterable[tuple[int, str]],
     units: Mapping[Json, int],
     *,
@@ -28,7 +28,7 @@ def write_origins(
 ) -> None:
     """Write the line of each event, by its place in the history, and the texts of positions and units, by number."""
     rows = (
-        *((LINE, enumerate(map(str, lines))), (POSITION, positions)),
+        *((LINE, enumerate(lines)), (POSITION, positions)),
         (UNIT, ((number, str(name)) for name, number in units.items())),
         (UNTIMED, [] if has_times else [(0, "the file has no times")]),
     )

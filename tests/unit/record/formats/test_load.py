@@ -71,7 +71,16 @@ def test_the_mark_that_some_editors_put_first_does_not_matter(
     assert list(records_of(load(path, tmp_path / "work").history)) == RECORDS
 
 
-@pytest.mark.parametrize(("packed", "name"), [(gzip.compress, "gzip"), (lzma.compress, "xz"), (bz2.compress, "bzip2")])
+def test_gzip_is_unpacked_and_named_by_its_own_path(tmp_path: Path) -> None:
+    path = tmp_path / "history.edn.gz"
+    path.write_bytes(gzip.compress(b"{:type :invoke, :process 0, :f :txn, :value [[:r 1 nil]]}"))
+    assert load(path, tmp_path / "work").format == "EDN"
+    path.write_bytes(gzip.compress(b"{:type :invoke")[:-9])
+    with pytest.raises(HistoryError, match=r"history\.edn\.gz: its compressed content is damaged or ends too early"):
+        load(path, tmp_path / "work")
+
+
+@pytest.mark.parametrize(("packed", "name"), [(lzma.compress, "xz"), (bz2.compress, "bzip2")])
 def test_a_packed_file_is_refused_with_what_packed_it(
     packed: Callable[[bytes], bytes], name: str, tmp_path: Path
 ) -> None:

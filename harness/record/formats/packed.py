@@ -1,0 +1,89 @@
+"""Files that gzip or zstd compressed, read as what they hold, within limits against bombs."""
+
+import gzip
+import io
+import shutil
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import MappingProxyType
+from typing import IO, Final, cast
+
+import pyarrow as pa
+
+from harness.core.errors import HistoryError
+
+_ZSTD: Final = b"\x28\xb5\x2f\xfd"
+_GZIP: Final = b"\x1f\x8b"
+# The beginnings of files, and their openers.
+_OPENERS: Final = MappingProxyType(
+    {
+        _GZIP: gzip.GzipFile,
+        _ZSTD: lambda path: pa.input_stream(str(path), compression="zstd", buffer_size=0),
+    }
+)
+LEAST: Final = 256 << 20  # Bytes that may come from any file.
+RATIO: Final = 1_000  # Bytes that may come from each byte of a file.
+_BUFFER: Final = 1 << 20
+
+
+def is_packed(path: Path) -> bool:
+    """True if gzip or zstd compressed that file."""
+    return _opener(path) is not None
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[IO[bytes]]:
+    """The content of a file, unpacked if need be. Raises OSError if it cannot be opened.
+
+    Raises HistoryError with the file where it is damaged, or unpacks to more than the limit.
+    """
+    opener = _opener(path)
+    if opener is None:
+        with path.open("rb") as file:
+            yield file
+        return
+    try:
+        with opener(path) as inner, io.BufferedReader(_Limited(path, inner), _BUFFER) as file:
+            yield cast("IO[bytes]", file)
+    except (EOFError, gzip.BadGzipFile, zlib.error, pa.ArrowException) as error:
+        raise HistoryError(f"{path}: its compressed content is damaged or ends too early ({error})") from None
+
+
+def unpack(path: Path, into: Path) -> Path:
+    """Write what a compressed file holds into that folder, under its name without the last suffix. Returns its path."""
+    into.mkdir(parents=True, exist_ok=True)
+    plain = into / (path.stem or path.name)
+    with opened(path) as packed, plain.open("wb") as file:
+        shutil.copyfileobj(packed, file, _BUFFER)
+    return plain
+
+
+def _opener(path: Path) -> Callable[[Path], IO[bytes]] | None:
+    with path.open("rb") as file:
+        head = file.read(len(_ZSTD))
+    return next(
+        (cast("Callable[[Path], IO[bytes]]", each) for begin, each in _OPENERS.items() if head.startswith(begin)), None
+    )
+
+
+class _Limited(io.RawIOBase):
+    """What a compressed file holds, up to the limit."""
+
+    def __init__(self, path: Path, inner: IO[bytes]) -> None:
+        self._path, self._inner = path, inner
+        self._left = max(LEAST, RATIO * path.stat().st_size)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        found = self._inner.read(len(buffer))
+        self._left -= len(found)
+        if self._left < 0:
+            raise HistoryError(
+                f"{self._path}: it unpacks to more than {RATIO:,} times its size, the limit: unpack it yourself"
+            )
+        buffer[: len(found)] = found
+        return len(found)

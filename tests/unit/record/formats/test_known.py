@@ -1,0 +1,84 @@
+"""Each format that is known: a legal stream, one without a row, one with a late row, a damaged file, a wrong kind."""
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+from harness.core.errors import HistoryError, ScenarioError
+from harness.judging.engines import EngineStart
+from harness.record.formats.streams.lines import first_lines
+from harness.record.formats.streams.mappings.known import likeness, names
+from harness.run.checking import Question, answer, answerable
+from seamark import check
+from tests.worlds.streams.known import SAMPLES, moved, table, without
+
+DOCS = Path("docs/streams.md")
+
+
+def written(folder: Path, lines: list[str]) -> Path:
+    path = folder / "s.jsonl"
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def anomalies(folder: Path, name: str, lines: list[str]) -> set[str]:
+    sample = SAMPLES[name]
+    report = check(written(folder, lines), stream=name, key=sample.key)
+    assert report.verdict in {"valid", "invalid"}, report.reason
+    return {finding.anomaly for finding in report.findings}
+
+
+def test_each_known_format_has_a_sample_and_a_row_in_the_docs() -> None:
+    assert set(SAMPLES) == set(names())
+    assert "\n".join(table()) in DOCS.read_text()
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_a_legal_stream_passes_and_is_recognised(name: str, tmp_path: Path) -> None:
+    assert anomalies(tmp_path, name, list(SAMPLES[name].lines)) == set()
+    assert likeness(first_lines(tmp_path / "s.jsonl"))[0].name == name
+    with pytest.raises(ScenarioError, match=f"looks like a change stream in the format {name}: write --stream {name}"):
+        check(tmp_path / "s.jsonl")
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_a_lost_row_is_found_where_rows_show_what_was_before(name: str, tmp_path: Path) -> None:
+    sample = SAMPLES[name]
+    assert anomalies(tmp_path, name, without(sample)) == ({sample.lost_is} if sample.lost_is else set())
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_a_late_row_is_found(name: str, tmp_path: Path) -> None:
+    assert SAMPLES[name].late_is in anomalies(tmp_path, name, moved(SAMPLES[name]))
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_a_truncated_file_is_refused_with_its_line(name: str, tmp_path: Path) -> None:
+    path = written(tmp_path, list(SAMPLES[name].lines))
+    path.write_bytes(path.read_bytes()[:-4])
+    with pytest.raises(HistoryError, match=r"s\.jsonl, (line|element) \d+: "):
+        check(path, stream=name, key=SAMPLES[name].key)
+    path.write_bytes(gzip.compress("\n".join(SAMPLES[name].lines).encode())[:-12])
+    with pytest.raises(HistoryError, match=r"s\.jsonl: its compressed content is damaged or ends too early"):
+        check(path, stream=name, key=SAMPLES[name].key)
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_a_file_of_another_kind_is_refused_with_its_format(name: str, tmp_path: Path) -> None:
+    other = "etcd" if name in {"canal", "ticdc", "maxwell"} else "canal"
+    path = written(tmp_path, list(SAMPLES[other].lines))
+    with pytest.raises(HistoryError, match=f"line 1: .*it looks like a change stream in the format {other}"):
+        check(path, stream=name)
+
+
+def test_several_files_are_one_stream(tmp_path: Path) -> None:
+    first, *rest = SAMPLES["etcd"].lines
+    a, b = tmp_path / "a.jsonl", tmp_path / "b.jsonl.gz"
+    a.write_text(first)
+    b.write_bytes(gzip.compress("\n".join(rest[1:]).encode()))
+    ready = answerable(Question(path=a, more=(b,), stream="etcd"))
+    with EngineStart("local", first=a) as start:
+        report = answer(ready, start.engine_for, print)
+    [finding] = report.findings
+    assert "lines 1 of a.jsonl and 1 of b.jsonl.gz" in finding.sentence
