@@ -4,7 +4,8 @@ Pure: takes the promises, the judgements, and facts about the run; nothing is re
 
 A run is *vacuous* if it tested too little. There are five clauses; these four concern one run, and d a campaign.
 a) Too few ok operations of some type of the workload, or a fault of a second or more with too few completions.
-b) Planned faults that never began, had no measured effect, or overlapped no operation; some are excused, by name.
+b) All planned faults, or all by one name that the user gave, never began, had no measured effect, or overlapped no
+   operation. Others without effect are excused: they are notes.
 c) Nothing promised, or a purpose of the test with too few witnesses; too few writes of known version order; too few
    watermarks with a write under them; stream events without a contract. Other promises with too few witnesses count as
    not exercised, and cost nothing.
@@ -43,21 +44,19 @@ class PromiseState(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Thresholds:
-    """The least numbers that a run must reach not to be vacuous, and the percentage of faults that is excused."""
+    """The least numbers that a run must reach not to be vacuous."""
 
     ok_of_type: int = 20
     met_by_fault: int = 1  # Operations that were open at some moment of it.
     completed_in_fault: int = 5
     fault_ns: int = SECOND  # Shorter faults may pass without a completion.
-    excused_percent: int = 10  # Of the planned faults, rounded down.
     witnesses: int = 10
     known_versions_percent: int = 90
     watermarks_with_writes: int = 10
 
     def __post_init__(self) -> None:
         require(self.witnesses >= 1, "an empty result is never a pass: `witnesses` is at least 1", self)
-        for name in ("excused_percent", "known_versions_percent"):
-            require(0 <= getattr(self, name) <= 100, f"`{name}` is from 0 to 100", self)
+        require(0 <= self.known_versions_percent <= 100, "`known_versions_percent` is from 0 to 100", self)
 
 
 FOREIGN: Final = Thresholds(witnesses=1, known_versions_percent=0, watermarks_with_writes=1)
@@ -65,9 +64,13 @@ FOREIGN: Final = Thresholds(witnesses=1, known_versions_percent=0, watermarks_wi
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedFault:
-    """A step of the plan and its effect. `name` is for people: "partition of n1, n2 at 3.1 s"."""
+    """A step of the plan and its effect. `name` is for people: "partition of n1, n2 at 3.1 s".
+
+    `named` is the user's own name for it, which several steps may share; None for the seed's choice.
+    """
 
     name: str
+    named: str | None = None
     has_begun: bool
     effect: int | None  # The measured effect; None if it was not measured.
     duration_ns: int
@@ -153,9 +156,9 @@ def compose(
     limits = thresholds or (FOREIGN if facts.is_foreign else Thresholds())
     own = tuple(_promise_verdict(promise, judgements, limits, models, records) for promise in promises)
     states = (*own, *(_promise_verdict(promise, judgements, limits, models, records) for promise in of_harness))
-    idle = idle_faults(facts.faults, limits)
-    is_excused = len(idle) * 100 <= limits.excused_percent * len(facts.faults)
-    vacuities = tuple(_vacuities(own, facts, limits, () if is_excused else idle))
+    missed = _missed(facts.faults, limits)
+    excused = idle_faults((fault for fault in facts.faults if fault not in missed), limits)
+    vacuities = tuple(_vacuities(own, facts, limits, idle_faults(missed, limits)))
     claimed = {finding.fingerprint for state in states for finding in state.findings}
     others = [finding for judgement in judgements for finding in judgement.findings]
     observations = tuple(finding for finding in others if finding.fingerprint not in claimed)
@@ -167,7 +170,7 @@ def compose(
         reason=reason,
         promises=states,
         vacuities=vacuities,
-        excused=idle if is_excused else (),
+        excused=excused,
         observations=observations,
     )
 
@@ -192,6 +195,15 @@ def idle_faults(faults: Iterable[PlannedFault], limits: Thresholds) -> tuple[str
     """The faults that changed nothing, each with the first reason that applies, if there is more to name."""
     reasons = ((fault.name, _idleness(fault, limits)) for fault in faults)
     return tuple(f"{name} ({reason})" if reason else name for name, reason in reasons if reason is not None)
+
+
+def _missed(faults: Sequence[PlannedFault], limits: Thresholds) -> Sequence[PlannedFault]:
+    """The faults whose lack of effect counts: all, if none had one; else those by a name of which none had one."""
+    effective = [fault for fault in faults if _idleness(fault, limits) is None]
+    if not effective:
+        return faults
+    tested = {None, *(fault.named for fault in effective)}
+    return [fault for fault in faults if fault.named not in tested]
 
 
 def _idleness(fault: PlannedFault, limits: Thresholds) -> str | None:

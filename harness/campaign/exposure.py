@@ -27,7 +27,7 @@ from harness.report.model import Exposed, Report
 
 T = TypeVar("T")
 
-LIMITS: Final = Thresholds(excused_percent=0, met_by_fault=5)  # A kind that never took effect is never excused.
+LIMITS: Final = Thresholds(met_by_fault=5)
 ENDED_PERCENT: Final = 90  # The least share of runs that came to their end: with fewer, too few had final reads.
 ORDER: Final = ("violated", "unknown", "not-exercised", "holds")
 

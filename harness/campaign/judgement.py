@@ -21,8 +21,8 @@ RULE: Final = (
     f"than {LIMITS.met_by_fault} operations; if a promise that the test is for has fewer than {LIMITS.witnesses} "
     f"witnesses, or an operation of some type succeeded fewer than {LIMITS.ok_of_type} times; if fewer than "
     f"{ENDED_PERCENT} % of the runs came to their end; if {CAMPAIGN_RUNS} runs or more never reached a goal; if a cell "
-    "has no run, or the sweep fewer runs than its minimum. A run keeps its own verdict: one whose fault met nothing is "
-    "vacuous, and alone decides nothing here."
+    "has no run, or the sweep fewer runs than its minimum. A run keeps its own verdict: a vacuous "
+    "one alone decides nothing here."
 )
 
 

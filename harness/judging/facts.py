@@ -107,9 +107,17 @@ def _planned_faults(run_file: RunFile, exposure: Exposure) -> Iterator[PlannedFa
         window = windows.get(number)
         yield PlannedFault(
             name=f"{step.package.replace('-', ' ')} {', '.join(step.targets)} at {step.at_ns / SECOND:.1f} s",
+            named=_named(run_file, number),
             duration_ns=step.until_ns - step.at_ns,
             has_begun=window is not None,
             effect=window.effect if window else None,
             overlapping=exposure.operations.open_in(window) if window else 0,
             completed=len(exposure.operations.completed_in(window)) if window else 0,
         )
+
+
+def _named(run_file: RunFile, number: int) -> str | None:
+    """The user's own name for that step: its number in a given plan, or its package if --nemesis named packages."""
+    if run_file.is_plan_given:
+        return f"step {number}"
+    return None if run_file.options.get("nemesis") is None else run_file.plan.steps[number].package

@@ -42,7 +42,7 @@ def test_a_kind_that_never_took_effect_leaves_a_sweep_vacuous() -> None:
 
 
 def test_passing_runs_do_not_hide_a_kind_that_never_took_effect() -> None:
-    """Each run may excuse a tenth of its faults; if it is always the same kind, that kind was never tested."""
+    """Each run excuses a fault without effect; if it is always the same kind, that kind was never tested."""
     kinds = [fault(f"kind-{number}") for number in range(11)]
     excused = report(faults=(*kinds, fault("pause", effective=0, met=0)))
     verdict, reason, _ = judged([excused] * 10)

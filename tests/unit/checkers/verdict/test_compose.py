@@ -128,17 +128,31 @@ def test_a_promise_has_the_witnesses_of_its_best_exercised_anomaly() -> None:
 
 
 @pytest.mark.parametrize(
-    ("planned", "idle", "is_vacuous"), [(9, 1, True), (10, 1, False), (19, 2, True), (20, 2, False)]
+    ("named", "vacuous", "excused"),
+    [
+        ((None, None, None), (), ("pause 1", "pause 2")),
+        (("partition", "pause", "pause"), ("pause 1", "pause 2"), ()),
+        (("pause", "pause", None), (), ("pause 1", "pause 2")),
+        (("step 0", "step 1", None), ("pause 1",), ("pause 2",)),
+    ],
 )
-def test_up_to_a_tenth_of_the_faults_are_excused_by_name(planned: int, idle: int, is_vacuous: bool) -> None:
-    lazy = tuple(replace(GOOD_FAULT, name=f"pause {n}", effect=0) for n in range(idle))
-    result = run(replace(GOOD, faults=(*lazy, *[GOOD_FAULT] * (planned - idle))))
-    assert (result.verdict is Verdict.VACUOUS) is is_vacuous
-    names = tuple(f"pause {n}" for n in range(idle))
-    assert result.excused == (() if is_vacuous else names)
-    if is_vacuous:
-        assert clauses(result) == [("b", idle)]
-        assert all(name in result.reason for name in names)
+def test_only_a_name_of_the_user_without_any_effect_counts(
+    named: tuple[str | None, ...], vacuous: tuple[str, ...], excused: tuple[str, ...]
+) -> None:
+    """`named` are the names of a fault with effect, and of two without."""
+    effects = (GOOD_FAULT.effect, 0, 0)
+    faults = tuple(replace(GOOD_FAULT, name=f"pause {n}", named=named[n], effect=effects[n]) for n in range(3))
+    result = run(replace(GOOD, faults=faults))
+    assert (result.verdict is Verdict.VACUOUS) is bool(vacuous)
+    assert result.excused == excused
+    assert clauses(result) == ([("b", len(vacuous))] if vacuous else [])
+    assert all(name in result.reason for name in vacuous)
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_a_run_in_which_no_fault_had_an_effect_is_vacuous(count: int) -> None:
+    result = run(replace(GOOD, faults=(replace(GOOD_FAULT, effect=0),) * count))
+    assert (clauses(result), result.excused) == ([("b", count)], ())
 
 
 def test_a_fault_that_never_began_owes_no_completions() -> None:
@@ -302,7 +316,7 @@ def test_thresholds_can_be_set_but_not_to_nothing() -> None:
     with pytest.raises(ScenarioError, match="never a pass"):
         Thresholds(witnesses=0)
     with pytest.raises(ScenarioError, match="from 0 to 100"):
-        Thresholds(excused_percent=101)
+        Thresholds(known_versions_percent=101)
     assert FOREIGN.witnesses == 1
 
 
