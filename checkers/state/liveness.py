@@ -13,8 +13,8 @@ The excused time is cut out of every pause between two watermarks of a session, 
 epoch; the longest remaining piece counts. It is a `lag` if a fault of other subscribers was in force in it, else a
 `stall`.
 
-With `behind_ns` a watermark must also pass each write within that time after the write's answer: it may not advance too
-slowly, either.
+With `behind_ns` a watermark must also pass each write within that time after the write's answer, once its session has a
+first watermark: it may not advance too slowly, either.
 
 Witnesses:
 - stall: pauses and waits with a piece that was not excused;
@@ -176,8 +176,9 @@ class _Record:
     def behind(self) -> tuple[list[Trouble], int]:
         """Violations by watermarks that stayed below an answered write for too long; and the number of witnesses.
 
-        The time counts from the answer, or from the last opening in the session, to the watermark that passes the
-        write. Only watermarks of the whole stream count: of others it is not known which writes they pass.
+        The time counts from the answer, or from the first watermark after the last opening in the session, to the
+        watermark that passes the write: until a stream has caught up with its source, only stalls count. Only
+        watermarks of the whole stream count: of others it is not known which writes they pass.
         """
         limit_ns, answered = self._bounds.behind_ns, self._answered
         if limit_ns is None or answered is None:
@@ -185,11 +186,13 @@ class _Record:
         troubles, witnesses = [], 0
         for session in self._sessions:
             points = [mark for mark in session.marks if mark.kind in ("open", "watermark") and mark.is_whole]
-            opened_ns = 0
+            caught_up_ns = points[0].ns if points else 0
             for before, mark in pairwise(points):
-                opened_ns = before.ns if before.kind == "open" or before is points[0] else opened_ns
+                if before.kind == "open":
+                    caught_up_ns = mark.ns
+                    continue
                 since_ns = answered.since_ns(before)
-                begin = None if since_ns is None else max(since_ns, opened_ns)
+                begin = None if since_ns is None else max(since_ns, caught_up_ns)
                 if begin is None or begin >= mark.ns:
                     continue
                 pieces = outside(begin, mark.ns, self._excused[session.subscriber])

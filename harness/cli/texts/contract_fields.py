@@ -253,7 +253,8 @@ BOUNDS: Final[Mapping[str, Words]] = MappingProxyType(
         "stall_ns": Words("The longest that watermarks rest outside of faults and their grace."),
         "blocked_ns": Words("The longest that a commit waits for an epoch outside of faults and their grace."),
         "behind_ns": Words(
-            "The longest that an answered write stays above the watermark outside of faults and their grace."
+            "The longest that an answered write stays above the watermark, once there is one, outside of faults and "
+            "their grace."
         ),
         "spurious": Words("Reasons for which an operation may fail only where a fault explains it."),
         "spurious_keys": Words(
