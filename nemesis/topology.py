@@ -22,6 +22,7 @@ class Topology(msgspec.Struct, frozen=True, kw_only=True):
         tuple[str, str], str
     ]  # From role, to role: "fifo", "datagram" or "direct". Clients have the role "client".
     points: tuple[str, ...] = ()
+    point_roles: Mapping[str, str] = {}  # The role of the nodes that reach a failpoint, where one is declared.
     clockless: tuple[str, ...] = ()  # Nodes that have no clock of their own.
 
     def ids(self) -> tuple[str, ...]:
@@ -35,6 +36,11 @@ class Topology(msgspec.Struct, frozen=True, kw_only=True):
     def of_role(self, role: str) -> tuple[str, ...]:
         """The nodes of that role; ("client",) for the clients."""
         return (CLIENT,) if role == CLIENT else tuple(node for node, its_role in self.nodes if its_role == role)
+
+    def reaching(self, point: str) -> tuple[str, ...]:
+        """The nodes that may reach a failpoint."""
+        role = self.point_roles.get(point)
+        return self.ids() if role is None else self.of_role(role)
 
     def servers(self) -> tuple[str, ...]:
         """The servers: all nodes except subscribers."""

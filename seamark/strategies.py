@@ -71,12 +71,12 @@ def fault_plans(
 def _plans(space: Space, steps_max: int) -> st.SearchStrategy[Plan]:
     @st.composite
     def step(draw: st.DrawFn) -> Step | None:
-        package = draw(st.sampled_from(space.packages))
-        strike = package.draw(space.topology, Stream(draw(st.integers(0, STRIKES)), package.name))
-        at_ms, for_ms = draw(st.integers(0, space.end_ns // MS)), draw(st.integers(100, 2_000))
+        package = draw(st.sampled_from(space.field.packages))
+        strike = package.draw(space.field.topology, Stream(draw(st.integers(0, STRIKES)), package.name))
+        at_ms, for_ms = draw(st.integers(0, space.field.end_ns // MS)), draw(st.integers(100, 2_000))
         if strike is None or not strike.targets:
             return None
         return step_of(package, strike, at_ns=at_ms * MS, until_ns=(at_ms + for_ms) * MS)
 
     steps = st.lists(step(), max_size=steps_max)
-    return steps.map(lambda drawn: space.settled(each for each in drawn if each is not None))
+    return steps.map(lambda drawn: space.field.settled(each for each in drawn if each is not None))

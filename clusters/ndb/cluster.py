@@ -71,6 +71,7 @@ class Ndb(MachineCluster):
         "resend-epoch",
         "takeover-collecting",
     )
+    point_roles: Mapping[str, str] = MappingProxyType(dict.fromkeys(points, "data"))
     goals: tuple[str, ...] = (
         "a backup waited for Complete",
         "a commit waited for the block",

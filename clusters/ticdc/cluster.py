@@ -80,6 +80,13 @@ class Ticdc(MachineCluster):
         "sink-before-durable",
         "tick-timestamp",
     )
+    point_roles: Mapping[str, str] = MappingProxyType(
+        dict.fromkeys(points, "coordinator")
+        | {"oracle-before-answer": "oracle", "sink-before-durable": "subscriber", "tick-timestamp": "data"}
+        | dict.fromkeys(
+            ("before-initialized", "before-watermark", "commit-applied", "heartbeat-applied", "prewrite-applied"), "data"
+        )
+    )
     goals: tuple[str, ...] = (
         "a backup was restored",
         "a capture's clock was far from its watermark",

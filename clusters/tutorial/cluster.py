@@ -45,6 +45,7 @@ class Tutorial(MachineCluster):
         Parameter(name="watermark_ms", low=20, high=100, text="time between watermarks"),
     )
     points: tuple[str, ...] = ("before-replicate", "before-answer", "view-obeyed")
+    point_roles: Mapping[str, str] = MappingProxyType(dict.fromkeys(points, "data"))
     goals: tuple[str, ...] = (
         "a backup was promoted",
         "a conflicting tail was cut off",

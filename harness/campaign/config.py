@@ -21,6 +21,7 @@ from harness.core.wording import mistake
 from harness.record.documents import read_plain
 from harness.record.store import Runtime
 from harness.scenario.consent import Code, cluster_names, consented, on_command_line, place_of
+from harness.scenario.left_open import ANY
 from harness.scenario.registry import code_sha256_of, load_cluster, of_machines
 from harness.scenario.scenario import RUNTIMES, Scenario, decide, options_in
 
@@ -35,7 +36,7 @@ class Matrix(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """A product of four lists, and the common options of its runs. The names are those of `seamark run`."""
 
     clusters: tuple[str, ...] = ()  # None: an empty file, such as one cut short, must not pass as a sweep.
-    workloads: tuple[str, ...] = ()  # Empty: the cluster's first. "all": each of the cluster's.
+    workloads: tuple[str, ...] = ()  # Empty: any, by the seed. "all": each of the cluster's, in a cell of its own.
     faults: tuple[str, ...] = (USUAL,)  # Each is a list of packages separated by commas, "usual" or "none".
     runtimes: tuple[Runtime, ...] = ("sim",)
     count: int = 50  # The number of runs of each cell, with seeds from `seed` on.
@@ -44,6 +45,7 @@ class Matrix(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     clients: int = 5
     timeout_ms: int = 1000
     keys: int | None = None
+    style: str = ANY
     bug: tuple[str, ...] = ()
     option: dict[str, str] = {}
 
@@ -198,14 +200,14 @@ def _cells(matrix: Matrix, seed: int, path: Path, codes: Mapping[str, str]) -> I
                 cell = _cell(matrix, code, cluster, seed=seed, workload=workload, faults=faults, runtime=runtime)
                 if runtime == "sim":
                     of_machines(cluster)
-                decided = decide(cell.scenario, cluster)
+                decide(cell.scenario, cluster)
             except ScenarioError as error:
                 raise ScenarioError(f"{path}: {error}") from None
-            yield msgspec.structs.replace(cell, workload=decided.workload.name, code_sha256=code_sha256), code
+            yield msgspec.structs.replace(cell, code_sha256=code_sha256), code
 
 
 def _cell(
-    matrix: Matrix, code: Code, cluster: Cluster, *, seed: int, workload: str | None, faults: str, runtime: Runtime
+    matrix: Matrix, code: Code, cluster: Cluster, *, seed: int, workload: str, faults: str, runtime: Runtime
 ) -> Cell:
     packages = tuple(each.strip() for each in faults.split(",") if each.strip())
     scenario = Scenario(
@@ -219,12 +221,13 @@ def _cell(
         timeout_ms=matrix.timeout_ms,
         keys=matrix.keys,
         nemesis=None if packages == (USUAL,) else () if packages == (NO_FAULTS,) else packages,
+        style=matrix.style,
         bugs=matrix.bug,
         options=matrix.option,
     )
     return Cell(
         cluster=cluster.name,
-        workload=workload or cluster.workloads[0],
+        workload=workload,
         faults=", ".join(packages) or NO_FAULTS,
         scenario=scenario,
         code_sha256=None,
@@ -232,10 +235,10 @@ def _cell(
     )
 
 
-def _workloads(matrix: Matrix, cluster: Cluster) -> tuple[str | None, ...]:
+def _workloads(matrix: Matrix, cluster: Cluster) -> tuple[str, ...]:
     if EVERY in matrix.workloads:
         return cluster.workloads
-    return tuple(dict.fromkeys(matrix.workloads)) or (None,)
+    return tuple(dict.fromkeys(matrix.workloads)) or (ANY,)
 
 
 def _code(name: str, path: Path, codes: Mapping[str, str]) -> Code:

@@ -29,6 +29,7 @@ from harness.campaign.ledger.rows import Kept, Row, final_rows
 from harness.core.verdict import Verdict
 from harness.report.model import Report
 from harness.scenario.command import command_of
+from harness.scenario.scenario import named
 
 RED: Final = (Verdict.INVALID.value, Verdict.ERROR.value)
 HOUR_S: Final = 3600.0
@@ -194,14 +195,17 @@ def _finding(name: str, rows: Sequence[Row], judged: int, order: Order, earlier:
         last_seen=max(times),
         first_seed=first.seed,
         first_run=first.report.run,
-        command=_command(cell, first.seed),
+        command=_command(cell, first.seed, first.report),
         is_new=not before,
     )
 
 
-def _command(cell: Cell, seed: int) -> str:
+def _command(cell: Cell, seed: int, report: Report) -> str:
     """The command that makes that run of the cell on any machine. It names no code that only this folder names."""
-    return command_of(msgspec.structs.replace(cell.scenario, seed=seed), code_sha256=cell.code_sha256)
+    scenario = msgspec.structs.replace(cell.scenario, seed=seed)
+    if report.workload is not None:  # Else it failed before the workload was drawn.
+        scenario = named(msgspec.structs.replace(scenario, workload=report.workload), ())
+    return command_of(scenario, code_sha256=cell.code_sha256)
 
 
 def _promises(exposures: Mapping[str, Exposure]) -> Iterator[SweepPromise]:
@@ -250,10 +254,10 @@ def _red(design: Design, rows: Sequence[Row]) -> Iterator[SweepRed]:
             cell = design.cells[row.cell]
             yield SweepRed(
                 cluster=cell.cluster,
-                workload=cell.workload,
+                workload=row.report.workload or cell.workload,
                 seed=row.seed,
                 verdict=row.report.verdict,
-                command=row.report.anywhere or _command(cell, row.seed),
+                command=row.report.anywhere or _command(cell, row.seed, row.report),
             )
 
 
@@ -264,7 +268,7 @@ def _trouble(design: Design, rows: Sequence[Row]) -> Iterator[SweepTrouble]:
             cell = design.cells[row.cell]
             yield SweepTrouble(
                 cluster=cell.cluster,
-                workload=cell.workload,
+                workload=row.report.workload or cell.workload,
                 faults=cell.faults,
                 runtime=cell.scenario.runtime,
                 seed=row.seed,

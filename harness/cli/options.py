@@ -20,6 +20,7 @@ from harness.record.documents import read_plain
 from harness.record.store import RUN_FILE, Runtime, is_run, or_latest, read_run_file
 from harness.report.console.terminal import Amount
 from harness.scenario.consent import Code, consented
+from harness.scenario.left_open import ANY
 from harness.scenario.scenario import RUNTIMES, Scenario, scenario_file, scenario_of
 from harness.scenario.sut import sut_of
 from nemesis.plan import Plan
@@ -33,7 +34,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     cluster: str = "ndb"
     runtime: Runtime = "sim"
-    workload: str | None = None
+    workload: str | None = None  # None: for one run the cluster's first, for several any.
     seed: int | None = None  # None: drawn, and printed.
     time: float = 60.0
     rate: float = 100.0
@@ -41,6 +42,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     timeout_ms: int = 1000
     keys: int | None = None
     nemesis: tuple[str, ...] | None = None
+    style: str | None = None  # None: for one run a swarm, for several any.
     bug: tuple[str, ...] = ()
     option: dict[str, str] = {}  # The cluster's own. On the command line NAME=VALUE, and --isolation for that one.
     attach: str | None = None
@@ -85,12 +87,17 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         """The number of requested runs."""
         return self.count if self.count is not None else UNTIL_FOUND_MAX if self.until_found else 1
 
+    @property
+    def _usual(self) -> str | None:
+        """The workload, or the style, if none is named."""
+        return ANY if self.runs > 1 else None
+
     def scenario(self, seed: int) -> Scenario:
         """The scenario of one run."""
         return Scenario(
             cluster=self.cluster,
             runtime=self.runtime,
-            workload=self.workload,
+            workload=self.workload or self._usual,
             seed=seed,
             time_s=self.time,
             rate=self.rate,
@@ -98,6 +105,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
             timeout_ms=self.timeout_ms,
             keys=self.keys,
             nemesis=self.nemesis,
+            style=self.style or (self._usual if self.plan is None else None),
             bugs=self.bug,
             options=self.option,
             attach=self.attach,

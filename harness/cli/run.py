@@ -23,12 +23,17 @@ from harness.run.batch import Orders, run_batch
 from harness.run.running import prepare
 from harness.run.single import carry_out, choices, header
 from harness.scenario.consent import Code
+from harness.scenario.left_open import ANY, STYLE_NAMES
 from nemesis.plan import Plan
 from nemesis.registry import PACKAGES
 
 SEED_MAX = 2**31  # The number of seeds to draw from: short enough to be typed.
 SUT_HELP = "The release under test: name, version, commit or image; may be repeated."
 FAULTS_HELP = f"Packages of faults, with commas between; none for none: {', '.join(PACKAGES)}."
+WORKLOAD_HELP = "The load with its checks: see seamark clusters. Default: the first; with --count any, by the seed."
+STYLE_HELP = (
+    f"How the faults are drawn: {', '.join(STYLE_NAMES)}. Default: {STYLE_NAMES[0]}; with --count any, by the seed."
+)
 
 
 def run(  # noqa: PLR0913, PLR0917  Each argument is an option of the command.
@@ -37,7 +42,7 @@ def run(  # noqa: PLR0913, PLR0917  Each argument is an option of the command.
     ] = None,
     cluster: Annotated[str | None, typer.Option(help="The system under test: see seamark clusters.")] = None,
     runtime: Annotated[str | None, typer.Option(help="sim (default), or docker: real processes and networks.")] = None,
-    workload: Annotated[str | None, typer.Option(help="The load with its checks: see seamark clusters.")] = None,
+    workload: Annotated[str | None, typer.Option(help=WORKLOAD_HELP)] = None,
     seed: Annotated[int | None, typer.Option(help="Decides everything that is drawn. Default: a new one.")] = None,
     time: Annotated[float | None, typer.Option(help="Seconds of load. Default: 60.")] = None,
     rate: Annotated[float | None, typer.Option(help="Operations a second. Default: 100.")] = None,
@@ -45,6 +50,7 @@ def run(  # noqa: PLR0913, PLR0917  Each argument is an option of the command.
     timeout_ms: Annotated[int | None, typer.Option(help="How long a client waits. Default: 1000.")] = None,
     keys: Annotated[int | None, typer.Option(help="Keys in use at a time. Default: 6 to 12, by the seed.")] = None,
     nemesis: Annotated[str | None, typer.Option(help=FAULTS_HELP)] = None,
+    style: Annotated[str | None, typer.Option(help=STYLE_HELP)] = None,
     plan: Annotated[str | None, typer.Option(help="A file with a fault plan, instead of a drawn one.")] = None,
     bug: Annotated[list[str] | None, typer.Option(metavar="NAME", help="Plant this bug; may be repeated.")] = None,
     isolation: Annotated[str | None, typer.Option(help="The isolation level, where the cluster has several.")] = None,
@@ -138,7 +144,8 @@ def _batch(options: RunOptions, code: Code, first: int, plan: Plan | None) -> in
     def tell(report: Report) -> None:
         done[Verdict(report.verdict).word] += 1
         if not options.quiet:
-            line = f"  seed {report.seed}  {Verdict(report.verdict).word:<14}{report.reason}"
+            load = f"  {report.workload or '?':<17}" if orders.scenario.workload == ANY else ""
+            line = f"  seed {report.seed}{load}  {Verdict(report.verdict).word:<14}{report.reason}"
             say(screen, plain(line, STYLES[report.verdict]), is_whole=True)
 
     with EngineStart(options.engine) as start:

@@ -6,12 +6,13 @@ from typing import Final
 import msgspec
 
 from harness.core.draw import Stream
-from harness.hunt.menu import Menu
-from harness.hunt.space import LEAST_NS, SEEDS, Space, any_value
+from harness.hunt.space import SEEDS, Space, any_value
 from harness.shrink.case import Case
 from nemesis.fault import Package, step_of
 from nemesis.plan import Step
 from nemesis.registry import PACKAGES
+from nemesis.styles.field import LEAST_NS
+from nemesis.styles.menu import Menu
 
 MS: Final = 1_000_000
 LENGTHS_NS: Final = (50 * MS, 2_000 * MS)  # The duration of faults that are added.
@@ -43,7 +44,7 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
 
     def with_steps(self, steps: Iterable[Step]) -> Case:
         """The run with those faults; where two conflict, the earlier in `steps` stays."""
-        return Case(scenario=self.case.scenario, plan=self.space.settled(steps))
+        return Case(scenario=self.case.scenario, plan=self.space.field.settled(steps))
 
     def instead(self, number: int, step: Step) -> Case:
         """The run with another step in place of that one."""
@@ -73,7 +74,7 @@ def _moved(at: Setting) -> Case | None:
     step = at.steps[number]
     length_ns = step.until_ns - step.at_ns
     if at.stream.chance(1, 4):
-        at_ns = at.stream.below(at.space.end_ns)
+        at_ns = at.stream.below(at.space.field.end_ns)
     else:
         at_ns = step.at_ns + at.stream.between(-length_ns, length_ns)
     at_ns = max(0, at_ns)
@@ -91,7 +92,7 @@ def _retargeted(at: Setting) -> Case | None:
 def _of_another_kind(at: Setting) -> Case | None:
     """One step of another package, at the same time."""
     number = at.any_step()
-    return None if number is None else _redrawn(at, number, at.space.packages)
+    return None if number is None else _redrawn(at, number, at.space.field.packages)
 
 
 def _stretched(at: Setting) -> Case | None:
@@ -106,7 +107,7 @@ def _stretched(at: Setting) -> Case | None:
 
 def _added(at: Setting) -> Case | None:
     """One more step, at a random time."""
-    return _with_new(at, at.stream.below(at.space.end_ns))
+    return _with_new(at, at.stream.below(at.space.field.end_ns))
 
 
 def _dropped(at: Setting) -> Case | None:
@@ -121,7 +122,7 @@ def _spliced(at: Setting) -> Case | None:
     own, theirs = at.steps, at.other.plan.steps
     if at.stream.chance(1, 3):
         return at.with_steps((*own, *theirs))
-    at_ns = at.stream.below(at.space.end_ns)
+    at_ns = at.stream.below(at.space.field.end_ns)
     return at.with_steps((*(s for s in own if s.at_ns < at_ns), *(s for s in theirs if s.at_ns >= at_ns)))
 
 
@@ -142,21 +143,21 @@ def _reseeded(at: Setting) -> Case | None:
 
 def _at_a_failpoint(at: Setting) -> Case | None:
     """A crash or pause of the server that first reaches a failpoint, around one of the moments."""
-    able = [each for each in at.space.packages if any("point" in fault.optional for fault in each.faults)]
-    if not able or not at.space.topology.points or not at.moments:
+    able = [each for each in at.space.field.packages if any("point" in fault.optional for fault in each.faults)]
+    if not able or not at.space.field.topology.points or not at.moments:
         return None
     chosen = at.menu.strike(able, at.stream)
     if chosen is None:
         return None
     package, strike = chosen
     at_ns = at.stream.choice(at.moments)
-    args = strike.args | {"point": at.stream.choice(at.space.topology.points)}
+    args = strike.args | {"point": at.stream.choice(at.space.field.topology.points)}
     step = Step(
         fault=strike.fault,
         package=package.name,
         at_ns=max(0, at_ns - at.stream.below(AROUND_NS)),
         until_ns=at_ns + at.stream.between(LEAST_NS, AROUND_NS),
-        targets=tuple(at.stream.shuffled(at.space.topology.servers())),
+        targets=tuple(at.stream.shuffled(at.space.field.topology.servers())),
         args=args,
     )
     return at.with_steps((*at.steps, step))
@@ -194,7 +195,7 @@ def _beside_another(at: Setting) -> Case | None:
 
 
 def _with_new(at: Setting, at_ns: int, beside: Step | None = None) -> Case | None:
-    chosen = at.menu.strike(at.space.packages, at.stream, beside)
+    chosen = at.menu.strike(at.space.field.packages, at.stream, beside)
     if chosen is None:
         return None
     step = step_of(*chosen, at_ns=at_ns, until_ns=at_ns + at.stream.between(*LENGTHS_NS))

@@ -3,8 +3,6 @@
 from collections.abc import Iterator
 from typing import Final
 
-import msgspec
-
 from harness.core.draw import Draw
 from harness.hunt.space import SEEDS, Space
 from harness.shrink.case import Case
@@ -21,22 +19,22 @@ def at_points(space: Space, seed: int) -> tuple[Case, ...]:
     The fault strikes whichever node reaches the point first in half a second; if none does, the first node. All runs
     have one scenario, whose seed follows from the hunt's `seed`. Empty for a cluster without failpoints.
     """
-    scenario = msgspec.structs.replace(space.scenario, seed=Draw(seed).stream("points").below(SEEDS))
+    scenario = space.with_seed(Draw(seed).stream("points").below(SEEDS))
     return tuple(Case(scenario=scenario, plan=Plan(steps=(step,))) for step in _steps(space))
 
 
 def _steps(space: Space) -> Iterator[Step]:
-    for package in space.packages:
+    for package in space.field.packages:
         for fault in package.faults:
             if "point" in fault.optional:
-                for point in space.topology.points:
+                for point in space.field.topology.points:
                     for moment in MOMENTS:
-                        at_ns = space.end_ns // moment
+                        at_ns = space.field.end_ns // moment
                         yield Step(
                             fault=fault.name,
                             package=package.name,
                             at_ns=at_ns,
-                            until_ns=min(at_ns + WAIT_NS, space.end_ns),
-                            targets=space.topology.ids(),
+                            until_ns=min(at_ns + WAIT_NS, space.field.end_ns),
+                            targets=space.field.topology.ids(),
                             args={"point": point},
                         )

@@ -39,7 +39,6 @@ from harness.core.draw import Draw
 from harness.core.errors import HistoryError, ScenarioError
 from harness.hunt.corpus import Corpus
 from harness.hunt.fresh import fresh
-from harness.hunt.menu import Menu
 from harness.hunt.mutation import Setting, mutated
 from harness.hunt.points import at_points
 from harness.hunt.rows import Row, Tried, is_trouble, tried
@@ -55,6 +54,7 @@ from harness.scenario.consent import Code, consented
 from harness.scenario.registry import code_sha256_of, load_cluster
 from harness.scenario.scenario import Scenario
 from harness.shrink.case import Case
+from nemesis.styles.menu import Menu
 
 HUNTS: Final = "hunts"  # The folder of hunts in a store: hunts/CLUSTER/UTC-SEED/rows.jsonl.
 KIND: Final = Kind("hunt", HUNTS, "seamark hunt --cluster tutorial")
@@ -206,7 +206,7 @@ class _Hunt:
     def __init__(self, begun: Begun, space: Space, file: RowsFile[Row], pool: LocalPool[Case, Tried]) -> None:
         self._begun, self._space, self._file, self._pool = begun, space, file, pool
         self._limits = begun.order.limits
-        self._corpus, self._menu = Corpus(), Menu(space.topology)
+        self._corpus, self._menu = Corpus(), Menu(space.field.topology)
         self._fixed = at_points(space, begun.order.seed) if begun.order.is_at_points else ()
         self._kept = deque(file.recovered().rows)
         self._offset_s = self._kept[-1].elapsed_s if self._kept else 0.0

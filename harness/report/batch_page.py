@@ -80,6 +80,7 @@ def batch_page(summary: Summary, reports: Sequence[Report], folder: Path) -> str
         next=_next(reports, summary.way_out),
         promised=[row for row in sums if broken and row.name in broken.promises],
         first=reports[0] if reports else None,
+        workloads=sorted({report.workload for report in reports if report.workload}),
         classes=classes,
         promises=sums,
         sources=list(dict.fromkeys(row.source for row in sums)),

@@ -38,7 +38,7 @@ from harness.record.store import (
 from harness.scenario.consent import Code
 from harness.scenario.own_checks import brought, named_by
 from harness.scenario.registry import code_sha256_of, load_cluster, module_of, of_machines, version
-from harness.scenario.scenario import Decided, Scenario, decide
+from harness.scenario.scenario import Decided, Scenario, decide, named
 from nemesis.plan import Plan
 
 CHILDREN: Mapping[str, tuple[str, ...]] = MappingProxyType(
@@ -77,6 +77,7 @@ def prepare(scenario: Scenario, code: Code, store: Path, plan: Plan | None = Non
         module_of(code)
     if scenario.attach is not None:
         _require_attachable(scenario, cluster)
+    scenario = named(scenario, cluster.workloads)
     decided = decide(scenario, cluster, plan)
     if scenario.runtime == "docker":
         _require_engine(scenario, cluster)

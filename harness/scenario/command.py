@@ -6,6 +6,7 @@ from harness.core.command import seamark
 from harness.record.store import RunFile
 from harness.scenario.consent import place_of
 from harness.scenario.scenario import Scenario
+from nemesis.styles.styles import SWARM
 
 DIGITS = 12  # Of the hash of a cluster's file.
 
@@ -28,6 +29,7 @@ def command_of(scenario: Scenario, *, code_sha256: str | None = None) -> str:
         "--timeout-ms": scenario.timeout_ms if scenario.timeout_ms != usual.timeout_ms else None,
         "--keys": scenario.keys,
         "--nemesis": None if scenario.nemesis is None else ",".join(scenario.nemesis) or "none",
+        "--style": scenario.style if scenario.style != SWARM else None,
     }
     words = [word for name, value in given.items() if value is not None for word in (name, value)]
     words += [word for bug in scenario.bugs for word in ("--bug", bug)]

@@ -1,11 +1,13 @@
 """A test and all choices of its seed. The user writes a `Scenario`; `decide` draws the rest."""
 
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, get_args
 
 import msgspec
 
-from harness.core.draw import Draw
+from harness.core.draw import Draw, Stream
 from harness.core.errors import HistoryError, ScenarioError, known
 from harness.core.generators.scripted import Script
 from harness.core.machine import Settings
@@ -13,22 +15,29 @@ from harness.core.seams import Cluster, Workload, is_of_services
 from harness.core.system import CLIENT, SUBSCRIBER
 from harness.record.documents import decoded, read_plain, tables_in
 from harness.record.store import RUN_FILE, RunFile, Runtime
+from harness.scenario.left_open import ANY, STYLE_NAMES, style_of, workload_of
 from harness.scenario.sut import required
 from harness.scenario.workloads import WORKLOADS, WorkloadOptions
 from nemesis.faults.crash import loses_writes
 from nemesis.plan import Plan
 from nemesis.registry import PACKAGES, UNATTACHABLE
+from nemesis.styles.field import Field
+from nemesis.styles.styles import SWARM, draw_styled
 from nemesis.swarm import IN_CONTAINERS, ON_REQUEST, UNITS, UNITS_IN_CONTAINERS, draw_plan
 from nemesis.topology import Topology
 from nemesis.validation import validate
 
 SECOND = 1_000_000_000
 RUNTIMES: tuple[Runtime, ...] = get_args(Runtime)
+EXTREME = (1, 4)  # The share of cases in which a parameter has its least or greatest value.
 WORKLOAD_SHAPE = (("key_count", 6, 12), ("max_txn_length", 3, 6))  # The fields of WorkloadOptions that a seed draws.
 
 
 class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One test. `nemesis` names packages of faults; None: every package that the cluster supports."""
+    """One test. `nemesis` names packages of faults; None: every package that the cluster supports.
+
+    `workload` and `style` may be `any`: the seed draws one.
+    """
 
     cluster: str = "ndb"
     runtime: Runtime = "sim"
@@ -40,6 +49,7 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     timeout_ms: int = 1000
     keys: int | None = None  # Keys in use at a time. None: a few, drawn from the seed.
     nemesis: tuple[str, ...] | None = None
+    style: str | None = None  # How the plan is drawn. None: as a swarm.
     bugs: tuple[str, ...] = ()
     options: dict[str, str] = {}  # The cluster's own options, such as its isolation level.
     attach: str | None = None  # A project of docker compose: its containers are the nodes.
@@ -80,11 +90,29 @@ def scenario_of(run_file: RunFile, path: Path) -> Scenario:
         raise HistoryError(f"{path}: its options are no scenario ({error})") from None
 
 
+def named(scenario: Scenario, workloads: Sequence[str]) -> Scenario:
+    """The scenario with the seed's choices where it leaves the workload, one of these, or the style open.
+
+    It makes the same run. Only simulated runs have a style.
+    """
+    draw, workload, style = Draw(scenario.seed), scenario.workload, scenario.style
+    if workload == ANY:
+        workload = workload_of(draw, workloads)
+    if style is not None:
+        known(style, STYLE_NAMES, "style of fault plans")
+    if style == ANY:
+        style = style_of(draw)
+    if scenario.runtime == "docker" or style == SWARM:
+        style = None
+    return msgspec.structs.replace(scenario, workload=workload, style=style)
+
+
 def decide(scenario: Scenario, cluster: Cluster, plan: Plan | None = None) -> Decided:
     """The parameters, fault plan and workload of that seed; a given `plan` replaces the drawn one.
 
     Raises ScenarioError if the scenario needs something that the cluster lacks.
     """
+    scenario = named(scenario, cluster.workloads)
     if scenario.bugs and not cluster.bugs:
         raise ScenarioError(f"{cluster.name} has no planted bugs")
     for bug in scenario.bugs:
@@ -95,7 +123,8 @@ def decide(scenario: Scenario, cluster: Cluster, plan: Plan | None = None) -> De
         validate(plan, struck, duration_ns=int(scenario.time_s * SECOND), runtime=scenario.runtime)
     draw = Draw(scenario.seed)
     stream = draw.stream("parameters")
-    parameters = {each.name: stream.between(each.low, each.high) for each in cluster.parameters}
+    usual = stream.between if scenario.style is None else partial(_to_the_limit, stream)
+    parameters = {each.name: usual(each.low, each.high) for each in cluster.parameters}
     parameters |= _given(scenario.parameters, cluster)
     shaping = draw.stream("workload-shape")
     shape = {name: shaping.between(low, high) for name, low, high in WORKLOAD_SHAPE}
@@ -110,12 +139,18 @@ def decide(scenario: Scenario, cluster: Cluster, plan: Plan | None = None) -> De
     )
 
 
+def _to_the_limit(stream: Stream, low: int, high: int) -> int:
+    """A value of a parameter, sometimes its least or greatest."""
+    return stream.choice((low, high)) if stream.chance(*EXTREME) else stream.between(low, high)
+
+
 def topology(cluster: Cluster) -> Topology:
     """The cluster as fault packages see it."""
     return Topology(
         nodes=tuple((str(node.id), node.role) for node in cluster.nodes),
         links=dict(cluster.links),
         points=cluster.points,
+        point_roles=getattr(cluster, "point_roles", {}),
         clockless=tuple(node.id for node in cluster.nodes if is_of_services(cluster) and node.role == SUBSCRIBER),
     )
 
@@ -172,7 +207,11 @@ def _drawn_plan(scenario: Scenario, cluster: Cluster, draw: Draw) -> Plan:
     packages = tuple(PACKAGES[name] for name in names)
     units = UNITS_IN_CONTAINERS if scenario.runtime == "docker" else UNITS
     struck = _busy(_reachable(topology(cluster), scenario), cluster)
-    plan = draw_plan(struck, packages, draw, duration_ns=int(scenario.time_s * SECOND), units=units)
+    duration_ns = int(scenario.time_s * SECOND)
+    styled = None
+    if scenario.style is not None and packages:
+        styled = draw_styled(scenario.style, Field(struck, packages, duration_ns), draw)
+    plan = styled or draw_plan(struck, packages, draw, duration_ns=duration_ns, units=units)
     validate(plan, struck, runtime=scenario.runtime)
     return plan
 

@@ -14,6 +14,7 @@ from harness.cli.main import main
 from harness.core.record import Json
 
 SEED = 7
+USUAL = ("--workload", "list-append", "--style", "swarm")  # Instead of what each seed of a batch draws.
 SMALL = ("--cluster", "tutorial", "--time", "6", "--rate", "60", "--engine", "local")
 
 

@@ -7,7 +7,23 @@ import msgspec
 from harness.campaign.calibration.document import Interval, read_calibration
 from tests.command.conftest import Seamark
 
-SMALL = ("tutorial", "--bug", "late-row", "--time", "8", "--hits", "2", "--runs", "2", "--correct", "1", "--jobs", "1")
+SMALL = (
+    "tutorial",
+    "--seed",
+    "9",
+    "--bug",
+    "late-row",
+    "--time",
+    "8",
+    "--hits",
+    "2",
+    "--runs",
+    "2",
+    "--correct",
+    "1",
+    "--jobs",
+    "1",
+)
 
 
 def test_what_was_measured_is_not_run_again_and_what_became_worse_is_named(seamark: Seamark, tmp_path: Path) -> None:
@@ -36,6 +52,10 @@ def test_a_bug_that_is_found_less_often_than_before_is_named(seamark: Seamark, t
         "tutorial",
         "--bug",
         "lost-ack",
+        "--workload",
+        "list-append",
+        "--seed",
+        "9",
         "--time",
         "3",
         "--hits",

@@ -61,14 +61,14 @@ def test_the_steps_of_a_workflow_run_as_they_stand(tmp_path: Path, host: str) ->
     (junit,) = tmp_path.glob("store/sweeps/*/*/junit.xml")
     assert re.search(r"junit: store/sweeps/\*/\*/junit.xml", (EXAMPLES / "gitlab-ci.yml").read_text(encoding="utf-8"))
     (suite,) = ElementTree.fromstring(junit.read_bytes())  # noqa: S314  Our own.
-    names = {"tutorial.list-append.usual.sim", "tutorial.list-append.none.sim"}
+    names = {"tutorial.any.usual.sim", "tutorial.any.none.sim"}
     assert {case.attrib["classname"] for case in suite} == names
     assert suite[0].attrib["name"].startswith("TUT-1: ")
     assert "4000" in {each.attrib["value"] for each in suite.iter("property")}
 
 
 def test_a_step_of_github_s_has_annotations_and_a_summary_that_begins_with_what_is_violated(tmp_path: Path) -> None:
-    smaller(tmp_path, time='8.0\nbug = ["late-row"]')
+    smaller(tmp_path, time='8.0\nbug = ["late-row"]\nworkloads = ["list-append"]\nstyle = "swarm"')
     (step,) = (each for each in steps("GitHub") if " sweep " in each)
     summary = tmp_path / "summary.md"
     on_github = {"GITHUB_ACTIONS": "true", "GITHUB_STEP_SUMMARY": str(summary), "GITHUB_RUN_NUMBER": "0"}

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.command.conftest import Seamark
+from tests.command.conftest import USUAL, Seamark
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "add-your-own-cluster.md"
 SHORT = ("--time", "2", "--engine", "local", "--quiet")
@@ -51,7 +51,7 @@ def test_a_run_of_a_file_repeats_from_another_folder_until_the_file_changes(
 def test_many_runs_of_a_file_find_its_bug_and_a_replay_shows_that_it_is_mended(
     seamark: Seamark, notes: Path, tmp_path: Path
 ) -> None:
-    many = ("--bug", "early-answer", "--seed", "1", "--count", "4", "--jobs", "2", "--until-found")
+    many = ("--bug", "early-answer", "--seed", "1", "--count", "4", "--jobs", "2", "--until-found", *USUAL)
     it = ("--cluster", f"{notes}:Notes")
     assert seamark("run", *it, *many, "--time", "6", "--engine", "local", "--quiet").code == 1
     red = next(

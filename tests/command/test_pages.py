@@ -12,7 +12,7 @@ from harness.report.model import FindingRow, Report
 from harness.report.page import page
 from harness.run.single import write_page
 from tests.command.browser import Browser, Probed, browser
-from tests.command.conftest import SEED, SMALL, Outcome, Seamark
+from tests.command.conftest import SEED, SMALL, USUAL, Outcome, Seamark
 from tests.command.picture import DEMO, Digest, of_report, of_templates, stored
 
 __all__ = ["browser"]
@@ -112,7 +112,7 @@ def test_a_run_that_the_harness_spoiled_says_so(
 
 
 def test_many_runs_are_one_page_sorted_by_finding(seamark: Seamark, tmp_path: Path, browser: Browser) -> None:
-    outcome = seamark("run", "--bug", "torn-watermark", "--seed", "1", "--count", "2", "--jobs", "2", *SMALL)
+    outcome = seamark("run", "--bug", "torn-watermark", "--seed", "1", "--count", "2", "--jobs", "2", *USUAL, *SMALL)
     (batch,) = (tmp_path / "store" / "batches").iterdir()
     assert f"open    {batch.relative_to(tmp_path)}/report.html" in outcome.out
     assert_readable(browser.probe(batch / "report.html"))

@@ -15,6 +15,10 @@ RUN = ("run", "--seed", str(SEED), *SMALL)
 LATE = (
     "--cluster",
     "tutorial",
+    "--workload",
+    "list-append",
+    "--style",
+    "swarm",
     "--bug",
     "late-row",
     "--nemesis",
@@ -152,7 +156,8 @@ def test_a_batch_runs_its_seeds_and_has_the_verdict_of_its_worst(seamark: Seamar
     assert batch["planned"] == 4
     assert batch["stopped"] is None
     assert len(list((tmp_path / "store" / "tutorial").iterdir())) == 4
-    assert f"seed {runs[0]['seed']} " in outcome.err
+    assert all(re.search(rf"seed {run['seed']}  {run['workload']} ", outcome.err) for run in runs)
+    assert len({run["workload"] for run in runs}) > 1  # Each seed draws its own.
 
 
 def test_a_hunt_stops_at_the_first_anomaly(seamark: Seamark) -> None:
@@ -161,7 +166,9 @@ def test_a_hunt_stops_at_the_first_anomaly(seamark: Seamark) -> None:
     assert "stopped after 1 of 20 runs: an anomaly was found" in outcome.out
     assert re.search(r"^  Late event +in 1 of 1 runs$", outcome.out, re.MULTILINE)
     assert re.search(
-        r"^  seed 1  seamark run --cluster tutorial --seed 1 .* --bug late-row$", outcome.out, re.MULTILINE
+        r"^  seed 1  seamark run --cluster tutorial --workload list-append --seed 1 .* --bug late-row$",
+        outcome.out,
+        re.MULTILINE,
     )
 
 

@@ -20,6 +20,8 @@ name = "{name}"
 seed = 1
 time = 8.0
 clusters = ["tutorial"]
+workloads = ["list-append"]
+style = "swarm"
 count = 1
 bug = [{bug}]
 """

@@ -31,6 +31,7 @@ jobs = 1
 min_runs = 3
 clusters = ["tutorial"]
 faults = ["partition,pause"]
+style = "swarm"
 """
 RED = """
 name = "nightly"
@@ -87,7 +88,7 @@ def test_the_page_states_the_rule_and_is_ours_alone(ended: Path, browser: Browse
 def test_junit_has_the_same_names_every_night(ended: Path) -> None:
     (suite,) = ElementTree.fromstring((ended / "junit.xml").read_bytes())  # noqa: S314  Our own.
     assert suite.attrib["name"] == "nightly"
-    assert {case.attrib["classname"] for case in suite} == {"tutorial.list-append.partition+pause.sim"}
+    assert {case.attrib["classname"] for case in suite} == {"tutorial.any.partition+pause.sim"}
     assert not any(case.find(kind) is not None for case in suite for kind in ("failure", "error"))
 
 
@@ -119,7 +120,7 @@ def test_a_killed_sweep_goes_on_where_it_was_and_leaves_nothing_behind(
 def test_a_red_run_is_kept_found_in_the_list_and_repeated(ended: Path, tmp_path: Path, seamark: Seamark) -> None:
     before = tmp_path / "store" / "sweeps" / "nightly" / ended.name
     shutil.copytree(ended, before)
-    outcome = seamark("sweep", config(tmp_path, RED), "--seed", "0")
+    outcome = seamark("sweep", config(tmp_path, RED), "--seed", "9")
     assert outcome.code == 1, outcome.err
     (folder,) = set(before.parent.iterdir()) - {before}
     sweep = read_sweep(folder)
@@ -127,10 +128,10 @@ def test_a_red_run_is_kept_found_in_the_list_and_repeated(ended: Path, tmp_path:
     assert (late.promise, late.is_new, late.cluster, late.rate) == ("TUT-2", True, "tutorial", 1.0)
     assert late.first_run is not None
     assert (tmp_path / late.first_run / "report.html").is_file()
-    assert late.command == "seamark run --cluster tutorial --seed 0 --time 8 --bug late-row"
-    assert f"  seed 0  {late.command}" in outcome.out
+    assert late.command == "seamark run --cluster tutorial --workload bank --seed 9 --time 8 --bug late-row"
+    assert f"  seed 9  {late.command}" in outcome.out
     assert f"repeat it: {late.command}" in (folder / "junit.xml").read_text(encoding="utf-8")
-    assert f"- seed 0, list-append: `{late.command}`" in sweep_summary(sweep)
+    assert f"- seed 9, bank: `{late.command}`" in sweep_summary(sweep)
     assert late.first_run in seamark("list").out
     assert "Late event" in (folder / "page.html").read_text(encoding="utf-8")
     assert (folder / "page.html").read_text(encoding="utf-8").count("<rect") >= 2  # This night and the one before.

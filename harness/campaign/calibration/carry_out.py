@@ -50,6 +50,7 @@ def calibrated(
     return Calibration(
         versions=dict(versions()),
         time_s=limits.time_s,
+        seed=limits.seed,
         runs_max=limits.runs,
         hits_max=limits.hits,
         bugs=tuple(cell.outcome(clean.get(cell.code.name, 0.0)) for cell in cells if cell.bug is not None),
@@ -101,6 +102,6 @@ def _following(cells: Sequence[Cell], folder: Path, store: Path) -> Task | None:
                 folder=folder,
                 store=store,
                 keep="none",
-                plan=cell.plan if seed == SCRIPTED else None,
+                plan=cell.schedule.plan if cell.schedule is not None and seed == SCRIPTED else None,
             )
     return None

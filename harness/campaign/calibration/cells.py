@@ -8,14 +8,14 @@ from typing import Final, Literal
 import msgspec
 
 from harness.campaign.calibration.document import BugCell, CorrectCell, interval_of, median_seeds, rate_of
-from harness.campaign.calibration.rows import SCRIPTED, CalibrationRow, CellRows, code_key
+from harness.campaign.calibration.rows import SCRIPTED, CalibrationRow, CellRows, Schedule, code_key
 from harness.core.errors import ScenarioError, known
 from harness.core.seams import is_of_machines
 from harness.record.documents import read_plain
 from harness.scenario.consent import Code, on_command_line
+from harness.scenario.left_open import ANY
 from harness.scenario.registry import load_cluster, package_of
 from harness.scenario.scenario import Scenario
-from nemesis.plan import Plan
 from nemesis.validation import plan_from_json
 
 CORRECT: Final = "correct"  # The folder of runs without a bug.
@@ -34,32 +34,38 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     correct: int = 500
     correct_in_containers: int = 50
     time_s: float = 20.0
+    workload: str = ANY
+    seed: int = 0  # The first.
 
 
 class Cell:
-    """The runs of one cluster with one bug, or with none. Seeds count up from 0."""
+    """The runs of one cluster with one bug, or with none. Seeds count up from the first."""
 
     def __init__(
-        self, code: Code, scenario: Scenario, description: str, limits: Limits, folder: Path, plan: Plan | None
+        self, code: Code, scenario: Scenario, description: str, limits: Limits, folder: Path, schedule: Schedule | None
     ) -> None:
-        self.code, self.scenario, self.plan = code, scenario, plan
+        self.code, self.scenario, self.schedule = code, scenario, schedule
         self.bug = scenario.bugs[0] if scenario.bugs else None
-        self.key = code_key(package_of(code), scenario, plan)
+        self.key = code_key(package_of(code), scenario, schedule)
         self._description, self._limits = description, limits
         self.kept = CellRows(folder / code.name / (self.bug or CORRECT) / self.key)
         self.begun: set[int] = set()  # Seeds of runs in progress.
 
     @property
     def sample(self) -> list[CalibrationRow]:
-        """The rows from seed 0 on without a gap, up to the hit that ends the sampling."""
+        """The rows from the first seed on without a gap, up to the hit that ends the sampling."""
         found = []
-        for seed in range(self._runs_max):
+        for seed in self._seeds:
             if seed not in self.kept.rows:
                 break
             found.append(self.kept.rows[seed])
             if self.bug is not None and sum(row.is_hit for row in found) >= self._limits.hits:
                 break
         return found
+
+    @property
+    def _seeds(self) -> range:
+        return range(self._limits.seed, self._limits.seed + self._runs_max)
 
     @property
     def _runs_max(self) -> int:
@@ -70,21 +76,21 @@ class Cell:
     def scenario_of(self, seed: int) -> Scenario:
         """The scenario of a seed's run; of the bug's schedule for SCRIPTED."""
         own = self.scenario
-        if seed != SCRIPTED:
+        if seed != SCRIPTED or self.schedule is None:
             return msgspec.structs.replace(own, seed=seed)
-        return msgspec.structs.replace(SCHEDULED, cluster=own.cluster, runtime=own.runtime, bugs=own.bugs)
+        return msgspec.structs.replace(self.schedule.scenario, cluster=own.cluster, runtime=own.runtime, bugs=own.bugs)
 
     def following(self) -> int | None:
         """The next seed to run; None if there is none now."""
         hits = 0
-        for seed in range(self._runs_max):
+        for seed in self._seeds:
             row = self.kept.rows.get(seed)
             if row is None and seed not in self.begun:
                 return seed
             hits += row is not None and row.is_hit
             if self.bug is not None and hits >= self._limits.hits:
                 return None
-        is_shown = hits > 0 or self.bug is None or self.plan is None
+        is_shown = hits > 0 or self.bug is None or self.schedule is None
         is_waiting = self.begun or SCRIPTED in self.kept.rows
         return None if is_shown or is_waiting else SCRIPTED
 
@@ -166,16 +172,22 @@ def _cells(
     if code.place is not None:
         raise ScenarioError(f"{code.name}: seamark calibrate is for installed clusters with planted bugs")
     runtime: Literal["sim", "docker"] = "sim" if is_of_machines(load_cluster(code)) else "docker"
-    scenario = Scenario(cluster=code.name, runtime=runtime, time_s=limits.time_s)
+    scenario = Scenario(cluster=code.name, runtime=runtime, time_s=limits.time_s, workload=limits.workload, style=ANY)
     for bug, description in every.items():
         if not bugs or bug in bugs:
             planted = msgspec.structs.replace(scenario, bugs=(bug,))
-            yield Cell(code, planted, description, limits, folder, _plan(plans, name, bug))
+            yield Cell(code, planted, description, limits, folder, _schedule(plans, name, bug))
     if limits.correct if runtime == "sim" else limits.correct_in_containers:
         yield Cell(code, scenario, "", limits, folder, None)
 
 
-def _plan(plans: Path | None, cluster: str, bug: str) -> Plan | None:
-    """The schedule of a bug; None if there is none."""
+def _schedule(plans: Path | None, cluster: str, bug: str) -> Schedule | None:
+    """The schedule of a bug, with its scenario; None if there is none. A plan alone is for SCHEDULED."""
     path = plans / cluster / f"{bug}.json" if plans is not None else None
-    return plan_from_json(read_plain(path, ScenarioError)) if path is not None and path.is_file() else None
+    if path is None or not path.is_file():
+        return None
+    content = read_plain(path, ScenarioError)
+    try:
+        return msgspec.json.decode(content, type=Schedule)
+    except msgspec.MsgspecError:
+        return Schedule(scenario=SCHEDULED, plan=plan_from_json(content))

@@ -1,7 +1,7 @@
 """calibration.json as a value: for each planted bug how soon drawn seeds show it, and which check finds it.
 
-Seeds count up from 0 until some number of them show the bug, or a limit is reached: inverse sampling, whose unbiased
-estimate of the rate is (hits - 1) / (runs - 1). Intervals are Clopper and Pearson's exact ones, of 95 %.
+Seeds count up until some number of them show the bug, or a limit is reached: inverse sampling, whose unbiased estimate
+of the rate is (hits - 1) / (runs - 1). Intervals are Clopper and Pearson's exact ones, of 95 %.
 """
 
 import math
@@ -11,7 +11,7 @@ from typing import Final, Literal
 import msgspec
 
 from harness.core.errors import ScenarioError
-from harness.record.bounded import Amount, Count, Share
+from harness.record.bounded import Amount, Count, Seed, Share
 from harness.record.documents import read_document
 
 CALIBRATION_SCHEMA: Final = 1
@@ -78,11 +78,12 @@ class CorrectCell(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Calibration(msgspec.Struct, frozen=True, kw_only=True):
-    """The outcome of a calibration. `time_s` is the load of each run."""
+    """The outcome of a calibration. `time_s` is the load of each run, `seed` the first."""
 
     schema: int = CALIBRATION_SCHEMA
     versions: dict[str, str]
     time_s: Amount
+    seed: Seed = 0
     runs_max: Count
     hits_max: Count
     bugs: tuple[BugCell, ...]

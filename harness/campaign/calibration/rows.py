@@ -112,9 +112,16 @@ def _kind(report: Report, finding: FindingRow) -> str | None:
     return KIND_OF.get(finding.checker, KINDS["state"] if finding.anomaly in report.declared else None)
 
 
-def code_key(package: Path, scenario: Scenario, plan: Plan | None) -> str:
-    """The hash of everything but the seed that decides the outcomes of a bug's runs; `plan` is its schedule."""
-    options = msgspec.json.encode((msgspec.structs.replace(scenario, seed=0), plan))
+class Schedule(msgspec.Struct, frozen=True, kw_only=True):
+    """A run of its own for a bug that no seed shows."""
+
+    scenario: Scenario
+    plan: Plan
+
+
+def code_key(package: Path, scenario: Scenario, schedule: Schedule | None) -> str:
+    """The hash of everything but the seed that decides the outcomes of a bug's runs; `schedule` is its own run."""
+    options = msgspec.json.encode((msgspec.structs.replace(scenario, seed=0), schedule))
     return sha256(options + _code_digest(package)).hexdigest()[:16]
 
 

@@ -44,7 +44,8 @@ def calibration_markdown(calibration: Calibration) -> str:
     text = [
         "# Calibration: how soon the checks find each bug",
         "",
-        f"Seeds from 0 on, {calibration.time_s:g} s of load and drawn faults, until {calibration.hits_max} runs show a",
+        f"Seeds from {calibration.seed:,} on, {calibration.time_s:g} s of load, drawn workloads and faults, until "
+        f"{calibration.hits_max} runs show a",
         f"bug or {calibration.runs_max} are made. The rate comes from inverse sampling, (hits - 1) / (runs - 1), with",
         "Clopper and Pearson's interval. *seeds*: this number of seeds gives an even chance of finding the bug;",
         "*scripted only*: no seed shows the bug, but its schedule does. *checks*: the watermark graph, the rules of",

@@ -29,6 +29,7 @@ from harness.record.store import STORE, write_atomically
 from harness.report.screen import plain
 from harness.run.live import Watcher
 from harness.run.single import encoded
+from harness.scenario.left_open import ANY
 
 PLANS = Path("tests/planted")
 
@@ -37,6 +38,8 @@ def calibrate(  # noqa: PLR0913, PLR0917  Each argument is an option of the comm
     clusters: Annotated[list[str], typer.Argument(help="Clusters with planted bugs: see seamark clusters.")],
     bug: Annotated[list[str] | None, typer.Option(metavar="NAME", help="Only this bug; may be repeated.")] = None,
     store: Annotated[Path, typer.Option(help="The folder in which its rows are kept.")] = STORE,
+    workload: Annotated[str, typer.Option(help="The load of all runs. Default: any, by the seed.")] = ANY,
+    seed: Annotated[int, typer.Option(min=0, help="The first seed.")] = 0,
     time: Annotated[float, typer.Option(min=1, help="Seconds of load in each run.")] = 20.0,
     hits: Annotated[int, typer.Option(min=2, help="Runs that show a bug, of which no more are drawn.")] = 5,
     runs: Annotated[int, typer.Option(min=2, help="Runs after which a bug is given up.")] = 200,
@@ -57,15 +60,19 @@ def calibrate(  # noqa: PLR0913, PLR0917  Each argument is an option of the comm
     quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress.")] = False,
 ) -> int:
     """Measure how often, and by what, planted bugs are found. Runs that an earlier call made are not made again."""
-    if as_json and markdown:
-        raise ScenarioError("--json and --markdown both print one document: choose one")
+    _require(plans, is_both=as_json and markdown)
     pool = None if on is None else partial(spark_pool, require_cluster(on))
     before = None if compare is None else calibration_at(compare)
-    if plans != PLANS and not plans.is_dir():
-        raise ScenarioError(f"--plans {plans}: there is no such folder; schedules are in it as CLUSTER/BUG.json")
-    limits = Limits(hits=hits, runs=runs, correct=correct, correct_in_containers=correct_in_containers, time_s=time)
-    folder = store / CALIBRATION
-    cells = cells_of(clusters, bug or (), limits, folder / "rows", plans)
+    limits = Limits(
+        hits=hits,
+        runs=runs,
+        correct=correct,
+        correct_in_containers=correct_in_containers,
+        time_s=time,
+        workload=workload,
+        seed=seed,
+    )
+    cells = cells_of(clusters, bug or (), limits, (folder := store / CALIBRATION) / "rows", plans)
     with resumable("the same command, which makes only the runs that are left"), watched(is_shown=not quiet) as watcher:
         outcome = calibrated(cells, limits, folder, partial(_tell, watcher), pool, jobs)
     write_atomically(folder / PAGE_FILE, encoded(calibration_page(outcome)))
@@ -75,10 +82,22 @@ def calibrate(  # noqa: PLR0913, PLR0917  Each argument is an option of the comm
     elif markdown:
         sys.stdout.write(calibration_markdown(outcome))
     else:
-        console = Console(highlight=False)
-        for line in (*lines(outcome), f"  open    {folder / PAGE_FILE}"):
-            console.print(plain(line), soft_wrap=True)
+        _show(outcome, folder / PAGE_FILE)
     return _compared(outcome, before)
+
+
+def _require(plans: Path, *, is_both: bool) -> None:
+    """Raise ScenarioError if the options contradict each other, or name a folder that is not there."""
+    if is_both:
+        raise ScenarioError("--json and --markdown both print one document: choose one")
+    if plans != PLANS and not plans.is_dir():
+        raise ScenarioError(f"--plans {plans}: there is no such folder; schedules are in it as CLUSTER/BUG.json")
+
+
+def _show(outcome: Calibration, page: Path) -> None:
+    console = Console(highlight=False)
+    for line in (*lines(outcome), f"  open    {page}"):
+        console.print(plain(line), soft_wrap=True)
 
 
 def _tell(watcher: Watcher | None, cell: Cell, seed: int, verdict: str) -> None:

@@ -26,6 +26,7 @@ from harness.record.store import STORE, write_atomically
 from harness.report.screen import STYLES, plain, say, suggest
 from harness.run.live import Watcher
 from harness.run.single import encoded
+from harness.scenario.left_open import ANY
 from harness.shrink.case import Size
 from harness.shrink.regression import into_bank
 from harness.shrink.shrink import SCRIPT_FILE
@@ -40,7 +41,7 @@ def hunt(  # noqa: PLR0913, PLR0917  Each argument is an option of the command.
         Path | None, typer.Argument(help="A scenario file (TOML or JSON): see seamark run. Faults and seeds vary.")
     ] = None,
     cluster: Annotated[str | None, typer.Option(help="The system under test: see seamark clusters.")] = None,
-    workload: Annotated[str | None, typer.Option(help="The load: see seamark clusters.")] = None,
+    workload: Annotated[str | None, typer.Option(help="The load: see seamark clusters. Default: any.")] = None,
     seed: Annotated[int | None, typer.Option(help="Decides what is tried. Default: a new one.")] = None,
     time: Annotated[float | None, typer.Option(help="Seconds of load in each run. Default: 8.")] = None,
     rate: Annotated[float | None, typer.Option(help="Operations a second, at least. Default: 100.")] = None,
@@ -113,7 +114,9 @@ def _begun(path: Path | None, given: dict[str, Any], store: Path, of_hunt: dict[
     if plan is not None or options.script is not None:
         raise ScenarioError(f"{path}: contains a fault plan or operations, and a hunt draws both: leave them out")
     seed = secrets.randbelow(SEED_MAX) if options.seed is None else options.seed
-    return begin(options.scenario(0), code, store, seed=seed, **of_hunt)
+    drawn = options.scenario(0)
+    drawn = msgspec.structs.replace(drawn, workload=drawn.workload or ANY)
+    return begin(drawn, code, store, seed=seed, **of_hunt)
 
 
 def _resumed(

@@ -44,7 +44,7 @@ class Nobody:
 
 def config(**options: object) -> Config:
     """The config of a sweep of the tutorial cluster."""
-    given = {"clusters": ["tutorial"]} | options
+    given = {"clusters": ["tutorial"], "workloads": ["list-append"], "style": "swarm"} | options
     text = "".join(f"{name} = {json.dumps(value)}\n" for name, value in given.items())
     return config_of(text.encode(), path=Path("nightly.toml"))
 

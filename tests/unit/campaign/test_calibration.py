@@ -55,6 +55,13 @@ def test_a_schedule_has_the_scenario_that_it_was_written_for(cell: Cell) -> None
     assert scripted.bugs == drawn_run.bugs == ("no-arbitration",)
 
 
+def test_a_schedule_may_bring_its_scenario(tmp_path: Path) -> None:
+    bug, _ = cells_of(["ticdc"], ["no-generation"], LIMITS, tmp_path, PLANS)
+    scripted = bug.scenario_of(SCRIPTED)
+    assert (scripted.workload, scripted.bugs) == ("region-churn", ("no-generation",))
+    assert scripted.script is not None
+
+
 def drawn(cell: Cell, hits: set[int]) -> list[int]:
     """The seeds that the cell draws, two at a time, if those are hits."""
     seeds = list[int]()

@@ -37,7 +37,7 @@ def test_a_matrix_is_a_product_and_the_top_has_its_defaults(tmp_path: Path) -> N
         ("bank", "usual", 20, 10.0),
         ("bank", "partition, crash", 20, 10.0),
         ("bank", "none", 20, 10.0),
-        ("list-append", "usual", 3, 10.0),
+        ("any", "usual", 3, 10.0),
     ]
     assert (config.planned, config.min_runs, config.seed) == (123, 123, 7)
     assert [cell.scenario.nemesis for cell in config.cells[:3]] == [None, ("partition", "crash"), ()]

@@ -7,8 +7,7 @@ import pytest
 
 from harness.core.draw import Draw
 from harness.core.errors import ScenarioError
-from harness.hunt.fresh import RECOVERY_NS, fresh
-from harness.hunt.menu import Menu
+from harness.hunt.fresh import fresh
 from harness.hunt.mutation import MUTATIONS, Setting, mutated
 from harness.hunt.points import MOMENTS, at_points
 from harness.hunt.space import Space, is_sound, space_of
@@ -17,6 +16,8 @@ from harness.scenario.registry import load_cluster
 from harness.scenario.scenario import Scenario, decide
 from nemesis.overlap import conflict
 from nemesis.registry import FAULTS
+from nemesis.styles.apart import RECOVERY_NS
+from nemesis.styles.menu import Menu
 from nemesis.topology import ends
 
 MS = 1_000_000
@@ -33,16 +34,16 @@ def setting(number: int, menu: Menu) -> Setting:
 
 def test_what_is_drawn_can_be_carried_out_and_comes_again() -> None:
     for number in range(40):
-        drawn = [fresh(SPACE, Menu(SPACE.topology), Draw(1).stream(f"{number}")) for _ in range(2)]
+        drawn = [fresh(SPACE, Menu(SPACE.field.topology), Draw(1).stream(f"{number}")) for _ in range(2)]
         assert drawn[0] == drawn[1]
         assert is_sound(SPACE, drawn[0])
         decide(drawn[0].scenario, NDB, drawn[0].plan)
-        assert max(step.until_ns for step in drawn[0].plan.steps) <= SPACE.end_ns
+        assert max(step.until_ns for step in drawn[0].plan.steps) <= SPACE.field.end_ns
 
 
 def test_strikes_apart_are_narrow_and_leave_time_to_recover() -> None:
     for number in range(40):
-        case = fresh(SPACE, Menu(SPACE.topology), Draw(7).stream(f"{number}"), is_apart=True)
+        case = fresh(SPACE, Menu(SPACE.field.topology), Draw(7).stream(f"{number}"), is_apart=True)
         assert is_sound(SPACE, case)
         stopping = [step for step in case.plan.steps if FAULTS[step.fault].is_silencing]
         assert len(stopping) >= 3, number
@@ -55,7 +56,7 @@ def test_strikes_apart_are_narrow_and_leave_time_to_recover() -> None:
 def test_before_a_node_stops_what_it_sends_is_slow() -> None:
     stopped = lagged = 0
     for number in range(40):
-        steps = fresh(SPACE, Menu(SPACE.topology), Draw(7).stream(f"{number}"), is_apart=True).plan.steps
+        steps = fresh(SPACE, Menu(SPACE.field.topology), Draw(7).stream(f"{number}"), is_apart=True).plan.steps
         slow = [step for step in steps if not FAULTS[step.fault].is_silencing and ">" in step.targets[0]]
         for strike in (step for step in steps if FAULTS[step.fault].is_silencing and ">" not in step.targets[0]):
             before = [step for step in slow if step.until_ns == strike.at_ns]
@@ -66,7 +67,7 @@ def test_before_a_node_stops_what_it_sends_is_slow() -> None:
 
 @pytest.mark.parametrize("name", MUTATIONS)
 def test_each_change_gives_another_run_that_can_be_carried_out(name: str) -> None:
-    menu, changed = Menu(SPACE.topology), 0
+    menu, changed = Menu(SPACE.field.topology), 0
     for number in range(20):
         at = setting(number, menu)
         case = MUTATIONS[name](at)
@@ -77,7 +78,7 @@ def test_each_change_gives_another_run_that_can_be_carried_out(name: str) -> Non
 
 
 def test_several_changes_keep_a_plan_free_of_conflicts() -> None:
-    menu = Menu(SPACE.topology)
+    menu = Menu(SPACE.field.topology)
     for number in range(40):
         case, names = mutated(setting(number, menu))
         steps = case.plan.steps
@@ -86,7 +87,7 @@ def test_several_changes_keep_a_plan_free_of_conflicts() -> None:
 
 
 def test_a_fault_aimed_at_a_moment_begins_there() -> None:
-    menu, near = Menu(SPACE.topology), 0
+    menu, near = Menu(SPACE.field.topology), 0
     for number in range(20):
         at = setting(number, menu)
         case = MUTATIONS["aim at moment"](at)
@@ -97,10 +98,10 @@ def test_a_fault_aimed_at_a_moment_begins_there() -> None:
 
 
 def test_every_failpoint_gets_its_turn_before_any_has_had_many() -> None:
-    menu, stream = Menu(SPACE.topology), Draw(5).stream("menu")
+    menu, stream = Menu(SPACE.field.topology), Draw(5).stream("menu")
     points: dict[str, int] = {}
     for _ in range(600):
-        chosen = menu.strike(SPACE.packages, stream)
+        chosen = menu.strike(SPACE.field.packages, stream)
         assert chosen is not None
         point = chosen[1].args.get("point")
         if point is not None:
@@ -110,10 +111,10 @@ def test_every_failpoint_gets_its_turn_before_any_has_had_many() -> None:
 
 
 def test_nodes_of_one_role_are_as_good_as_each_other() -> None:
-    menu, stream = Menu(SPACE.topology), Draw(5).stream("alike")
+    menu, stream = Menu(SPACE.field.topology), Draw(5).stream("alike")
     forms: dict[str, set[tuple[str, ...]]] = {}
     for _ in range(400):
-        chosen = menu.strike(SPACE.packages, stream)
+        chosen = menu.strike(SPACE.field.packages, stream)
         assert chosen is not None
         forms.setdefault(menu.manner(chosen[1])[1], set()).add(tuple(sorted(chosen[1].targets)))
     assert len(forms["crash data"] & {("d1",), ("d2",), ("d3",), ("d4",)}) >= 3
@@ -137,10 +138,12 @@ def test_each_fault_that_can_strike_at_a_failpoint_does_so_at_each_failpoint() -
     cases = at_points(SPACE, 3)
     (steps,) = zip(*(case.plan.steps for case in cases), strict=True)
     struck = [(step.fault, step.args["point"]) for step in steps]
-    kinds = Counter(fault.name for package in SPACE.packages for fault in package.faults if "point" in fault.optional)
+    kinds = Counter(
+        fault.name for package in SPACE.field.packages for fault in package.faults if "point" in fault.optional
+    )
     assert set(kinds) == {"crash", "pause"}
     assert Counter(struck) == {
-        (fault, point): count * len(MOMENTS) for fault, count in kinds.items() for point in SPACE.topology.points
+        (fault, point): count * len(MOMENTS) for fault, count in kinds.items() for point in SPACE.field.topology.points
     }
     assert all(is_sound(SPACE, case) for case in cases)
     assert cases == at_points(SPACE, 3) != at_points(SPACE, 4)

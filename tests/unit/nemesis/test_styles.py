@@ -1,0 +1,84 @@
+"""Every style draws plans that can be carried out, on every cluster, from the seed alone."""
+
+from collections import Counter
+
+import msgspec
+import pytest
+
+from harness.core.draw import Draw, Stream
+from harness.scenario.consent import installed
+from harness.scenario.registry import load_cluster
+from harness.scenario.scenario import topology
+from nemesis.plan import Plan
+from nemesis.registry import PACKAGES
+from nemesis.styles.field import Field
+from nemesis.styles.narrow import at_point, on_links, on_nodes
+from nemesis.styles.styles import STYLES, draw_styled
+from nemesis.topology import Topology
+from nemesis.validation import problems
+from tests.unit.nemesis.topologies import LONE, QUORUM, SMALL
+
+MS = 1_000_000
+SECONDS_NS = 20_000 * MS
+NAMES = ("partition", "crash", "pause", "slow-subscriber", "slow-link", "clock", "power")
+TICDC = topology(load_cluster(installed("ticdc")))
+
+
+def drawn(style: str, field: Field, seed: int) -> Plan | None:
+    return draw_styled(style, field, Draw(seed))
+
+
+def field_of(topology: Topology) -> Field:
+    packages = (PACKAGES[name] for name in NAMES)
+    return Field(topology, tuple(each for each in packages if each.unfit(topology) is None), SECONDS_NS)
+
+
+@pytest.mark.parametrize("style", STYLES)
+@pytest.mark.parametrize("topology", [SMALL, QUORUM, LONE, TICDC], ids=["small", "quorum", "lone", "ticdc"])
+def test_a_drawn_plan_can_be_carried_out_and_comes_again(style: str, topology: Topology) -> None:
+    field = field_of(topology)
+    for seed in range(8):
+        plan = drawn(style, field, seed)
+        assert plan == drawn(style, field, seed)
+        if plan is not None:
+            assert problems(plan, topology, duration_ns=SECONDS_NS) == []
+            assert max(step.until_ns for step in plan.steps) <= field.end_ns
+            assert plan.drawn == {"style": style}
+
+
+def test_a_style_without_anything_to_strike_has_no_plan() -> None:
+    clocks = Field(msgspec.structs.replace(SMALL, points=()), (PACKAGES["clock"],), SECONDS_NS)
+    assert drawn("points", clocks, 1) is None
+    assert drawn("links", clocks, 1) is None
+    assert drawn("nodes", clocks, 1) is not None
+
+
+def test_a_failpoint_is_struck_where_it_can_be_reached() -> None:
+    packages = tuple(PACKAGES[name] for name in ("crash", "pause", "power", "clock"))
+    for number in range(40):
+        strike = at_point(TICDC, packages, Stream(number, "point"), "sink-before-durable")
+        assert strike is not None
+        assert set(strike.targets) <= {"c1", "c2"}
+        assert strike.args["point"] == "sink-before-durable"
+    assert at_point(TICDC, (PACKAGES["clock"],), Stream(1, "point"), "sink-before-durable") is None
+    assert at_point(SMALL, packages, Stream(1, "point"), "before-answer") is not None  # Of no declared role: anywhere.
+
+
+def test_faults_of_all_kinds_can_be_aimed_at_one_node_or_its_links() -> None:
+    for name in ("partition", "crash", "pause", "slow-link", "clock", "power"):
+        strike = on_nodes(TICDC, PACKAGES[name], Stream(3, name), ("k2",))
+        assert strike is not None
+        assert all("k2" in target.split(">") for target in strike.targets)
+    assert on_nodes(TICDC, PACKAGES["slow-subscriber"], Stream(3, "slow"), ("t1",)) is None
+
+
+def test_links_are_drawn_inside_the_largest_role_and_between_roles_in_each_direction() -> None:
+    forms = Counter[tuple[str, bool]]()
+    packages = (PACKAGES["slow-link"], PACKAGES["partition"])
+    for number in range(300):
+        chosen = on_links(TICDC, packages, Stream(number, "links"))
+        assert chosen is not None
+        ends = [link.split(">") for link in chosen[1].targets]
+        is_inside = all(end[0] == "k" for pair in ends for end in pair)
+        forms[chosen[1].fault, is_inside] += 1
+    assert set(forms) == {(fault, is_inside) for fault in ("delay", "cut", "stall") for is_inside in (True, False)}
