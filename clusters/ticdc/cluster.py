@@ -84,7 +84,8 @@ class Ticdc(MachineCluster):
         dict.fromkeys(points, "coordinator")
         | {"oracle-before-answer": "oracle", "sink-before-durable": "subscriber", "tick-timestamp": "data"}
         | dict.fromkeys(
-            ("before-initialized", "before-watermark", "commit-applied", "heartbeat-applied", "prewrite-applied"), "data"
+            ("before-initialized", "before-watermark", "commit-applied", "heartbeat-applied", "prewrite-applied"),
+            "data",
         )
     )
     goals: tuple[str, ...] = (

@@ -7,24 +7,23 @@ import msgspec
 from harness.core.draw import Stream
 from harness.hunt.space import SEEDS, Space, any_value
 from harness.shrink.case import Case
-from nemesis.styles.apart import apart
-from nemesis.styles.dense import dense
 from nemesis.styles.menu import Menu
+from nemesis.styles.styles import STYLES
 
 CLIENTS, RATES = (3, 5, 8), (1, 2, 3)  # Numbers of clients; factors of the given rate.
 RATE_MAX: Final = 10_000.0  # The greatest rate of a scenario.
+FIRST_STYLE: Final = "apart"  # Breaks a promise most often.
 APART: Final = (1, 2)  # The share of plans with strikes apart.
 
 
-def fresh(space: Space, menu: Menu, stream: Stream, *, is_apart: bool | None = None) -> Case:
-    """A run drawn without a parent. `is_apart`: with strikes apart, or another style; None: at random."""
+def fresh(space: Space, menu: Menu, stream: Stream, *, style: str | None = None) -> Case:
+    """A run drawn without a parent, with a plan of that style; None: half of them apart, the others of any."""
     scenario = msgspec.structs.replace(
         space.with_seed(stream.below(SEEDS)),
         clients=stream.choice(CLIENTS),
         rate=min(RATE_MAX, space.scenario.rate * stream.choice(RATES)),
         parameters={each.name: any_value(each, stream) for each in space.parameters} | space.scenario.parameters,
     )
-    if is_apart is None:
-        is_apart = stream.chance(*APART)
-    draw = apart if is_apart else dense
-    return Case(scenario=scenario, plan=draw(space.field, menu, stream))
+    if style is None:
+        style = FIRST_STYLE if stream.chance(*APART) else stream.choice(tuple(STYLES))
+    return Case(scenario=scenario, plan=STYLES[style].draw(space.field, menu, stream))

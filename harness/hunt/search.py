@@ -38,7 +38,7 @@ from harness.core.command import seamark
 from harness.core.draw import Draw
 from harness.core.errors import HistoryError, ScenarioError
 from harness.hunt.corpus import Corpus
-from harness.hunt.fresh import fresh
+from harness.hunt.fresh import FIRST_STYLE, fresh
 from harness.hunt.mutation import Setting, mutated
 from harness.hunt.points import at_points
 from harness.hunt.rows import Row, Tried, is_trouble, tried
@@ -286,7 +286,7 @@ class _Hunt:
         if number < len(self._fixed):
             return _Candidate(self._fixed[number], "at failpoint", ())
         if number < len(self._fixed) + FIRST:
-            return _Candidate(fresh(self._space, self._menu, stream, is_apart=True), "drawn", ())
+            return _Candidate(fresh(self._space, self._menu, stream, style=FIRST_STYLE), "drawn", ())
         if not corpus.entries or stream.chance(*FRESH):
             return _Candidate(fresh(self._space, self._menu, stream), "drawn", ())
         entry, other = corpus.parent(stream), stream.choice(corpus.entries)

@@ -21,8 +21,9 @@ from harness.hunt.rows import tried
 from harness.hunt.search import Limits, begin, carry_out
 from harness.run.pool import LocalPool, results
 from harness.scenario.consent import on_command_line
+from harness.scenario.left_open import ANY
 from harness.scenario.registry import load_cluster
-from harness.scenario.scenario import Scenario, decide
+from harness.scenario.scenario import Scenario, decide, named
 from harness.shrink.case import Case
 
 FAR = 1_000  # Between the first drawn seeds of two trials.
@@ -75,6 +76,7 @@ def drawn(scenario: Scenario, seed: int, runs: int, jobs: int) -> tuple[int, str
             if number is None:
                 return None
             own = msgspec.structs.replace(scenario, seed=number)
+            own = named(own, cluster.workloads)
             return Case(scenario=own, plan=decide(own, cluster).plan)
 
         for _, result in results(pool, following):
@@ -151,7 +153,8 @@ def main() -> None:
     text = given.rows.read_bytes() if given.rows.exists() else b""
     trials = [msgspec.json.decode(line, type=Trial) for line in text.splitlines()]
     done = {(each.arm, each.cluster, each.bug, each.time_s, each.seed) for each in trials}
-    scenario = Scenario(cluster=given.cluster, bugs=(given.bug,), time_s=time_s)
+    style = ANY if given.drawn else None
+    scenario = Scenario(cluster=given.cluster, bugs=(given.bug,), time_s=time_s, workload=ANY, style=style)
     for seed in range(1, given.trials + 1):
         if (arm, given.cluster, given.bug, time_s, seed) not in done:
             made = trial(arm, scenario, seed, given.runs, given.jobs)

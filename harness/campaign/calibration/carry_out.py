@@ -51,6 +51,7 @@ def calibrated(
         versions=dict(versions()),
         time_s=limits.time_s,
         seed=limits.seed,
+        workload=limits.workload,
         runs_max=limits.runs,
         hits_max=limits.hits,
         bugs=tuple(cell.outcome(clean.get(cell.code.name, 0.0)) for cell in cells if cell.bug is not None),

@@ -78,12 +78,16 @@ class CorrectCell(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Calibration(msgspec.Struct, frozen=True, kw_only=True):
-    """The outcome of a calibration. `time_s` is the load of each run, `seed` the first."""
+    """The outcome of a calibration. `time_s` is the load of each run, `seed` the first.
+
+    `workload` is that of all runs, or "any"; None: each cluster's first, with plans of one style.
+    """
 
     schema: int = CALIBRATION_SCHEMA
     versions: dict[str, str]
     time_s: Amount
     seed: Seed = 0
+    workload: str | None = None
     runs_max: Count
     hits_max: Count
     bugs: tuple[BugCell, ...]

@@ -41,11 +41,12 @@ def calibration_markdown(calibration: Calibration) -> str:
         )
         for cell in calibration.bugs
     ]
+    of = "" if calibration.workload is None else f" of {calibration.workload} workload"
+    load = f"Seeds from {calibration.seed:,} on, {calibration.time_s:g} s of load{of}"
     text = [
         "# Calibration: how soon the checks find each bug",
         "",
-        f"Seeds from {calibration.seed:,} on, {calibration.time_s:g} s of load, drawn workloads and faults, until "
-        f"{calibration.hits_max} runs show a",
+        f"{load} and drawn faults, until {calibration.hits_max} runs show a",
         f"bug or {calibration.runs_max} are made. The rate comes from inverse sampling, (hits - 1) / (runs - 1), with",
         "Clopper and Pearson's interval. *seeds*: this number of seeds gives an even chance of finding the bug;",
         "*scripted only*: no seed shows the bug, but its schedule does. *checks*: the watermark graph, the rules of",

@@ -43,7 +43,7 @@ def test_what_is_drawn_can_be_carried_out_and_comes_again() -> None:
 
 def test_strikes_apart_are_narrow_and_leave_time_to_recover() -> None:
     for number in range(40):
-        case = fresh(SPACE, Menu(SPACE.field.topology), Draw(7).stream(f"{number}"), is_apart=True)
+        case = fresh(SPACE, Menu(SPACE.field.topology), Draw(7).stream(f"{number}"), style="apart")
         assert is_sound(SPACE, case)
         stopping = [step for step in case.plan.steps if FAULTS[step.fault].is_silencing]
         assert len(stopping) >= 3, number
@@ -56,7 +56,7 @@ def test_strikes_apart_are_narrow_and_leave_time_to_recover() -> None:
 def test_before_a_node_stops_what_it_sends_is_slow() -> None:
     stopped = lagged = 0
     for number in range(40):
-        steps = fresh(SPACE, Menu(SPACE.field.topology), Draw(7).stream(f"{number}"), is_apart=True).plan.steps
+        steps = fresh(SPACE, Menu(SPACE.field.topology), Draw(7).stream(f"{number}"), style="apart").plan.steps
         slow = [step for step in steps if not FAULTS[step.fault].is_silencing and ">" in step.targets[0]]
         for strike in (step for step in steps if FAULTS[step.fault].is_silencing and ">" not in step.targets[0]):
             before = [step for step in slow if step.until_ns == strike.at_ns]
