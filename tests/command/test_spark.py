@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from harness.core.record import Json
-from tests.command.conftest import Outcome, Seamark
+from tests.command.conftest import USUAL, Outcome, Seamark
 
 pytestmark = pytest.mark.spark
 LIMIT_S = 480
@@ -43,6 +43,7 @@ def test_spark_comes_to_the_findings_of_the_threads(installed: Seamark) -> None:
 
 def test_a_red_run_of_a_batch_is_judged_again_by_spark(installed: Seamark) -> None:
     lossy = (
+        *USUAL,
         "--cluster",
         "tutorial",
         "--bug",

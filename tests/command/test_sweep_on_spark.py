@@ -13,6 +13,7 @@ pytestmark = pytest.mark.spark
 
 CONFIG = """
 name = "nightly"
+seed = 9
 time = 8.0
 count = 1
 clusters = ["tutorial"]
