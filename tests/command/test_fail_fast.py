@@ -9,7 +9,7 @@ from harness.core.record import Footer, Mark, StreamEvent
 from harness.record.journal import read_journal
 from harness.report.model import Report
 from harness.run.single import confirmed
-from tests.command.conftest import SEED, SMALL, Outcome, Seamark
+from tests.command.conftest import SEED, SMALL, USUAL, Outcome, Seamark
 
 BUG = ("--cluster", "tutorial", "--bug", "late-row", "--seed", "1", "--time", "12", "--engine", "local")
 FOOTER = Footer(1, "stopped at the first violation: late-event of s1, 1.000 s")
@@ -64,7 +64,7 @@ def test_a_run_that_is_ended_early_can_be_run_twice(seamark: Seamark) -> None:
 
 
 def test_of_many_runs_the_first_that_fails_ends_early_and_is_the_last(seamark: Seamark) -> None:
-    outcome = seamark("run", *BUG, "--fail-fast", "--count", "5", "--json")
+    outcome = seamark("run", *BUG, *USUAL, "--fail-fast", "--count", "5", "--json")
     runs = msgspec.convert(outcome.json["runs"], list[Report])
     assert (outcome.code, len(runs)) == (1, 1)
     assert str(runs[0].facts["notes"]).startswith("['stopped at the first violation")
