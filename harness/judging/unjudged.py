@@ -62,6 +62,9 @@ def nothing_judged(history: Path, source: str, promises: tuple[Promise, ...]) ->
     `source` is the history's name. Raises HistoryError if a file is damaged.
     """
     operations = read_table(history, "ops", ["f", "is_txn", "outcome", "value"])
+    if not len(operations) and (count := row_count(history, "events")):
+        events = f"the {counted(count, 'event')} of {source} exercise no promise"
+        return f"{events}: record more, at least two rows of a key, or a watermark behind rows"
     if not len(operations):
         return f"{source} holds no completed operation: there is nothing to judge"
     answered = operations.filter(pc.equal(operations["outcome"], OK))

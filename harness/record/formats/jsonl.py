@@ -29,7 +29,8 @@ VALUES_MAX: Final = 4_000_000  # The most values in a line: an empty list takes 
 PROBLEM_MAX: Final = 200  # The most characters of a message: a misplaced value may be long.
 _BLOCK: Final = 1 << 20
 _MARK: Final = b"\xef\xbb\xbf"  # Some editors put it before UTF-8.
-_LONG_NUMBER: Final = re.compile(rb"[0-9]{19}")
+_LONG_NUMBER: Final = b"0" * 19  # Among digits that all became zeros: ten times as fast as a pattern.
+_ZEROS: Final = bytes.maketrans(b"123456789", b"0" * 9)
 _KINDS: Final = {str(cast("type[Record]", kind).__struct_config__.tag): kind for kind in RECORD_TYPES}
 _FIELDS: Final = {tag: msgspec.structs.fields(kind) for tag, kind in _KINDS.items()}
 
@@ -164,7 +165,7 @@ def json_value(place: str, text: bytes) -> Json:
         raise BadJson(f"{place}: it holds more than {VALUES_MAX:,} values, the limit")
     try:
         value: Json = msgspec.json.decode(text)
-        if bracket_count > NESTING_MAX or _LONG_NUMBER.search(text):
+        if bracket_count > NESTING_MAX or _LONG_NUMBER in text.translate(_ZEROS):
             value = _storable(value, 0)
     except RecursionError:
         raise BadJson(f"{place}: it is nested deeper than {NESTING_MAX}, the limit") from None

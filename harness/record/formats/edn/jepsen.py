@@ -236,7 +236,8 @@ def checked(
         raise ValueError("it is not a map")
     kind = _word(fields.get(names.type))
     if kind not in _TYPES:
-        raise ValueError(f"its type must be one of {', '.join(_TYPES)}")
+        advice = "" if names.type.startswith(":") else "; for a change stream, --suggest prints a mapping file"
+        raise ValueError(f"its type must be one of {', '.join(_TYPES)}{advice}")
     index = _place(fields, names.index, number)
     if index <= previous:
         raise ValueError(_order(index, previous))
