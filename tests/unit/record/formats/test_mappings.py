@@ -119,8 +119,8 @@ def test_the_first_events_are_shown_as_they_were_understood(tmp_path: Path) -> N
     path = tmp_path / "s.txt"
     path.write_text("CreateTime:5\tPartition:0\tOffset:3\tk\t{}\nPartition:1\tOffset:4\tnull\n")
     assert list(explained(path, stream_format("kafka"))) == [
-        "line 1:  row  key=k  value={}  position=3  partition=None/0",
-        "line 2:  row  key=(no key)  value=(deleted)  position=4  partition=None/1",
+        'line 1:  row  key=["",0,"k"]  value={}  position=3  partition=0',
+        'line 2:  row  key=["",1,"(no key)"]  value=(deleted)  position=4  partition=1',
     ]
 
 

@@ -42,6 +42,10 @@ class Spot(NamedTuple):
 Get = Callable[[Spot], Json]
 
 
+class InFile(int):
+    """A place in the file as a position: an event that comes again has another one."""
+
+
 class Field(NamedTuple):
     """An expression: its text for messages, its function, and the arrays whose elements are events of their own."""
 
@@ -87,7 +91,7 @@ def _operation(place: str, given: dict[str, Any]) -> Field:
         case {"text": value, **rest} if not rest:
             return Field(str(value), lambda _: value)
         case {"place": "line", **rest} if not rest:
-            return Field("place", lambda spot: spot.number)
+            return Field("place", lambda spot: InFile(spot.number))
         case _:
             raise ScenarioError(
                 f"{place}: {given} is not an expression; known are first, names with values, pick with from, rest, "

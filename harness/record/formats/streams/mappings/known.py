@@ -94,11 +94,15 @@ def _adapted(parts: dict[str, Any], columns: tuple[str, ...]) -> StreamFormat:
         known(name, _PARTS_OF_KNOWN, "part of a mapping file with a format")
     known(str(parts["format"]), names(), "format")
     given = parts.get("key", [])
-    form = _known(str(parts["format"]), columns or tuple(map(str, given if isinstance(given, list) else [given])))
+    name, columns = str(parts["format"]), columns or tuple(map(str, given if isinstance(given, list) else [given]))
+    form = _known(name, columns)
     changes = parts.get("stream", {})
     if not isinstance(changes, dict):
         raise ScenarioError("[stream]: it is no table of fields")
-    return form._replace(contract=contract_of(msgspec.to_builtins(form.contract) | changes))
+    contract = contract_of(msgspec.to_builtins(form.contract) | changes)
+    if name in builtin():
+        return mapped(name, msgspec.structs.replace(builtin()[name], stream=contract), columns)
+    return form._replace(contract=contract)
 
 
 def likeness(lines: Sequence[Json]) -> list[Likeness]:

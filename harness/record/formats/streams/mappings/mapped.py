@@ -16,7 +16,7 @@ from harness.record.formats.streams.line import (
     inside,
     span_of,
 )
-from harness.record.formats.streams.mappings.fields import Field, Spot, bytes_place, field
+from harness.record.formats.streams.mappings.fields import Field, InFile, Spot, bytes_place, field
 from harness.record.formats.streams.mappings.mapping import DELETE, SKIP, Mapping
 
 SPACE: Final = 1 << 63  # Hashes of keys are below it.
@@ -51,6 +51,8 @@ class Reader:
         self._bytes = _encoding(given["position"])
         if self._bytes is not None:
             given["position"] = given["position"][self._bytes]
+        pick = _pick(given["key"])
+        self._columns = None if pick is None else field("key", pick["pick"])
         self._fields = {name: field(name, each) for name, each in given.items() if each is not None}
         stars = [star for each in self._fields.values() for star in each.stars]
         self._array = ".".join(stars[0]) if stars else None
@@ -95,7 +97,7 @@ class Reader:
         if position is None and kind in {"row", "watermark"}:
             raise ValueError(f"a {kind} without a position ({self._name(named)})")
         value = self._get("value", spot)
-        image = self._get("before", spot) if kind == "row" else None
+        image = self._image(spot, value, position) if kind == "row" else None
         if is_row and "hash" in self._fields:
             yield self._hash(spot, key)
         is_deletion |= is_row and "value" in self._fields and value is None
@@ -103,7 +105,7 @@ class Reader:
             kind,
             key,
             DELETED if is_deletion else value,
-            position,
+            int(position) if isinstance(position, InFile) else position,
             subscriber=str(self._required("subscriber", spot) or "stream"),
             session=self._required("session", spot) if "session" in self._fields else 0,
             span=self._span(spot),
@@ -114,6 +116,21 @@ class Reader:
             time_ns=self._time_ns(spot),
             before=None if image is None else Before(image),
         )
+
+    def _image(self, spot: Spot, value: Json, position: Json | Place) -> Json:
+        """What the row replaced; None if that cannot be compared with the previous row of its key.
+
+        A row whose key changed replaced one of another key. A place in the file does not show which rows come again.
+        """
+        image = self._get("before", spot)
+        if isinstance(position, InFile) and self._mapping.stream.delivery == "at-least-once":
+            return None
+        if isinstance(image, dict) and isinstance(value, dict) and self._columns is not None:
+            names = self._columns.get(spot)
+            for name in names if isinstance(names, list) else ():
+                if str(name) in image and image[str(name)] != value.get(str(name)):
+                    return None
+        return image
 
     def _kind(self, spot: Spot) -> str:
         said = self._get("kind", spot)
@@ -129,7 +146,8 @@ class Reader:
 
     def _get(self, name: str, spot: Spot) -> Json:
         found = self._fields.get(name)
-        return None if found is None else found.get(spot)
+        value = None if found is None else found.get(spot)
+        return int(value) if isinstance(value, InFile) and name != "position" else value
 
     def _name(self, name: str) -> str:
         found: Field | None = self._fields.get(name)
@@ -146,7 +164,8 @@ class Reader:
     def _span(self, spot: Spot) -> str | None:
         if "partition" in self._fields:
             value = self._get("partition", spot)
-            return "/".join(map(str, value)) if isinstance(value, list) else None if value is None else str(value)
+            parts = [str(each) for each in (value if isinstance(value, list) else [value]) if each is not None]
+            return "/".join(parts) or None
         return span_of(spot.around) if self._mapping.envelope and isinstance(spot.around, dict) else None
 
     def _declaration(self, spot: Spot) -> Content:
@@ -208,6 +227,14 @@ def message_in(line: Json) -> tuple[dict[str, Json], Json]:
         return {}, line
     around, message = enveloped(line) if line["value"] is not None else (line, None)
     return around, message
+
+
+def _pick(key: Any) -> dict[str, Any] | None:
+    """The first expression inside of a key that picks columns."""
+    if isinstance(key, dict) and "pick" in key:
+        return key
+    inner = key if isinstance(key, list) else key.get("first", []) if isinstance(key, dict) else []
+    return next((found for each in inner if (found := _pick(each)) is not None), None)
 
 
 def _encoding(position: Any) -> str | None:
