@@ -32,7 +32,7 @@ from harness.serve.compared import comparison
 from harness.serve.decoding.requests import WATCHERS_MAX, Cut, Format, Part, Span
 from harness.serve.decoding.worker import OverLimit, Worker
 from harness.serve.index import RUNNING, UNJUDGED, UNREADABLE, Index, Row, short
-from harness.serve.listing import Choice, choice_of, first_sight, listed
+from harness.serve.listing import Choice, choice_of, first_sight, listed, paged
 from harness.serve.live import events
 from harness.serve.pages import rendered, script, style
 from harness.serve.places import SERVED, NotThere, blocks_of, folder_in, open_file, require_small
@@ -117,8 +117,7 @@ class Pages:
 
     def runs(self, request: Request) -> Response:
         """The page with the list of runs."""
-        text, choice = request.query_params.get("page", "1"), choice_of(request.query_params)
-        page = int(text) if text.isascii() and text.isdigit() and len(text) < NUMBER_MAX else 1
+        page, choice = _number(request, "page"), choice_of(request.query_params)
         if choice == Choice() and page == 1 and not self.index.is_read:
             found = first_sight(self.index)
         else:
@@ -229,21 +228,18 @@ class Pages:
 
     def sweeps(self, request: Request) -> Response:
         """The page with batches, sweeps and hunts."""
-        return self._page("serve_sweeps.html", "/sweeps", campaigns=self._campaigns.all())
+        return self._page("serve_sweeps.html", "/sweeps", found=paged(self._campaigns.all(), _number(request, "page")))
 
     def trends(self, request: Request) -> Response:
         """The page of the store over time."""
         tally = self._tallies.of(self.index.rows())
-        named: dict[str, list[object]] = {}
-        for each in reversed(self._campaigns.all()):
-            if each.kind == "sweep":
-                named.setdefault(each.name, []).append(each)
+        nights = [each for each in self._campaigns.all() if each.kind == "sweep"]
         return self._page(
             "serve_trends.html",
             "/trends",
             trends=trends(tally),
-            sightings=sightings(tally),
-            nights=named,
+            anomalies=paged(sightings(tally), _number(request, "anomalies")),
+            nights=paged(nights, _number(request, "nights")),
             left_out=sorted(tally.left_out.items()),
             unread=tally.unread,
         )
@@ -278,6 +274,12 @@ def _next(report: Report | None, row: Row, run: Path) -> Commands:
     if report is None:
         return [("judge it", seamark("check", run))] if row.state == UNJUDGED else []
     return next_steps(report) or [("again", again) for again in (repetition(report),) if again is not None]
+
+
+def _number(request: Request, name: str) -> int:
+    """The number of a page in the query, 1 without one."""
+    text = request.query_params.get(name, "")
+    return int(text) if text.isascii() and text.isdigit() and len(text) < NUMBER_MAX else 1
 
 
 def _download(name: str) -> dict[str, str]:

@@ -2,11 +2,13 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from typing import Generic, TypeVar
 
 import msgspec
 
 from harness.serve.index import STATES, Index, Row
 
+T = TypeVar("T")
 PAGE_ROWS = 50
 OFFERED_MAX = 40  # The most anomalies, or releases, that the filter offers.
 
@@ -29,20 +31,35 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-class Listed(msgspec.Struct, frozen=True, kw_only=True):
-    """One page of the filtered runs, and the values that the filter offers, each with its number of runs."""
+class Paged(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
+    """One page of a list."""
 
-    rows: Sequence[Row]
-    choice: Choice
+    rows: Sequence[T]
     page: int
     page_count: int
     first: int  # The number of the first row shown, from 1.
-    chosen_count: int
+    count: int  # The number of rows on all pages.
+
+
+class Listed(Paged[Row], frozen=True, kw_only=True):
+    """One page of the filtered runs, and the values that the filter offers, each with its number of runs."""
+
+    choice: Choice
     all_count: int
     clusters: Sequence[tuple[str, int | None]]  # None: not counted yet.
     releases: Sequence[tuple[str, int | None]]  # The declared releases of systems under test.
     verdicts: Sequence[tuple[str, int | None]]
     anomalies: Sequence[tuple[str, int]]
+
+
+def paged(rows: Sequence[T], page: int) -> Paged[T]:
+    """That page of the rows, from 1; the last page if there are fewer."""
+    page_count = max(1, -(-len(rows) // PAGE_ROWS))
+    page = min(max(1, page), page_count)
+    begin = (page - 1) * PAGE_ROWS
+    return Paged(
+        rows=rows[begin : begin + PAGE_ROWS], page=page, page_count=page_count, first=begin + 1, count=len(rows)
+    )
 
 
 def choice_of(query: Mapping[str, str]) -> Choice:
@@ -52,18 +69,11 @@ def choice_of(query: Mapping[str, str]) -> Choice:
 
 def listed(rows: Sequence[Row], choice: Choice, page: int) -> Listed:
     """That page of the runs that pass the filter, from 1; the last page if there are fewer."""
-    chosen = [row for row in rows if choice.takes(row)]
-    page_count = max(1, -(-len(chosen) // PAGE_ROWS))
-    page = min(max(1, page), page_count)
-    begin = (page - 1) * PAGE_ROWS
+    found = paged([row for row in rows if choice.takes(row)], page)
     states, anomalies = Counter(row.state for row in rows), Counter(each for row in rows for each in row.anomalies)
     return Listed(
-        rows=chosen[begin : begin + PAGE_ROWS],
+        **msgspec.structs.asdict(found),
         choice=choice,
-        page=page,
-        page_count=page_count,
-        first=begin + 1,
-        chosen_count=len(chosen),
         all_count=len(rows),
         clusters=sorted(Counter(row.cluster for row in rows).items()),
         releases=sorted(Counter(row.release for row in rows if row.release).items())[:OFFERED_MAX],
@@ -81,7 +91,7 @@ def first_sight(index: Index) -> Listed:
         page=1,
         page_count=max(1, -(-all_count // PAGE_ROWS)),
         first=1,
-        chosen_count=all_count,
+        count=all_count,
         all_count=all_count,
         clusters=[(name, None) for name in sorted({row.cluster for row in rows})],
         releases=[(name, None) for name in sorted({row.release for row in rows if row.release})],

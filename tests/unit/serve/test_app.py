@@ -13,6 +13,7 @@ from harness.campaign.ledger.rows import Row, RowsFile, row_of
 from harness.report.model import FaultRow, FindingRow, PromiseRow, Report
 from harness.serve.app import Pages
 from harness.serve.compared import ROWS_MAX
+from harness.serve.listing import PAGE_ROWS
 from tests.unit.serve.stores import TORN, journal, judged, planned, report
 
 TAKE_OVER = "<script>window.taken = 1</script><img src=x onerror='window.taken = 1'>"
@@ -305,3 +306,20 @@ def test_the_calibration_of_a_store_is_shown(tmp_path: Path) -> None:
         assert needed in html
     (tmp_path / "calibration" / "calibration.json").write_text("{")
     assert web.get("/calibration").status_code == 500
+
+
+def test_long_lists_have_pages_that_lead_to_each_other(tmp_path: Path) -> None:
+    for number in range(PAGE_ROWS + 1):
+        night = tmp_path / "sweeps" / "nightly" / f"20261122T0000{number:02}Z-1"
+        night.mkdir(parents=True)
+        (night / "sweep.json").write_text(f"{NIGHT}]}}")
+        finding = msgspec.structs.replace(TORN, anomaly=f"a{number}")
+        judged(tmp_path, report(finding), f"20261122T0000{number:02}Z-{number}")
+    web = browsing(tmp_path)
+    web.get("/runs?page=2")
+    places = (("/runs", "page"), ("/sweeps", "page"), ("/trends", "anomalies"), ("/trends", "nights"))
+    for address, name in places:
+        first, second = (web.get(f"{address}?{name}={number}").text for number in (1, 2))
+        assert re.search(rf'rel="next" href="{address}\?[^"]*{name}=2', first)
+        assert re.search(rf'rel="prev" href="{address}\?[^"]*{name}=1', second)
+        assert "51 to 51 of 51" in second

@@ -66,7 +66,7 @@ def test_a_thousand_runs_are_read_once_and_shown_page_by_page(tmp_path: Path) ->
         run.mkdir()
         (run / "report.json").hardlink_to(first)
     index = Index(tmp_path)
-    assert (len(first_sight(index).rows), first_sight(Index(tmp_path)).chosen_count) == (PAGE_ROWS, 1000)
+    assert (len(first_sight(index).rows), first_sight(Index(tmp_path)).count) == (PAGE_ROWS, 1000)
     assert index.read_count == PAGE_ROWS, "the first page waits for no other"
     index = Index(tmp_path)
     found = listed(index.rows(), Choice(), 3)
@@ -78,7 +78,7 @@ def test_a_thousand_runs_are_read_once_and_shown_page_by_page(tmp_path: Path) ->
     changed = first.parent.with_name("20261123T000000Z-5") / "report.json"
     changed.unlink()
     changed.write_bytes(to_json(report()))
-    assert listed(index.rows(), Choice(verdict="invalid"), 1).chosen_count == 999
+    assert listed(index.rows(), Choice(verdict="invalid"), 1).count == 999
     assert index.read_count == 1002
 
 
