@@ -26,12 +26,11 @@ from harness.campaign.exposure import Exposure
 from harness.campaign.judgement import RULE, counted, exposures_of, verdict_of_cell, verdict_of_sweep
 from harness.campaign.ledger.design import Cell, Design, Order
 from harness.campaign.ledger.rows import Kept, Row, final_rows
-from harness.core.verdict import Verdict
+from harness.core.verdict import FAILED, Verdict
 from harness.report.model import Report
 from harness.scenario.command import command_of
 from harness.scenario.scenario import named
 
-RED: Final = (Verdict.INVALID.value, Verdict.ERROR.value)
 HOUR_S: Final = 3600.0
 
 
@@ -200,8 +199,17 @@ def _finding(name: str, rows: Sequence[Row], judged: int, order: Order, earlier:
     )
 
 
+def command_of_red(design: Design, row: Row) -> str | None:
+    """The command that makes a run on any machine that needs a person; None for any other run.
+
+    It names no code that only the sweep's folder names.
+    """
+    if row.report.verdict not in FAILED:
+        return None
+    return row.report.anywhere or _command(design.cells[row.cell], row.seed, row.report)
+
+
 def _command(cell: Cell, seed: int, report: Report) -> str:
-    """The command that makes that run of the cell on any machine. It names no code that only this folder names."""
     scenario = msgspec.structs.replace(cell.scenario, seed=seed)
     if report.workload is not None:  # Else it failed before the workload was drawn.
         scenario = named(msgspec.structs.replace(scenario, workload=report.workload), ())
@@ -250,14 +258,15 @@ def _goals(design: Design, rows: Sequence[Row]) -> dict[str, int]:
 def _red(design: Design, rows: Sequence[Row]) -> Iterator[SweepRed]:
     """The runs that need a person, each with its command."""
     for row in rows:
-        if row.report.verdict in RED:
+        command = command_of_red(design, row)
+        if command is not None:
             cell = design.cells[row.cell]
             yield SweepRed(
                 cluster=cell.cluster,
                 workload=row.report.workload or cell.workload,
                 seed=row.seed,
                 verdict=row.report.verdict,
-                command=row.report.anywhere or _command(cell, row.seed, row.report),
+                command=command,
             )
 
 

@@ -11,7 +11,7 @@ from checkers.verdict.titles import meaning
 from checkers.verdict.titles import title as title_of
 from harness.campaign.document import Sweep
 from harness.campaign.exposure import ORDER
-from harness.campaign.ledger.rows import RED, Row, final_rows
+from harness.campaign.ledger.rows import KEPT, Row, final_rows
 from harness.campaign.way_out import more_seeds, way_out
 from harness.core.command import seamark
 from harness.core.verdict import Verdict
@@ -76,7 +76,7 @@ class Chart:
 def sweep_page(sweep: Sweep, rows: Sequence[Row], earlier: Sequence[Sweep], folder: Path) -> str:
     """The page, to be written into `folder`: its links are relative to that folder."""
     shown = [*earlier, sweep][-NIGHTS_MAX:]
-    kept = [row.report for row in final_rows(rows) if row.report.run is not None and row.report.verdict in RED]
+    kept = [row.report for row in final_rows(rows) if row.report.run is not None and row.report.verdict in KEPT]
     promises = sorted(sweep.promises, key=lambda each: ORDER.index(each.verdict))
     return rendered(
         "sweep.html",

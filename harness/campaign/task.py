@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 
 from harness.campaign.ledger.attempts import Attempt, mark
-from harness.campaign.ledger.rows import RED, Row, row_of
+from harness.campaign.ledger.rows import KEPT, Row, row_of
 from harness.judging.engines import in_threads
 from harness.record.store import create_run, write_atomically
 from harness.report.model import REPORT_FILE, Report, error_report, read_report, to_json
@@ -81,7 +81,7 @@ def _judged(task: Task) -> tuple[Path, Report]:
 
 
 def _is_kept(task: Task, report: Report) -> bool:
-    return task.keep == "all" or (task.keep == "red" and report.verdict in RED)
+    return task.keep == "all" or (task.keep == "red" and report.verdict in KEPT)
 
 
 def _row(task: Task, report: Report) -> Row:

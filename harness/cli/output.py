@@ -18,7 +18,7 @@ from rich.text import Text
 
 from checkers.verdict.groups import rank
 from checkers.verdict.titles import title
-from harness.core.verdict import Verdict
+from harness.core.verdict import FAILED, Verdict
 from harness.report.batch_page import batch_summary
 from harness.report.console.terminal import USUAL, Amount, show
 from harness.report.github import add_summary, annotations, is_github
@@ -27,12 +27,12 @@ from harness.report.model import Report, repetition, to_json
 from harness.report.screen import STYLES, plain, say, suggest
 from harness.run.batch import Batch
 from harness.run.live import WIDTH, Watcher, at_work
+from harness.scenario.command import at_hand
 
 SHOWN = 3  # The most runs whose command is shown if no run of a batch has a finding.
 EVERY_S = 10.0  # The time before the first line of progress in a log; each further one takes twice as long, up to
 EVERY_MAX_S = 300.0  # this: a short command stays short in the log, and a long one shows that it lives.
 SPINNER = 2  # The columns before the line that changes.
-RED = (Verdict.INVALID.value, Verdict.ERROR.value)
 
 
 def standard_error() -> Console:
@@ -198,16 +198,16 @@ def print_batch(batch: Batch, *, as_json: bool) -> int:
     if batch.page is not None:
         suggest(console, "open", batch.page)
     if batch.way_out is not None and batch.way_out.command is not None:
-        suggest(console, "more", batch.way_out.command)
+        suggest(console, "more", at_hand(batch.way_out.command, [run.code for run in batch.runs if run.code]))
     for report in _to_repeat(batch):
         command = report.anywhere or repetition(report)
         if command is not None:
-            suggest(console, f"seed {report.seed}", command)
+            suggest(console, f"seed {report.seed}", at_hand(command, [report.code] if report.code else []))
     return batch.exit_code
 
 
 def _to_repeat(batch: Batch) -> list[Report]:
     """The runs with a finding; if there is none, the first ones with the batch's verdict. None of a pass."""
-    red = [report for report in batch.runs if report.verdict in RED]
+    red = [report for report in batch.runs if report.verdict in FAILED]
     worst = [report for report in batch.runs if report.verdict == batch.verdict and batch.exit_code]
     return red or worst[:SHOWN]

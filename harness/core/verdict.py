@@ -40,6 +40,7 @@ _WORDS = {
     Verdict.UNKNOWN: "UNKNOWN",
     Verdict.VALID: "PASS",
 }
+FAILED = (Verdict.INVALID.value, Verdict.ERROR.value)  # The verdicts of runs that a person must look at.
 EXIT_USAGE = 64
 EXIT_INTERRUPTED = 130
 EXIT_TERMINATED = 143

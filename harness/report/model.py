@@ -20,11 +20,13 @@ from harness.record.bounded import Amount, Count, PromiseCode, VerdictCode
 from harness.record.documents import read_document
 from harness.record.store import RUN_FILE
 from harness.report.shrunk import is_shrunk
+from harness.scenario.command import at_hand
 
 REPORT_SCHEMA = 1
 STEP_NS = 10_000_000  # Windows of traces begin and end at multiples of this.
 REPORT_FILE = "report.json"
 MORE_RUNS = 20
+TRIES_IN_CONTAINERS = 20  # Each takes a minute or less.
 
 
 class PromiseRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -178,16 +180,19 @@ def closer(report: Report, around: Window) -> str | None:
 
 
 def smaller(report: Report, finding: FindingRow) -> str | None:
-    """The command that makes a simulated run as small as that finding allows.
+    """The command that makes a run as small as that finding allows; in containers with few tries, as each takes long.
 
-    None if it breaks no promise, or if this is such a smallest run.
+    None if it breaks no promise, if this is such a smallest run, or if its containers are its author's.
     """
-    if report.run is None or report.runtime != "sim" or finding.promise is None or is_shrunk(report.run):
+    if report.run is None or finding.promise is None or is_shrunk(report.run):
+        return None
+    if report.runtime != "sim" and report.anywhere is None:
         return None
     place = () if report.code is None else ("--cluster", report.code)
     first = next(each for each in report.findings if each.promise is not None)
     which = () if finding.anomaly == first.anomaly else ("--finding", finding.anomaly)
-    return seamark("shrink", report.run, *place, *which)
+    tries = () if report.runtime == "sim" else ("--tries", TRIES_IN_CONTAINERS)
+    return seamark("shrink", report.run, *place, *which, *tries)
 
 
 def next_steps(report: Report, trace: str | None = None) -> list[tuple[str, str]]:
@@ -200,7 +205,8 @@ def next_steps(report: Report, trace: str | None = None) -> list[tuple[str, str]
         steps = [("test more", report.way_out.command)]
     else:
         steps = [("test more", more_runs(report))]
-    return [(label, command) for label, command in steps if command is not None]
+    here = () if report.code is None else (report.code,)
+    return [(label, at_hand(command, here)) for label, command in steps if command is not None]
 
 
 def more_runs(report: Report) -> str | None:

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from checkers.verdict.titles import title
 from harness.core.command import seamark
-from harness.report.model import Report, repetition, smaller
+from harness.report.model import Report, next_steps, repetition, smaller
 
 Commands = list[tuple[str, str]]  # (label, command to type)
 
@@ -123,7 +123,8 @@ def commands(report: Report) -> Commands:
     page = shlex.quote(f"{report.run}/report.html")
     small = next(filter(None, (smaller(report, each) for each in report.findings)), None)
     shrink = [] if small is None else [("smaller", small)]
-    more = [] if report.way_out is None or report.way_out.command is None else [("more", report.way_out.command)]
+    way_out = dict(next_steps(report)).get("test more") if report.way_out is not None else None
+    more = [] if way_out is None else [("more", way_out)]
     return [*more, ("open", page), ("again", command), *shrink, ("judge", seamark("check", report.run))]
 
 

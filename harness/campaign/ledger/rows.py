@@ -17,7 +17,7 @@ from typing import Annotated, Final, Generic, NamedTuple, Self, TypeVar
 import msgspec
 
 from harness.core.errors import HistoryError, ScenarioError
-from harness.core.verdict import Relation, Step, Verdict
+from harness.core.verdict import FAILED, Relation, Step, Verdict
 from harness.record.bounded import Amount, Count, Id, Seed, Sha256
 from harness.record.documents import NOT_PLAIN, decoded, whole_lines
 from harness.record.store import sync_folder
@@ -27,7 +27,7 @@ R = TypeVar("R")
 
 ROWS_FILE: Final = "rows.jsonl"
 ATTEMPTS: Final = 2  # The most attempts at one run.
-RED: Final = (Verdict.INVALID.value, Verdict.ERROR.value, Verdict.UNKNOWN.value)  # The verdicts of runs that are kept.
+KEPT: Final = (*FAILED, Verdict.UNKNOWN.value)  # The verdicts of runs whose folders are kept by default.
 _OPEN: Final = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK
 
 

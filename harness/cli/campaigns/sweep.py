@@ -27,6 +27,7 @@ from harness.record.store import STORE
 from harness.report.model import Report
 from harness.report.screen import STYLES, plain, say, suggest
 from harness.run.live import Watcher
+from harness.scenario.command import at_hand
 from harness.scenario.sut import sut_of
 
 SUT_HELP = "The release under test: name, version, commit or image; may be repeated."
@@ -133,7 +134,7 @@ class _Audience:
 
 def _print(begun: Begun, sweep: Sweep, rows: Sequence[Row], *, as_json: bool) -> int:
     """Show the outcome of a sweep; returns its exit code."""
-    tell_github(_failed_reports(sweep, rows), sweep_summary(sweep), as_json=as_json)
+    tell_github(_failed_reports(begun, sweep, rows), sweep_summary(sweep), as_json=as_json)
     if as_json:
         print_json(sweep)
         return sweep.exit_code
@@ -153,7 +154,8 @@ def _print(begun: Begun, sweep: Sweep, rows: Sequence[Row], *, as_json: bool) ->
     suggest(console, "open", str(begun.folder / PAGE_FILE))
     seeds = Counter(red.seed for red in sweep.red)
     for red in sweep.red[:RED_SHOWN]:
-        suggest(console, f"seed {red.seed}" + (f", {red.workload}" if seeds[red.seed] > 1 else ""), red.command)
+        which = f", {red.workload}" if seeds[red.seed] > 1 else ""
+        suggest(console, f"seed {red.seed}{which}", at_hand(red.command, begun.config.in_files))
     if len(sweep.red) > RED_SHOWN:
         say(console, f"and {len(sweep.red) - RED_SHOWN} more red runs in {begun.folder / SWEEP_FILE}", "  ")
     if sweep.runs < sweep.planned:
@@ -161,9 +163,9 @@ def _print(begun: Begun, sweep: Sweep, rows: Sequence[Row], *, as_json: bool) ->
     return sweep.exit_code
 
 
-def _failed_reports(sweep: Sweep, rows: Sequence[Row]) -> list[Report]:
+def _failed_reports(begun: Begun, sweep: Sweep, rows: Sequence[Row]) -> list[Report]:
     """The reports for annotations. If no single run explains the verdict, one report says what the sweep lacks."""
-    reports = reports_as_one(sweep, rows)
+    reports = reports_as_one(begun.order.design, sweep, rows)
     if sweep.exit_code and all(report.verdict != sweep.verdict for report in reports):
         lacking = Report(verdict=sweep.verdict, exit_code=sweep.exit_code, reason=sweep.reason)
         return [*reports, lacking]

@@ -68,6 +68,9 @@ def test_the_command_that_makes_a_run_small_names_the_finding_unless_it_is_the_f
     assert smaller(subject, FINDING) == "seamark shrink store/a.py:C/1-1"
     assert smaller(subject, other) == "seamark shrink store/a.py:C/1-1 --finding G1c"
     assert smaller(subject, legal) is None
+    contained = msgspec.structs.replace(subject, runtime="docker", anywhere="seamark run")
+    assert smaller(contained, FINDING) == "seamark shrink store/a.py:C/1-1 --tries 20"
+    assert smaller(msgspec.structs.replace(contained, anywhere=None), FINDING) is None
 
 
 # Markdown has no code with a backtick, nor a table with a bar in it.

@@ -9,7 +9,7 @@ import pytest
 from harness.cli.options import run_options
 from harness.core.errors import ScenarioError
 from harness.run.running import prepare
-from harness.scenario.command import command_anywhere, command_of
+from harness.scenario.command import at_hand, command_anywhere, command_of
 from harness.scenario.consent import installed
 from harness.scenario.scenario import Scenario
 from harness.scenario.sut import release, sut_of
@@ -47,6 +47,9 @@ def test_a_cluster_in_a_file_is_named_by_the_hash_of_the_file() -> None:
     assert "--cluster YOUR_FILE.py:Shop" in command
     assert command.endswith("# its sha256 begins with abababababab")
     assert "/somewhere" not in command
+    here = at_hand(command, ["/other/shop.py:Cart", "/it's/shop.py:Shop"])
+    assert here == command.partition("  #")[0].replace("YOUR_FILE.py:Shop", "'/it'\"'\"'s/shop.py:Shop'")
+    assert at_hand(command, ["/other/shop.py:Cart"]) == command
 
 
 def test_a_run_whose_plan_was_given_has_no_such_command(tmp_path: Path) -> None:
