@@ -141,7 +141,7 @@ def _blocked(row: FindingRow) -> str:
     runs = f"in {row.candidate.seen:,} of {row.candidate.runs:,} runs"
     note = "" if row.note is None else f"; {row.note}"
     what = f"{title(row.anomaly)} is {row.state}: it breaks {row.promise} of {row.cluster}, {runs}"
-    return f"{what} ({row.fingerprint}){note}"
+    return f"{what}{note}"
 
 
 def _cleared(findings: Sequence[FindingRow]) -> str:

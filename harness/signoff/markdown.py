@@ -6,14 +6,14 @@ from checkers.verdict.titles import title
 from harness.report.markdown import code, escaped, table
 from harness.signoff.document import Decision, Signoff
 from harness.signoff.statistics import percent
-from harness.signoff.texts import STATES, amount, measured, releases, sentence_of_power, versions
+from harness.signoff.texts import STATES, amount, measured, releases, sentence_of_power, subject, versions
 
 
 def signoff_markdown(signoff: Signoff, sha256: str) -> str:
     """The document. `sha256` is the hash of signoff.json."""
     word = Decision(signoff.decision).word
     lines = [
-        f"# {word}: {escaped(signoff.candidate.name)}",
+        f"# {word}: {escaped(subject(signoff))}",
         "",
         escaped(releases(signoff)),
         "",

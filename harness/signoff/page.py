@@ -7,7 +7,7 @@ from harness.report.screen import Commands
 from harness.scenario.sut import release
 from harness.signoff.document import Decision, Signoff
 from harness.signoff.statistics import percent
-from harness.signoff.texts import MEANINGS, STATES, amount, measured, releases, sentence_of_power, versions
+from harness.signoff.texts import MEANINGS, STATES, amount, measured, releases, sentence_of_power, subject, versions
 
 NEXT_MAX = 3  # The most commands in the first screen.
 COLOURS = {Decision.GO: "valid", Decision.NO_GO: "invalid", Decision.INSUFFICIENT: "vacuous"}
@@ -29,6 +29,7 @@ def signoff_page(signoff: Signoff, sha256: str) -> str:
         signoff=signoff,
         sha256=sha256,
         word=decision.word,
+        subject=subject(signoff),
         releases=releases(signoff),
         release=release,
         next=_next(signoff),

@@ -45,6 +45,11 @@ def measured(value: float | None, unit: str) -> str:
 UNNAMED = "The releases are not named: declare name, version or commit of each with sut, as in --sut version=8.4.1."
 
 
+def subject(signoff: Signoff) -> str:
+    """The release that is decided on; without one the name of its sweep."""
+    return release(signoff.candidate.sut) or f"the sweep {signoff.candidate.name}"
+
+
 def releases(signoff: Signoff) -> str:
     """The two releases in a sentence, or that they are not named."""
     before, after = release(signoff.baseline.sut), release(signoff.candidate.sut)

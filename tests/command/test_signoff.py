@@ -85,7 +85,7 @@ def test_each_decision_has_its_exit_code_and_json_stays_alone(seamark: Seamark, 
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (("before", "nowhere"), 64, "there is no such sweep"),
+        (("before", "nowhere"), 64, "nowhere: there is no such folder, and no sweep of store"),
         (("before", "damaged"), 4, "not a sweep"),
         (("before", "after", "--waivers", "nowhere.toml"), 64, "cannot be read"),
         (("before", "after", "--waivers", "waivers.toml"), 64, "unknown fingerprint"),

@@ -10,12 +10,13 @@ from rich.console import Console
 
 from harness.cli.output import print_json
 from harness.core.errors import ScenarioError
-from harness.record.store import write_atomically
+from harness.record.store import STORE, write_atomically
 from harness.report.screen import plain, say, suggest
 from harness.run.single import encoded
 from harness.signoff.decision import Inputs, sign_off
 from harness.signoff.document import SIGNOFF_FILE, Decision, FindingRow, Signoff, to_json
 from harness.signoff.markdown import signoff_markdown
+from harness.signoff.named import sweep_named
 from harness.signoff.page import signoff_page
 from harness.signoff.texts import STATES, releases
 from harness.signoff.verification import Request, lines, verified
@@ -26,8 +27,10 @@ SHOWN = 8  # The most further reasons, and findings, on the screen.
 
 
 def signoff(  # noqa: PLR0913, PLR0917  Each argument is an option of the command.
-    baseline: Annotated[Path | None, typer.Argument(help="The sweep of the release before: its folder.")] = None,
-    candidate: Annotated[Path | None, typer.Argument(help="The sweep of the release to decide on.")] = None,
+    baseline: Annotated[
+        Path | None, typer.Argument(help="The sweep of the release before: its folder, its name, or its release.")
+    ] = None,
+    candidate: Annotated[Path | None, typer.Argument(help="The sweep of the release to decide on, or latest.")] = None,
     waivers: Annotated[
         Path | None, typer.Option(help="A TOML file: fingerprint, owner, reason and expires of each [[waiver]].")
     ] = None,
@@ -47,6 +50,7 @@ def signoff(  # noqa: PLR0913, PLR0917  Each argument is an option of the comman
     ] = None,
     signed_by: Annotated[str | None, typer.Option(metavar="NAME", help="The person who signs.")] = None,
     ticket: Annotated[str | None, typer.Option(help="The ticket of the release.")] = None,
+    store: Annotated[Path, typer.Option(help="The folder in which sweeps that are named are kept.")] = STORE,
     as_json: Annotated[bool, typer.Option("--json", help="Print signoff.json and nothing else.")] = False,
 ) -> int:
     """Decide on a release by two sweeps, and write the document that says why.
@@ -66,8 +70,8 @@ def signoff(  # noqa: PLR0913, PLR0917  Each argument is an option of the comman
     assert baseline is not None
     assert candidate is not None
     inputs = Inputs(
-        baseline=baseline,
-        candidate=candidate,
+        baseline=sweep_named(baseline, store),
+        candidate=sweep_named(candidate, store),
         waivers=waivers,
         calibration=calibration,
         signed_by=signed_by,
