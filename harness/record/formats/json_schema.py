@@ -10,6 +10,7 @@ from typing import Any, Final
 import msgspec
 
 from harness.core.record import RECORD_TYPES, SCHEMA, Record
+from harness.record.formats.jsonl import SAME_AS
 
 _DRAFT: Final = "https://json-schema.org/draft/2020-12/schema"
 
@@ -38,7 +39,7 @@ def _object(part: dict[str, Any], kind: type) -> dict[str, Any]:
         "description": part["description"],
         "type": "object",
         "properties": {"type": tag} | {field.name: item for field, item in zip(fields, items, strict=True)},
-        "required": ["type", *(field.name for field in fields if field.required)],
+        "required": ["type", *(field.name for field in fields if field.required and field.name not in SAME_AS)],
         "additionalProperties": False,
     }
 

@@ -32,6 +32,7 @@ _MARK: Final = b"\xef\xbb\xbf"  # Some editors put it before UTF-8.
 _LONG_NUMBER: Final = b"0" * 19  # Among digits that all became zeros: ten times as fast as a pattern.
 _ZEROS: Final = bytes.maketrans(b"123456789", b"0" * 9)
 _KINDS: Final = {str(cast("type[Record]", kind).__struct_config__.tag): kind for kind in RECORD_TYPES}
+SAME_AS: Final = {"intended_ns": "time_ns"}  # Fields that a foreign file leaves out, and those that they then equal.
 _FIELDS: Final = {tag: msgspec.structs.fields(kind) for tag, kind in _KINDS.items()}
 
 
@@ -94,7 +95,7 @@ def _record(place: str, value: Json) -> Record:
     unknown = [name for name in value if name != "type" and name not in {field.name for field in fields}]
     if unknown:
         raise BadJson(f"{place}: it has a field {shown(unknown[0])}, which a record of type {tag} does not have")
-    cells = [value.get(field.name, _default(field)) for field in fields]
+    cells = [value.get(field.name, value.get(SAME_AS.get(field.name, ""), _default(field))) for field in fields]
     try:
         record = cast("Record", msgspec.convert([tag, *cells], _KINDS[tag]))
     except msgspec.ValidationError as error:

@@ -44,6 +44,12 @@ def test_what_has_no_time_ns_is_in_jepsen_s_shape(text: str, tmp_path: Path) -> 
     assert isinstance(read(tmp_path, text)[0], Invoke)
 
 
+def test_an_operation_of_ours_is_due_when_it_begins_unless_the_file_has_another_time(tmp_path: Path) -> None:
+    line = '{"type":"invoke","index":0,"time_ns":7,"process":0,"f":"read"}'
+    for each, due_ns in ((line, 7), (line.replace("7,", '7,"intended_ns":3,'), 3)):
+        assert read(tmp_path, each) == [Invoke(0, 7, due_ns, 0, "read")]
+
+
 def test_an_empty_file_is_an_empty_history(tmp_path: Path) -> None:
     assert read(tmp_path, "\n \n") == []
 
