@@ -27,6 +27,10 @@ _CLOSED: Final = {
     "-realtime": " Closed by real time: one operation ended before the other began.",
 }
 _TITLES: Final = {"": "", "-process": " within a session", "-realtime": " in real time"}
+_STALE: Final = {  # With one rw and an order of time: the version that was read had been replaced before.
+    "G-single-process": "Stale read within a session",
+    "G-single-realtime": "Stale read",
+}
 _MODELS: Final = {"": "", "-process": "strong-session-", "-realtime": "strong-"}  # The prefixes of their names.
 _NEXT: Final = {"": "-process", "-process": "-realtime"}
 _UNTIMED: Final = frozenset({UPDATE, "GSIb"})  # What no order of time closes.
@@ -47,7 +51,7 @@ def timed(bases: Mapping[str, Anomaly]) -> Iterator[tuple[str, Anomaly]]:
                 replace(
                     base,
                     meaning=base.meaning + _CLOSED[order],
-                    title=title_of(name, base) + _TITLES[order],
+                    title=_STALE.get(name + order, title_of(name, base) + _TITLES[order]),
                     implies=" ".join([other + order for other in others] + [name + each for each in _after(order)]),
                     forbidden_by=" ".join(_MODELS[order] + model for model in base.forbidden_by.split()),
                 ),

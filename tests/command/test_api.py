@@ -85,7 +85,7 @@ def test_initial_values_are_declared_and_named() -> None:
     assert seamark.check([*write, *read]).verdict == "unknown"
     assert seamark.check([*read, *write], initial="5").is_pass
     [finding] = seamark.check([*write, *read], initial="5").findings
-    assert "T1 read x as 5, and T0 wrote the later 6 (x held 5 at first)" in finding.sentence
+    assert "T1 read x as 5, and T0 wrote 6, which counts as later (x held 5 at first)" in finding.sentence
 
 
 def test_a_notebook_shows_the_promises_of_a_report() -> None:

@@ -49,7 +49,7 @@ def test_a_stale_read_among_hundreds_becomes_two_or_three_operations(seamark: Se
     small = tmp_path / "small.edn"
     outcome = seamark("check", stale(tmp_path / "stale.edn"), "--shrink", small, "--engine", "local")
     assert outcome.code == 1
-    assert "SHRUNK  Read skew in real time (G-single-realtime): 3 of 400 operations" in " ".join(outcome.out.split(" "))
+    assert "SHRUNK  Stale read (G-single-realtime): 3 of 400 operations" in " ".join(outcome.out.split(" "))
     assert f"seamark check {small}" in outcome.out
     assert small.read_text().count(":invoke") == 3
     again = seamark("check", small, "--engine", "local")

@@ -34,7 +34,7 @@ def test_what_a_promotion_lost_breaks_the_order_of_versions(tmp_path: Path) -> N
     assert report.verdict == "invalid"
     finding = next(each for each in report.findings if each.promise == "TUT-1")
     assert finding.anomaly.startswith("G-single-")
-    assert any("wrote the later" in step.sentence for step in finding.cycle)
+    assert any("counts as later" in step.sentence for step in finding.cycle)
 
 
 @pytest.mark.parametrize("seed", range(SEED, SEED + 2))

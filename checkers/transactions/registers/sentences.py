@@ -174,7 +174,7 @@ class RegisterSentences:
                 if why is not None:
                     yield Reason(
                         f"T{before.index} wrote {_shown(earlier.value, self._name)} to {self._name.key(store.key)}, "
-                        f"and T{after.index} wrote the later {_shown(store.value, self._name)} ({why.sentence})",
+                        f"and {self._later(after, store, why)}",
                         why.ops,
                     )
 
@@ -195,9 +195,13 @@ class RegisterSentences:
                 if why is not None:
                     yield Reason(
                         f"T{before.index} read {self._name.key(store.key)} as {_shown(load_.value, self._name)}, and "
-                        f"T{after.index} wrote the later {_shown(store.value, self._name)} ({why.sentence})",
+                        f"{self._later(after, store, why)}",
                         why.ops,
                     )
+
+    def _later(self, after: Operation, store: Store, why: Reason) -> str:
+        """The write of a version that is later by inference, with the reason: no read shows the order."""
+        return f"T{after.index} wrote {_shown(store.value, self._name)}, which counts as later ({why.sentence})"
 
     def _why(self, store: Store, earlier: Load | Store) -> Reason | None:
         if store.key != earlier.key or store.value == earlier.value:

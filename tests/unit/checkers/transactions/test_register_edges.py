@@ -168,21 +168,21 @@ def test_what_a_timed_order_proves_is_not_said_of_weaker_models() -> None:
         (
             concurrent("wx1 wy1", "rx=1 ry="),
             ORDER,
-            "T1 read x as 1, which T0 wrote; T1 read y as nothing, and T0 wrote the later 1 (y held nothing at first). "
-            "So "
+            "T1 read x as 1, which T0 wrote; T1 read y as nothing, and T0 wrote 1, which counts as later (y held "
+            "nothing at first). So "
             "T0 before T1 before T0: no order allows that.",
         ),
         (
             sequential("wx1", "wx2", "rx=1"),
             ORDER,
-            "T2 read x as 1, and T1 wrote the later 2 (T0, which wrote 1, ended before the start of T1, which wrote "
-            "2), although T1 had finished before T2 began.",
+            "T2 read x as 1, and T1 wrote 2, which counts as later (T0, which wrote 1, ended before "
+            "the start of T1, which wrote 2), although T1 had finished before T2 began.",
         ),
         (
             sequential("1:wx1", "1:wx2", "1:rx=1"),
             ORDER,
-            "Process 1 ran T1 before T2; T2 read x as 1, and T1 wrote the later 2 (process 1 ran T0, which wrote 1, "
-            "before T1, which wrote 2). So T1 before T2 before T1: no order allows that.",
+            "Process 1 ran T1 before T2; T2 read x as 1, and T1 wrote 2, which counts as later (process 1 ran T0, "
+            "which wrote 1, before T1, which wrote 2). So T1 before T2 before T1: no order allows that.",
         ),
     ],
 )

@@ -12,7 +12,7 @@ from checkers.words.anomalies import Anomaly
     [
         ("G-single", "Read skew (G-single)"),
         ("G2-item", "Write skew (G2-item)"),
-        ("G-single-realtime", "Read skew in real time (G-single-realtime)"),
+        ("G-single-realtime", "Stale read (G-single-realtime)"),
         ("G-single-watermark", "Read skew through watermarks (G-single-watermark)"),
         (
             "G1c-watermark-process",
