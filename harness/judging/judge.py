@@ -38,7 +38,7 @@ from harness.judging.facts import facts_of, fault_rows, final_successes
 from harness.judging.generations import generations
 from harness.judging.promised import named_models, promises_of, seen
 from harness.judging.table import Table, table_of
-from harness.judging.unjudged import nothing_judged, operations_beside
+from harness.judging.unjudged import nothing_judged, operations_beside, other_model
 from harness.judging.way_out import way_out
 from harness.record.exposure import Exposure, read_exposure
 from harness.record.formats.load import Loaded
@@ -124,7 +124,11 @@ def judge(  # noqa: PLR0913  Each argument is an option of the command.
         facts=_facts(judgements, loaded.notes, failure, has_question=any(context.prohibited.get(TRANSACTIONS, ()))),
         seconds={"check": round(time.monotonic() - started, 3)},
     )
-    return report if run_file is None else _as_run(report, run_file, exposure, facts)
+    return (
+        report
+        if run_file is None
+        else _as_run(report, run_file, exposure, facts, other_model(loaded.history, promises))
+    )
 
 
 def _composition(
@@ -343,11 +347,11 @@ def _decided(judgement: Judgement) -> str:
     return "no counterexample found" + (f", {pairs:,} pairs of versions undecided" if isinstance(pairs, int) else "")
 
 
-def _as_run(report: Report, run_file: RunFile, exposure: Exposure, facts: RunFacts) -> Report:
-    """The report, with the details that only a run of ours has."""
+def _as_run(report: Report, run_file: RunFile, exposure: Exposure, facts: RunFacts, advice: str | None) -> Report:
+    """The report, with the details that only a run of ours has. `advice`: what a vacuous run needs before all else."""
     return msgspec.structs.replace(
         report,
-        way_out=way_out(run_file, report.clause),
+        way_out=way_out(run_file, report.clause, advice),
         anywhere=command_anywhere(run_file),
         versions=dict(run_file.versions),
         sut=sut_in(run_file),

@@ -87,6 +87,19 @@ def nothing_judged(history: Path, source: str, promises: tuple[Promise, ...]) ->
     return _no_answers(answered, source) if any(each.check == REGISTERS for each in promises) else None
 
 
+def other_model(history: Path, promises: tuple[Promise, ...]) -> str | None:
+    """The advice for a promise about single registers over a history of transactions; None if there is none.
+
+    Raises HistoryError if a file is damaged.
+    """
+    if LINEARIZABLE not in {models.canonical(name) for name in named_models(promises)}:
+        return None
+    if not pc.any(read_table(history, "ops", ["is_txn"])["is_txn"]).as_py():
+        return None
+    why = f"the workload runs transactions, and {LINEARIZABLE} is a model of single registers"
+    return f"Promise {models.DEFAULT} instead, or use a workload of registers: {why}."
+
+
 def _no_transactions(source: str, names: frozenset[str], *, model: str, is_given: bool) -> str:
     """The sentence about a history without transactions. `is_given`: the user named the model."""
     found = ", ".join(sorted(names)[:NAMES_MAX])

@@ -17,14 +17,17 @@ CHANGES = {
 }
 
 
-def way_out(run_file: RunFile, clause: str | None) -> WayOut | None:
+def way_out(run_file: RunFile, clause: str | None, advice: str | None = None) -> WayOut | None:
     """The change that lets a vacuous run test enough; None if the run was not vacuous.
 
+    `advice` is the only change that helps a run whose promises no longer run could exercise.
     The command is None for a run whose plan, operations or containers were given: only their author can change them.
     """
     change = CHANGES.get(clause or "")
     if change is None:
         return None
+    if clause == "c" and advice is not None:
+        return WayOut(sentence=advice)
     if command_anywhere(run_file) is None:
         return WayOut(sentence=f"{change}, with a plan that reaches more operations.")
     again = _more(run_file, is_same=clause == "e", is_other_seed=clause == "b")

@@ -102,6 +102,15 @@ def test_a_check_that_fails_leaves_what_it_looks_for_unknown(tmp_path: Path, mon
     assert "cuts" in judged.reason
 
 
+def test_a_promise_of_registers_over_transactions_leads_to_a_model_of_transactions(tmp_path: Path) -> None:
+    registers = msgspec.structs.replace(WEAK, forbids=("linearizable",))
+    judged = report(tmp_path, skew("r"), run_file=msgspec.structs.replace(RUN, promises=(registers,), brought=()))
+    assert (judged.verdict, judged.clause) == ("vacuous", "c")
+    assert judged.way_out is not None
+    assert judged.way_out.sentence.startswith("Promise strict-serializable instead, or use a workload of registers")
+    assert judged.way_out.command is None
+
+
 def test_a_promise_of_one_anomaly_by_its_name_is_judged(tmp_path: Path) -> None:
     story = Story()
     story.op("ax1", None, "fail")

@@ -1,11 +1,13 @@
 """Timestamps against real time: sentences about single cases, and agreement with a slow twin."""
 
+import json
 import os
 import random
 from pathlib import Path
 
 import pytest
 
+import seamark
 from checkers.engine.protocol import Context
 from checkers.history.names import Names
 from checkers.state import realtime
@@ -121,3 +123,32 @@ def test_the_drawn_histories_have_both_anomalies_and_clean_ones() -> None:
     found = [contradictions(drawn(seed)) for seed in range(60)]
     assert all(sum(bool(each[anomaly]) for each in found) > 5 for anomaly in (REGRESS, NOT_ABOVE))
     assert sum(not any(each.values()) for each in found) > 5
+
+
+PROMISES = """
+[[promise]]
+id = "EXT-1"
+text = "Commit timestamps follow real time."
+source = "the manual"
+forbids = ["timestamp-regress", "write-not-above"]
+"""
+
+
+@pytest.mark.parametrize(("last", "verdict", "anomalies"), [(9, "invalid", {"write-not-above"}), (31, "valid", set())])
+def test_a_history_from_elsewhere_is_judged_by_a_promise_file(
+    tmp_path: Path, last: int, verdict: str, anomalies: set[str]
+) -> None:
+    """Transactions one after another with commit timestamps of 11 to 30, as a system of another kind reports them."""
+    lines = list[str]()
+    for index, stamp in enumerate([*range(11, 31), last]):
+        invoke = {"type": "invoke", "index": index, "time_ns": 10 * index, "process": index % 3, "f": "txn"}
+        mops = [["append", "x", index]]
+        done = {"type": "complete", "index": index, "time_ns": 10 * index + 5, "outcome": "ok", "commit_ts": stamp}
+        lines += [json.dumps(each | {"mops": mops}) for each in (invoke, done)]
+    (tmp_path / "h.jsonl").write_text("\n".join(lines) + "\n")
+    (tmp_path / "promises.toml").write_text(PROMISES)
+    found = seamark.check(tmp_path / "h.jsonl", promises=tmp_path / "promises.toml")
+    assert (found.verdict, {each.anomaly for each in found.findings if each.promise}) == (verdict, anomalies)
+    assert "realtime" in {each.checker for each in found.findings} or not anomalies
+    (promise,) = found.promises
+    assert (promise.id, promise.witnesses) == ("EXT-1", 20)
