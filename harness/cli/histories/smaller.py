@@ -56,7 +56,9 @@ def require_history(ready: Answerable) -> None:
     if ready.run is not None:
         raise ScenarioError(f"--shrink is for histories from elsewhere; a run: {seamark('shrink', ready.run)}")
     if ready.form is not None:
-        raise ScenarioError("--shrink and --stream exclude each other: a stream without some of its lines shows losses that it never had")
+        raise ScenarioError(
+            "--shrink and --stream exclude each other: a part of a stream shows losses that the whole never had"
+        )
 
 
 def small_history(ready: Answerable, report: Report, out: Path, engine: EngineFor, tell: Tell) -> Small | None:

@@ -287,6 +287,10 @@ def test_the_headline_of_a_long_cycle_names_all_of_few_and_counts_the_rest_of_ma
 ) -> None:
     assert headline(circle(names, "x" * 261)).startswith(said)
     assert headline(circle(names, "x" * 260)) == "x" * 260
+    inferred = f"T1 wrote 2, which counts as later ({'x' * 261}), although T1 ({'y' * 9}) had finished"
+    assert (
+        headline(circle(names, inferred)) == f"T1 wrote 2, which counts as later, although T1 ({'y' * 9}) had finished"
+    )
 
 
 @pytest.mark.parametrize(("size", "is_told"), [(800, True), (801, False)])
