@@ -267,14 +267,14 @@ def how_decided(report: Report) -> str | None:
     return words.get(decided, f"not decided: {decided}")
 
 
-def models_in_words(report: Report) -> str:
-    """One sentence about consistency models: the weakest ruled out, and the strongest that are consistent.
+def models_in_words(report: Report) -> list[str]:
+    """The parts of a sentence about consistency models: the weakest ruled out, and the strongest that are consistent.
 
-    Empty if the history is no evidence about any model.
+    None if the history is no evidence about any model.
     """
     out, left = model_ends(report)
     parts = [f"not {_listed(out, 'or')}, nor anything stronger"] if out else []
-    return "; ".join([*parts, *([f"consistent with {_listed(left, 'and')}"] if left else [])])
+    return [*parts, *([f"consistent with {_listed(left, 'and')}"] if left else [])]
 
 
 def _listed(names: list[str], last: str) -> str:

@@ -180,7 +180,7 @@ def _promises(report: Report) -> dict[str, object]:
         "called": {row.id: called(report, row.id) for row in rows},
         "signs": STRIP,
         "is_pass": report.verdict in PASSED,
-        "in_words": "; ".join(filter(None, (how_decided(report), models_in_words(report)))),
+        "in_words": "; ".join(filter(None, (how_decided(report), *models_in_words(report)))),
     }
 
 

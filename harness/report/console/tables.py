@@ -105,7 +105,7 @@ def _promise_table(report: Report, rows: Sequence[PromiseRow]) -> Table:
 
 def _models(report: Report) -> Iterable[Text | Table]:
     """The models that the transactions rule out or leave possible, and the anomalies that the promised model allows."""
-    models, allowed, decided = models_in_words(report), allowed_anomalies(report), how_decided(report)
+    models, allowed, decided = "; ".join(models_in_words(report)), allowed_anomalies(report), how_decided(report)
     if models or allowed or decided:
         yield Text()
     for label, text in (("decided", decided), ("models", models), ("permitted", ", ".join(allowed))):

@@ -104,9 +104,9 @@ def _promises(report: Report) -> Iterator[str]:
     else:
         states = [(state, len(list(group))) for state, group in groupby(rows, key=lambda row: STATES[row.verdict])]
         yield f"{counted(len(rows), 'promise')}: {', '.join(f'{count} {state}' for state, count in states)}"
-    models, decided = models_in_words(report), how_decided(report)
-    if report.run is None and (models or decided):
-        yield "; ".join(filter(None, (decided, models)))
+    if report.run is None:
+        decided, models = how_decided(report), models_in_words(report)
+        yield from filter(None, ("; ".join(filter(None, (decided, *models[:1]))), *models[1:]))
 
 
 def _notes(report: Report) -> Iterator[str]:
