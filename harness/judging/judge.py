@@ -124,11 +124,7 @@ def judge(  # noqa: PLR0913  Each argument is an option of the command.
         facts=_facts(judgements, loaded.notes, failure, has_question=any(context.prohibited.get(TRANSACTIONS, ()))),
         seconds={"check": round(time.monotonic() - started, 3)},
     )
-    return (
-        report
-        if run_file is None
-        else _as_run(report, run_file, exposure, facts, other_model(loaded.history, promises))
-    )
+    return report if run_file is None else _as_run(report, run_file, exposure, facts, loaded.history)
 
 
 def _composition(
@@ -347,11 +343,11 @@ def _decided(judgement: Judgement) -> str:
     return "no counterexample found" + (f", {pairs:,} pairs of versions undecided" if isinstance(pairs, int) else "")
 
 
-def _as_run(report: Report, run_file: RunFile, exposure: Exposure, facts: RunFacts, advice: str | None) -> Report:
-    """The report, with the details that only a run of ours has. `advice`: what a vacuous run needs before all else."""
+def _as_run(report: Report, run_file: RunFile, exposure: Exposure, facts: RunFacts, history: Path) -> Report:
+    """The report, with the details that only a run of ours has."""
     return msgspec.structs.replace(
         report,
-        way_out=way_out(run_file, report.clause, advice),
+        way_out=way_out(run_file, report.clause, other_model(history, run_file.promises)),
         anywhere=command_anywhere(run_file),
         versions=dict(run_file.versions),
         sut=sut_in(run_file),

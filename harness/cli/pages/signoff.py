@@ -23,14 +23,13 @@ from harness.signoff.verification import Request, lines, verified
 
 STYLES = {Decision.GO: "bold green", Decision.NO_GO: "bold red", Decision.INSUFFICIENT: "bold yellow"}
 PAGE_FILE, MARKDOWN_FILE = "signoff.html", "signoff.md"
+NAMED = "its folder, its name, or its release"
 SHOWN = 8  # The most further reasons, and findings, on the screen.
 
 
 def signoff(  # noqa: PLR0913, PLR0917  Each argument is an option of the command.
-    baseline: Annotated[
-        Path | None, typer.Argument(help="The sweep of the release before: its folder, its name, or its release.")
-    ] = None,
-    candidate: Annotated[Path | None, typer.Argument(help="The sweep of the release to decide on, or latest.")] = None,
+    baseline: Annotated[Path | None, typer.Argument(help=f"The sweep of the release before: {NAMED}.")] = None,
+    candidate: Annotated[Path | None, typer.Argument(help="That of the release to decide on, or latest.")] = None,
     waivers: Annotated[
         Path | None, typer.Option(help="A TOML file: fingerprint, owner, reason and expires of each [[waiver]].")
     ] = None,
