@@ -31,6 +31,7 @@ _STALE: Final = {  # With one rw and an order of time: the version that was read
     "G-single-process": "Stale read within a session",
     "G-single-realtime": "Stale read",
 }
+_MISSED: Final = "A transaction misses a write that came before it: a cycle with exactly one rw."
 _MODELS: Final = {"": "", "-process": "strong-session-", "-realtime": "strong-"}  # The prefixes of their names.
 _NEXT: Final = {"": "-process", "-process": "-realtime"}
 _UNTIMED: Final = frozenset({UPDATE, "GSIb"})  # What no order of time closes.
@@ -50,7 +51,7 @@ def timed(bases: Mapping[str, Anomaly]) -> Iterator[tuple[str, Anomaly]]:
                 name + order,
                 replace(
                     base,
-                    meaning=base.meaning + _CLOSED[order],
+                    meaning=(_MISSED if name + order in _STALE else base.meaning) + _CLOSED[order],
                     title=_STALE.get(name + order, title_of(name, base) + _TITLES[order]),
                     implies=" ".join([other + order for other in others] + [name + each for each in _after(order)]),
                     forbidden_by=" ".join(_MODELS[order] + model for model in base.forbidden_by.split()),
