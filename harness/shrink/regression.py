@@ -18,13 +18,14 @@ from harness.report.model import FindingRow
 from harness.scenario.consent import Code
 from harness.scenario.scenario import Scenario
 from harness.shrink.case import Case
+from harness.shrink.dependable import MISSED, Shown
 
 _TEST = '''\
 """{title}
 
 {sentence}
 
-Shrunk to {size}. Run this file with pytest: it fails until the bug is gone.
+Shrunk to {size}. Run this file with pytest: {promise}.
 """
 
 import seamark
@@ -38,10 +39,17 @@ CASE = """
 
 
 def {name}(tmp_path):
+{body}
+'''
+_ONCE = """\
     report = seamark.repeat(CASE, cluster=CLUSTER, bugs=BUGS, store=tmp_path)
     assert report.verdict != "error", report.reason
-    assert SYMPTOM not in report.symptoms, report.explain(SYMPTOM)
-'''
+    assert SYMPTOM not in report.symptoms, report.explain(SYMPTOM)"""
+_REPEATED = """\
+    for _ in range({repetitions}):
+        report = seamark.repeat(CASE, cluster=CLUSTER, bugs=BUGS, store=tmp_path)
+        assert report.verdict != "error", report.reason
+        assert SYMPTOM not in report.symptoms, report.explain(SYMPTOM)"""
 
 
 def test_name(finding: FindingRow) -> str:
@@ -49,21 +57,36 @@ def test_name(finding: FindingRow) -> str:
     return "test_" + re.sub(r"[^a-z0-9]+", "_", f"{finding.anomaly} {finding.promise or ''}".lower()).strip("_")
 
 
-def regression_test(case: Case, finding: FindingRow, code: Code) -> str:
-    """A pytest file that carries out the case, and fails as long as the case shows the finding's symptom."""
+def regression_test(case: Case, finding: FindingRow, code: Code, shown: Shown | None = None) -> str:
+    """A pytest file that carries out the case, and fails as long as the case shows the finding's symptom.
+
+    In containers, where `shown` says how often that is, it carries the case out several times.
+    """
     size = case.size()
     bugs = case.scenario.bugs
     return _TEST.format(
         title=f"{finding.symptom}, from seed {case.scenario.seed}.",
         sentence="\n".join(wrap(_quoted(finding.sentence), 112)),
         size=f"{counted(size.steps, 'fault step')}, {counted(size.operations, 'operation')} and {size.seconds:g} s",
+        promise=_promise(shown),
         name=test_name(finding),
+        body=_ONCE if shown is None else _REPEATED.format(repetitions=shown.repetitions()),
         cluster=code.name if code.place is None else f"{relpath(code.place.path)}:{code.place.name}",
         cluster_comment="" if code.place is None else "  # From the folder in which pytest starts.",
         bugs=bugs,
         bugs_comment="  # Planted; () is the cluster without them." if bugs else "",
         symptom=finding.symptom,
         case=_escaped(_json(case)),
+    )
+
+
+def _promise(shown: Shown | None) -> str:
+    if shown is None:
+        return "it fails until the bug is gone"
+    repetitions, rate = counted(shown.repetitions(), "run"), f"{shown.hits} of {shown.runs}"
+    return (
+        f"it makes up to {repetitions} in containers.\nOf such runs {rate} showed the bug, so a pass is no proof that "
+        f"the bug is gone: {MISSED:.0%} of tests pass by chance"
     )
 
 

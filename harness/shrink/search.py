@@ -50,6 +50,7 @@ class Search:
         tell: Callable[[Size, int], None],
     ) -> None:
         self.case, self.tries = case, 0
+        self.path = [case]  # All cases that were the smallest so far, the recorded one first.
         self.seeds = 1  # The number of seeds tried for each candidate; the first is the case's own.
         self._most, self._tell = tries, tell
         self._known = {tried.key: tried.is_shown for tried in tries_in(file)}
@@ -100,6 +101,7 @@ class Search:
             self._tell(self.case.size(), self.tries)
             if is_shown:
                 self.case = candidate
+                self.path.append(candidate)
                 return place // self.seeds
         return None
 

@@ -4,10 +4,11 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from hashlib import blake2b
 from pathlib import Path
+from shutil import rmtree
 
 import msgspec
 
-from harness.core.errors import HistoryError, ScenarioError, SeamarkError, known
+from harness.core.errors import HistoryError, ScenarioError, known
 from harness.judging.engines import EngineFor
 from harness.record.store import RUN_FILE, one_writer, read_run_file, write_atomically
 from harness.report.model import FindingRow, Report, read_report
@@ -20,16 +21,18 @@ from harness.scenario.consent import Code
 from harness.scenario.registry import load_cluster
 from harness.scenario.scenario import Scenario, scenario_of
 from harness.shrink.case import Case, Size
+from harness.shrink.dependable import Shown, dependable
 from harness.shrink.evidence import evidence_of
 from harness.shrink.passes import shrink
 from harness.shrink.regression import regression_test, script_text, test_name
 from harness.shrink.search import Exhausted, Search
-from harness.shrink.trial import Trials, shows
+from harness.shrink.trial import Trials, hits, shows
 from nemesis.plan import Plan
 from nemesis.validation import plan_to_json
 
 PLAN_FILE = "plan.json"
 SCRIPT_FILE = "script.txt"
+CONFIRMATIONS = 2  # The runs at the end, for each run of a candidate: the outcome of hundreds of trials is in doubt.
 
 
 class Orders(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,13 +52,17 @@ class Orders(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Shrunk(msgspec.Struct, frozen=True, kw_only=True):
-    """The smallest run found: its `report`, and its size before and after. `test` is the pytest file."""
+    """The smallest run found: its `report`, and its size before and after. `test` is the pytest file.
+
+    `shown` is how often runs in containers show the symptom; None for a simulation, which is the same each time.
+    """
 
     symptom: str
     before: Size
     after: Size
     tries: int
     is_exhausted: bool
+    shown: Shown | None
     report: Report
     test: str
 
@@ -93,29 +100,38 @@ def shrunk(orders: Orders, engine: EngineFor, tell: Callable[[Size, int], None])
             shrink(search, evidence_of(orders.run, finding), lows)
         except Exhausted:
             is_exhausted = True
-        if search.case != case and not search.shows_now():
-            raise _unconfirmed(tries, finding, orders)
-        sizes = _sizes(case.size(), search.case.size())
+        smallest, shown = _confirmed(search, trials, tries)
+        sizes = _sizes(case.size(), smallest.size())
         origin = Origin(run=str(orders.run), tries=search.tries, sizes=sizes)
-        report, test = _stored(search.case, origin, orders, finding, engine)
+        report, test = _stored(smallest, shown, origin, orders, finding, engine)
         return Shrunk(
             symptom=finding.symptom,
             before=case.size(),
-            after=search.case.size(),
+            after=smallest.size(),
             tries=search.tries,
             is_exhausted=is_exhausted,
+            shown=shown,
             report=report,
             test=str(test),
         )
 
 
-def _unconfirmed(notes: Path, finding: FindingRow, orders: Orders) -> SeamarkError:
-    """The error that the smallest run does not show the finding when it is run once more. Wrong notes are removed."""
-    if orders.times > 1:
-        return ScenarioError(f"{orders.run}: its smallest run does not show {finding.symptom} each time: raise --times")
-    notes.unlink(missing_ok=True)
-    wrong = f"its notes say that a run shows {finding.symptom} which does not"
-    return HistoryError(f"{notes}: {wrong}; they are removed, and the same command begins anew")
+def _confirmed(search: Search, trials: Trials, notes: Path) -> tuple[Case, Shown | None]:
+    """The smallest case that shows the symptom in new runs, and how often runs in containers do.
+
+    Raises ScenarioError if none does; HistoryError, and removes the notes, if they call a simulation red that is not.
+    """
+    if search.case.scenario.runtime != "sim":
+        runs = trials.times * CONFIRMATIONS
+        smallest, shown = dependable(search.path, lambda case: hits(trials, case, runs), runs, trials.rate)
+        if not shown.hits:
+            raise ScenarioError(f"{notes.parent}: none of {runs} more runs shows {trials.symptom}: raise --times")
+        return smallest, shown
+    if search.case != search.path[0] and not search.shows_now():
+        notes.unlink(missing_ok=True)
+        wrong = f"its notes say that a run shows {trials.symptom} which does not"
+        raise HistoryError(f"{notes}: {wrong}; they are removed, and the same command begins anew")
+    return search.case, None
 
 
 def _finding(run: Path, chosen: str | None) -> FindingRow:
@@ -146,16 +162,22 @@ def _tries_file(run: Path, trials: Trials) -> Path:
     return run / f"shrink-{digest}.jsonl"
 
 
-def _stored(case: Case, origin: Origin, orders: Orders, finding: FindingRow, engine: EngineFor) -> tuple[Report, Path]:
+def _stored(
+    case: Case, shown: Shown | None, origin: Origin, orders: Orders, finding: FindingRow, engine: EngineFor
+) -> tuple[Report, Path]:
     """Carry the case out as a run of the store, and write the texts and the test beside its report."""
-    run, _ = prepare(case.scenario, orders.code, orders.run.parent.parent, case.plan)
-    write_atomically(run / SHRUNK_FILE, msgspec.json.encode(origin) + b"\n")
-    report = carry_out(run, orders.code, engine)
+    for left in reversed(range(1 if shown is None else shown.repetitions())):
+        run, _ = prepare(case.scenario, orders.code, orders.run.parent.parent, case.plan)
+        write_atomically(run / SHRUNK_FILE, msgspec.json.encode(origin) + b"\n")
+        report = carry_out(run, orders.code, engine)
+        found = next((each for each in report.findings if each.symptom == finding.symptom), None)
+        if found is not None or not left:
+            break
+        rmtree(run)  # Its operations are those of the next one, which may show the symptom.
     write_atomically(run / PLAN_FILE, plan_to_json(case.plan).encode() + b"\n")
     write_atomically(run / SCRIPT_FILE, script_text(case).encode())
-    shown = next((each for each in report.findings if each.symptom == finding.symptom), finding)
     test = run / f"{test_name(finding)}.py"
-    write_atomically(test, regression_test(case, shown, orders.code).encode())
+    write_atomically(test, regression_test(case, found or finding, orders.code, shown).encode())
     return report, test
 
 
@@ -163,6 +185,8 @@ def lines(shrunk: Shrunk) -> Iterable[str]:
     """The outcome for people: sizes before and after."""
     for what, (one, other) in _sizes(shrunk.before, shrunk.after).items():
         yield f"  {what:<12}{one:>10,g}  to {other:,g}"
+    if shrunk.shown is not None:
+        yield f"  seen in {shrunk.shown.hits} of {shrunk.shown.runs} runs of it"
 
 
 def _sizes(before: Size, after: Size) -> dict[str, tuple[float, float]]:

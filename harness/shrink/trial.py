@@ -43,6 +43,11 @@ def shows(trials: Trials, case: Case) -> bool:
     return False
 
 
+def hits(trials: Trials, case: Case, runs: int) -> int:
+    """How many of that many runs of the case show the symptom."""
+    return sum(trials.symptom in symptoms(case, trials.code, trials.place, trials.promise) for _ in range(runs))
+
+
 def symptoms(case: Case, code: Code, place: Path, promise: str | None = None) -> frozenset[str]:
     """The symptoms of a run of that case; none if it cannot be carried out."""
     try:

@@ -60,7 +60,11 @@ def shrink(  # noqa: PLR0913, PLR0917  Each argument is an option of the command
         times=1 if is_sim else times,
         rate=1.0 if is_sim else rate,
     )
-    with resumable("the same command"), EngineStart("local") as start, watched(is_shown=not quiet) as watcher:
+    with (
+        resumable(f"the same command, on {folder}"),
+        EngineStart("local") as start,
+        watched(is_shown=not quiet) as watcher,
+    ):
         done = shrunk(orders, start.engine_for, partial(_tell, watcher))
     done = done if bank is None else msgspec.structs.replace(done, test=str(into_bank(Path(done.test), bank)))
     if as_json:
@@ -74,7 +78,7 @@ def _tell(watcher: Watcher | None, size: Size, count: int) -> None:
     """Show the progress."""
     if watcher is not None:
         left = f"{counted(size.steps, 'fault step')}, {counted(size.operations, 'operation')}, {size.seconds:g} s"
-        watcher.line(f"  {counted(count, 'try')}  left: {left}")
+        watcher.line(f"  after {counted(count, 'try')}: {left}")
 
 
 def _show(console: Console, done: Shrunk, *, is_quiet: bool) -> None:
