@@ -5,7 +5,7 @@ from typing import Final
 
 from clusters.nats import planted, promises
 from clusters.nats.client import NatsClient
-from clusters.nats.service import SERVERS, VERSION, service
+from clusters.nats.service import SERVERS, VERSIONS, service
 from clusters.nats.setup import prepare
 from clusters.nats.subscriber import NatsSubscriber
 from harness.core.machine import NodeId
@@ -20,7 +20,7 @@ def cluster() -> System:
     """Three servers, and two subscribers with a durable consumer each."""
     return System(
         name="nats",
-        summary=f"NATS JetStream {VERSION}: three servers, a stream of three replicas, and its pull consumers",
+        summary=f"NATS JetStream {', '.join(VERSIONS)}: three servers, a stream of three replicas, pull consumers",
         nodes=(*(Node(node, SERVER) for node in SERVERS), *(Node(node, SUBSCRIBER) for node in _SUBSCRIBERS)),
         # A subscriber uses one server at a time: a fault of its links to the others would disturb nothing.
         idle=((SUBSCRIBER, SERVER),),
@@ -33,6 +33,7 @@ def cluster() -> System:
         stream=promises.STREAM,
         bugs=planted.BUGS,
         options=(
+            Option(name="version", values=VERSIONS, text="the release of the server"),
             Option(
                 name="sync",
                 values=("always", "default", "1s"),

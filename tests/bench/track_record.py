@@ -71,7 +71,8 @@ def page(record: Record) -> str:
         "| --- | --- | --- | --- | --- | --- |",
         *(_line(row, record) for row in record.rows),
         "",
-        "A run that shows the defect exits with 1. The documentation permits a defect without a broken promise.",
+        "A run that shows the defect exits with 1. The documentation permits a defect without a broken promise: that",
+        "run lists the anomaly, and passes.",
         "",
         "## Commands",
         "",
@@ -109,8 +110,8 @@ def carried_out(row: Row, command: str, version: str) -> Result:
             told = done.stderr.strip() or done.stdout[:300]
             raise RuntimeError(f"{row.name} {version}: exit {done.returncode}: {told}")
         is_found = done.returncode == FOUND
-        if is_run:
-            is_found &= row.anomaly in _anomalies(done.stdout)
+        if is_run:  # What the documentation permits breaks no promise, so the run passes.
+            is_found = row.anomaly in _anomalies(done.stdout) and (is_found or row.promise is None)
         elif ("SEEN. " in done.stdout, "not seen. " in done.stdout) != (is_found, not is_found):
             # A program that does not even start may exit with 1 as well.
             raise RuntimeError(f"{row.name} {version}: exit {done.returncode} without a result: {done.stderr[-300:]}")

@@ -1,4 +1,7 @@
-"""Servers that share one address for each member reach each other by name, without a door; faults strike there too."""
+"""Servers that share one address for each member reach each other by name, without a door; faults strike there too.
+
+The two servers of a user's own file get power failures, late requests and cut links without a line for these.
+"""
 
 from pathlib import Path
 
@@ -8,6 +11,7 @@ from pyarrow import parquet
 
 from harness.cli.new import template
 from harness.core.record import BUSY, Json
+from harness.runtimes.containers.disks.loop import obstacle
 from tests.system.harnesses import seamark
 
 pytestmark = pytest.mark.docker
@@ -25,7 +29,9 @@ async def prepare(doors: Doors, settings: Settings) -> None:
 """
 
 
-def test_a_follower_finds_its_leader_by_name_and_links_between_them_are_cut_off(tmp_path: Path) -> None:
+def test_a_follower_finds_its_leader_by_name_and_both_lose_power_and_are_cut_off_from_each_other(
+    tmp_path: Path,
+) -> None:
     text = (
         template("pair")
         .replace("\n\n# 4.", f"{FOLLOWS}\n\n# 4.")
@@ -44,7 +50,10 @@ def test_a_follower_finds_its_leader_by_name_and_links_between_them_are_cut_off(
     stall = cut | {"fault": "stall", "at_ns": 4 * 10**9, "until_ns": 6 * 10**9, "targets": ["n2>n1", "n1>n2"]}
     late = cut | {"fault": "late", "package": "late", "at_ns": 22 * 10**8, "until_ns": 39 * 10**8}
     late |= {"targets": ["client>n1"], "args": {"delay_ns": 12 * 10**8}}
-    (tmp_path / "cut.json").write_bytes(msgspec.json.encode({"steps": [cut, late, stall]}))
+    power = cut | {"fault": "crash", "package": "power", "at_ns": 64 * 10**8, "until_ns": 70 * 10**8}
+    power |= {"targets": ["n1", "n2"], "args": {"disk": "lost"}}
+    steps = [cut, late, stall, *([] if obstacle() else [power])]
+    (tmp_path / "cut.json").write_bytes(msgspec.json.encode({"steps": steps}))
     code, out, err = seamark(tmp_path, *run, "--plan", "cut.json", "--engine", "local", "--json")
     report = msgspec.json.decode(out, type=dict[str, Json])
     assert code == 0, err + out[:2_000]
@@ -52,11 +61,14 @@ def test_a_follower_finds_its_leader_by_name_and_links_between_them_are_cut_off(
     [folder] = (tmp_path / "store" / "pair").iterdir()
     rows = parquet.read_table(folder / "history" / "faults.parquet").to_pylist()
     effects = [row for row in rows if row["phase"] == "effect" and row["kind"] != BUSY]
-    assert len(effects) == 3
+    assert len(effects) == len(steps)
+    told = {
+        "late": "after their clients had hung up",
+        "power": "n2: the unsynced file is gone, the synced one is there",
+    }
     for row in effects:
-        assert row["effect"] > 0, row["note"]
-        told = "after their clients had hung up" if row["kind"] == "late" else "packets between members"
-        assert told in row["note"]
+        assert row["effect"] > (row["kind"] == "power"), row["note"]  # Both servers.
+        assert told.get(row["kind"], "packets between members") in row["note"]
     delay = cut | {"fault": "delay", "args": {"latency_ns": 10**8}}
     (tmp_path / "delay.json").write_bytes(msgspec.json.encode({"steps": [delay]}))
     code, _, err = seamark(tmp_path, *run, "--plan", "delay.json")

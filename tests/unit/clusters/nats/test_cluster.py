@@ -19,7 +19,7 @@ from harness.core.seams import Address, Invocation, Wheel
 from harness.scenario.workloads import WORKLOADS, WorkloadOptions
 from nemesis.registry import PACKAGES
 
-ALWAYS = Settings(options={"sync": "always"})
+ALWAYS = Settings(options={"version": "2.15.1", "sync": "always"})
 
 
 def test_what_the_cluster_names_exists() -> None:
@@ -38,7 +38,7 @@ def test_promises_hold_only_if_a_message_is_synced_before_it_is_acknowledged() -
 
 def test_all_servers_have_one_list_of_routes_and_the_chosen_sync_interval() -> None:
     texts = {
-        each: [*service(node, {}, Settings(options={"sync": each})).files.values()]
+        each: [*service(node, {}, Settings(options=ALWAYS.options | {"sync": each})).files.values()]
         for node in SERVERS
         for each in ("always", "default")
     }
