@@ -21,7 +21,7 @@ ROT = Fault(
 
 
 def draw_bit_rot(topology: Topology, stream: Stream) -> Strike | None:
-    """One node of the largest role, which must have three at least, so that a majority is sound.
+    """The last node of the largest role, which must have three at least: all steps strike one, so a majority is sound.
 
     None if it has fewer.
     """
@@ -29,7 +29,7 @@ def draw_bit_rot(topology: Topology, stream: Stream) -> Strike | None:
     if unfit_bit_rot(topology) is not None:
         return None
     args: dict[str, int | str] = {"how": stream.choice(("flip", "truncate")), "place": stream.between(0, 999)}
-    return Strike(fault="rot", targets=(stream.choice(members),), args=args)
+    return Strike(fault="rot", targets=members[-1:], args=args)
 
 
 def unfit_bit_rot(topology: Topology) -> str | None:

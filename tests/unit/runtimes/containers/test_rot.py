@@ -103,7 +103,8 @@ def test_a_majority_stays_sound() -> None:
     three = Topology(nodes=tuple((f"n{n}", "member") for n in (1, 2, 3)), links={})
     two = Topology(nodes=(("n1", "member"), ("n2", "member")), links={})
     drawn = [PACKAGE.draw(three, Draw(seed).stream("faults")) for seed in range(50)]
-    assert all(strike is not None and len(strike.targets) == 1 for strike in drawn)
+    # A damaged node keeps its damage: steps on several nodes would leave no sound majority in the end.
+    assert {strike.targets if strike else () for strike in drawn} == {("n3",)}
     assert {strike.args["how"] for strike in drawn if strike} == {"flip", "truncate"}
     assert PACKAGE.draw(two, Draw(1).stream("faults")) is None
     assert "no majority would be sound" in (PACKAGE.unfit(two) or "")
