@@ -77,9 +77,11 @@ def page(record: Record) -> str:
         "## Commands",
         "",
     ]
+    names: dict[str, list[str]] = {}
     for row in record.rows:
-        version = row.affected[0]
-        lines += [f"### {row.name}", "", "```", row.command.format(version=version, seed=1), "```", ""]
+        names.setdefault(row.command.format(version=row.affected[0], seed=1), []).append(row.name)
+    for command, of_rows in names.items():
+        lines += [f"### {', '.join(of_rows)}", "", "```", command, "```", ""]
     return "\n".join(lines)
 
 
