@@ -29,6 +29,7 @@ from harness.run.batch import Batch
 from harness.run.live import WIDTH, Watcher, at_work
 from harness.scenario.command import at_hand
 
+ANOMALIES = 4  # The most anomalies of a batch with a line each.
 SHOWN = 3  # The most runs whose command is shown if no run of a batch has a finding.
 EVERY_S = 10.0  # The time before the first line of progress in a log; each further one takes twice as long, up to
 EVERY_MAX_S = 300.0  # this: a short command stays short in the log, and a long one shows that it lives.
@@ -189,8 +190,11 @@ def print_batch(batch: Batch, *, as_json: bool) -> int:
     found = [{finding.anomaly for finding in report.findings if finding.promise} for report in batch.runs]
     counts = Counter(name for names in found for name in names)
     own = {name: record for report in batch.runs for name, record in report.declared.items()}
-    for anomaly in sorted(counts, key=lambda name: (rank(name, own), name)):
+    ordered = sorted(counts, key=lambda name: (rank(name, own), name))
+    for anomaly in ordered[:ANOMALIES]:
         say(console, f"{title(anomaly, own)}  in {counts[anomaly]} of {len(batch.runs)} runs", "  ")
+    if len(ordered) > ANOMALIES:
+        say(console, f"also seen: {', '.join(title(each, own) for each in ordered[ANOMALIES:])}", "  ")
     word = plain(Verdict(batch.verdict).word, STYLES[batch.verdict])
     say(console, word + plain(f"  {batch.reason} in {batch.seconds:g} s (exit {batch.exit_code})"), is_whole=True)
     if batch.way_out is not None and batch.exit_code:
