@@ -4,6 +4,7 @@ from typing import cast
 
 from clusters.materialize.messages import (
     Change,
+    Count,
     Define,
     Done,
     Produce,
@@ -92,6 +93,10 @@ def request_of(invocation: Invocation, seen: int) -> Message:
             return ReadPast(tuple(keys), None)
         case "create" | "drop":
             return Define(cast("str", invocation.value), invocation.f == "drop")
+        case "count-append":
+            return Count(invocation.value)
+        case "count-read" | "mixed-read":
+            return Count(is_mixed=invocation.f == "mixed-read")
         case "produce":
             return Produce(invocation.value)
         case "read-source":

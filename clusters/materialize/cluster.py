@@ -72,6 +72,7 @@ class Materialize(MachineCluster):
         Parameter(name="deploy_ms", low=1500, high=6000, text="time after which a coordinator is deployed anew"),
         Parameter(name="interval_ms", low=30, high=120, text="time after which an empty group commit advances tables"),
         Parameter(name="lag_units", low=10, high=60, text="how far compaction stays below the oracle's reads"),
+        Parameter(name="retained", low=6, high=30, text="unacknowledged records that the upstream system keeps"),
         Parameter(name="source_ms", low=10, high=80, text="time between two bindings of ingestion"),
         Parameter(name="suspect_ms", low=200, high=500, text="silence after which a coordinator takes over"),
         Parameter(name="view_ms", low=5, high=40, text="time between two steps of the views"),
@@ -106,6 +107,8 @@ class Materialize(MachineCluster):
         "a group commit waited for the clock",
         "a group commit wrote several tables",
         "a leader began ahead of its clock",
+        "a leader began with a clock that was behind",
+        "a leader ended that had timestamps left",
         "a leader ended: a table had another upper",
         "a leader ended: the catalog refused its record",
         "a leader ended: the catalog shows another one",
@@ -115,12 +118,14 @@ class Materialize(MachineCluster):
         "a subscriber resumed",
         "a subscriber was ahead of a compute node",
         "an append met another upper",
+        "an append took long",
         "an empty group commit advanced the tables",
         "ingestion appended the records of a binding after a restart",
         "ingestion resumed",
         "ingestion stopped at a gap",
         "records were acknowledged upstream",
         "the catalog refused a superseded leader",
+        "upstream dropped records that nobody had acknowledged",
     )
     faults: tuple[str, ...] = (
         "partition",
@@ -132,7 +137,7 @@ class Materialize(MachineCluster):
         "clock",
     )
     checks: tuple[str, ...] = ("clusters.materialize.checks",)
-    workloads: tuple[str, ...] = ("tables", "views", "sources", "ddl")
+    workloads: tuple[str, ...] = ("tables", "views", "sources", "ddl", "timelines")
     settle_ns: int = 15_000 * MS
 
     def machine(self, node: NodeId) -> Machine:

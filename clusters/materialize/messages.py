@@ -39,6 +39,13 @@ class Query(Struct, frozen=True, tag=True):
     age_ms: int | None = None
 
 
+class Count(Struct, frozen=True, tag=True):
+    """Append an element to the list in the timeline of its own; without one, read it, `is_mixed` with another list."""
+
+    element: Json = None
+    is_mixed: bool = False
+
+
 class Define(Struct, frozen=True, tag=True):
     """Create a table, or drop it."""
 

@@ -26,7 +26,7 @@ def _promise(number: int, text: str, *forbids: str, is_purpose: bool = False) ->
     return Promise(id=f"MZ-G{number}", text=text, source=SEED, forbids=forbids, is_purpose=is_purpose)
 
 
-STRICT: Final = frozenset(f"MZ-G{number}" for number in (1, 2, 7, 9, 15, 18))  # Reads at any timestamp break these.
+STRICT: Final = frozenset(f"MZ-G{number}" for number in (1, 2, 7, 9, 13, 15, 18))  # Reads at any timestamp break these.
 FREE: Final = "MZ-G1S"
 
 PROMISES: tuple[Promise, ...] = (
@@ -58,13 +58,29 @@ PROMISES: tuple[Promise, ...] = (
         "A view, at the timestamp of an answer, is what its query gives of its inputs at that timestamp.",
         "wrong-view-row",
     ),
+    _promise(5, "A read below the since of a collection is refused; at or above it, it is right.", "stale-mismatch"),
     _promise(6, "The upper of a shard rises only by appends, each from the upper before.", "upper-gap"),
-    _promise(7, "A write that was acknowledged is there after every crash.", "stale-acknowledged"),
+    _promise(
+        7,
+        "A write that was acknowledged is there after every crash, and so is a table.",
+        "stale-acknowledged",
+        "lost-table",
+    ),
+    _promise(8, "No timestamp at or above the durable bound is handed out.", "beyond-bound"),
     _promise(9, "Every timestamp of an epoch is above all timestamps of earlier epochs.", "epoch-overlap"),
     _promise(10, "Once a leader serves clients, no leader before it writes to a table.", "late-append"),
+    _promise(11, "All writes of one group commit become visible together.", "snapshot-mismatch"),
     _promise(12, "Timestamps stay close to the clock, but for a while after a take-over.", "ahead-of-clock"),
+    _promise(13, "The writes of a session have rising timestamps.", "write-not-above"),
     _promise(14, "Nothing that a superseded leader does to the catalog has an effect.", "superseded-record"),
     _promise(15, "A superseded leader answers no read that was invoked after its end.", "superseded-answer"),
+    _promise(16, "Each epoch has one leader.", "shared-epoch"),
+    _promise(
+        17,
+        "Timelines are independent: no query reads two, and none waits for the other.",
+        "mixed-timelines",
+        "timeline-order",
+    ),
     _promise(
         18,
         "A record whose acknowledgement was seen upstream is in every strict read that is invoked later.",
@@ -89,5 +105,11 @@ PROMISES: tuple[Promise, ...] = (
         "duplicate-event",
         "resume-hole",
         is_purpose=True,
+    ),
+    _promise(
+        23,
+        "Without faults leaders stay, and a write waits for its own table alone.",
+        "needless-wait",
+        "restless-leaders",
     ),
 )

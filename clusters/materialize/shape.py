@@ -23,6 +23,8 @@ SUBSCRIBERS: Final = (NodeId("s1"), NodeId("s2"))
 LISTS: Final = ("t0", "t1", "t2")  # Tables whose rows are the elements of lists.
 BAGS: Final = ("a0", "a1")  # Tables of which views are made; their rows also go.
 SOURCE: Final = "source"
+COUNTED: Final = "n0"  # A list in a second timeline, whose timestamps count its writes.
+WALL, COUNT = "wall", "count"  # The timelines.
 SHARDS: Final = (*LISTS, *BAGS, SOURCE)
 
 CATALOG_PLACE: Final = "catalog"
@@ -35,6 +37,11 @@ def table_of(key: Json) -> str:
     """The table of a list's key."""
     number = key if isinstance(key, int) else crc32(str(key).encode())
     return LISTS[number % len(LISTS)]
+
+
+def timeline_of(collection: str) -> str:
+    """The timeline of a collection."""
+    return COUNT if collection == COUNTED else WALL
 
 
 def home_of(shard: str) -> NodeId:

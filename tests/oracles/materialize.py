@@ -8,7 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from harness.core.record import Complete, Evidence, Invoke, Json, Probe, State, StreamEvent
+from harness.core.record import Complete, Evidence, Fault, Invoke, Json, Probe, State, StreamEvent
 
 STRICT = ("txn", "change", "query", "read-source")
 
@@ -23,6 +23,8 @@ class Run:
         self.events = [record for record in evidence if isinstance(record, StreamEvent)]
         self.states = [record for record in evidence if isinstance(record, State)]
         self.epochs = [record for record in evidence if isinstance(record, Probe) and record.name == "epoch"]
+        self.bounds = [record for record in evidence if isinstance(record, Probe) and record.name == "bound"]
+        self.faults = [record for record in evidence if isinstance(record, Fault)]
 
     def ok(self, *names: str) -> Iterator[tuple[Invoke, Complete]]:
         """The operations of those names that succeeded."""
@@ -59,6 +61,10 @@ def complaints(evidence: Sequence[Evidence], *, is_strict: bool = True) -> dict[
         "shards": list(_shards(run)),
         "source": list(_source(run, is_strict=is_strict)),
         "streams": list(_streams(run)),
+        "epochs": list(_epochs(run)),
+        "created": list(_created(run)),
+        "counted": list(_counted(run)),
+        "waits": list(_waits(run)),
     }
     if is_strict:
         found |= {"real time": list(_real_time(run)), "leaders": list(_leaders(run))}
@@ -149,9 +155,12 @@ def _shards(run: Run) -> Iterator[str]:
         value: Any = state.value
         if state.object == "shard":
             upper = last = 0
-            for expected, new, epoch in value:
+            for expected, new, epoch, at_ns in value:
                 if expected != upper or new <= upper or epoch < last:
                     yield f"shard {state.key} at {upper} of epoch {last} got {expected} to {new} of epoch {epoch}"
+                for end in run.done.values() if epoch else ():
+                    if end.epoch is not None and end.epoch > epoch and end.time_ns < at_ns:
+                        yield f"shard {state.key} got {expected} of epoch {epoch} after epoch {end.epoch} had answered"
                 upper, last = new, epoch
         if state.object == "negative" and value:
             yield f"table {state.key} has {value}"
@@ -197,3 +206,87 @@ def _streams(run: Run) -> Iterator[str]:
                 for ts, value in elements:
                     if ts < event.position and (key, value, ts) not in came[event.subscriber]:
                         yield f"{event.subscriber} got no {value} of {key} at {ts} before progress {event.position}"
+
+
+def _epochs(run: Run) -> Iterator[str]:
+    """An epoch has one node, and its writes are below the bounds of their time."""
+    ended = [(run.asked[index], end) for index, end in run.done.items() if end.epoch is not None]
+    for asked, end in ended:
+        for other, by in ended:
+            assert end.epoch is not None
+            assert by.epoch is not None
+            if by.epoch == end.epoch and by.node != end.node:
+                yield f"{end.node} and {by.node} answered T{asked.index} and T{other.index} in epoch {end.epoch}"
+        durable = [probe.value for probe in run.bounds if probe.time_ns <= end.time_ns]
+        if end.commit_ts is not None and run.bounds and end.commit_ts >= max(durable, default=0):
+            yield f"T{asked.index} wrote at {end.commit_ts}, above the bounds {durable}"
+
+
+def _created(run: Run) -> Iterator[str]:
+    """Who comes after the answer to a table's creation finds it, if nobody has asked to drop it."""
+    for made, answer in run.ok("create"):
+        drops = [each.time_ns for each in run.asked.values() if each.f == "drop" and each.value == made.value]
+        for index, asked in run.asked.items():
+            rows: Any = asked.value
+            name = rows[0][0] if asked.f == "change" else rows if asked.f == "query" else None
+            end = run.ended.get(index)
+            if (
+                name != made.value
+                or end is None
+                or asked.time_ns <= answer.time_ns
+                or min(drops, default=2**63) <= end.time_ns
+            ):
+                continue
+            if end.outcome == "fail" and "no such table" in (end.error or ""):
+                yield f"T{index} did not find {name} of T{made.index}"
+
+
+def _counted(run: Run) -> Iterator[str]:
+    """The list of the counting timeline, at each of its timestamps."""
+    loose = {
+        asked.value
+        for index, asked in run.asked.items()
+        if asked.f == "count-append" and (index not in run.ended or run.ended[index].outcome == "info")
+    }
+    stamps: dict[Json, int] = {}
+    ended: list[tuple[Invoke, Complete, int]] = []
+    for asked, end in run.ok("count-append"):
+        answer: Any = end.value
+        stamps[asked.value] = answer[0]
+        ended.append((asked, end, answer[0]))
+    for asked, end in run.ok("count-read", "mixed-read"):
+        answer = end.value
+        ended.append((asked, end, answer[0]))
+        due = {element for element, ts in stamps.items() if ts <= answer[0]}
+        shown = [element for element in answer[1] if element not in loose]
+        if (
+            asked.f == "mixed-read"
+            or set(shown) != due
+            or [stamps[each] for each in shown] != sorted(stamps[each] for each in due)
+        ):
+            yield f"T{asked.index} read {answer}, which should be {due}"
+    for asked, _, ts in ended:
+        for before, past, floor in ended:
+            if past.time_ns < asked.time_ns and (ts < floor or (ts == floor and asked.f == "count-append")):
+                yield f"T{asked.index} has {ts}, after T{before.index} had ended at {floor}"
+
+
+def _waits(run: Run) -> Iterator[str]:
+    """Where nothing was struck for four seconds no change of a0 or a1 takes long, and leaders stay."""
+    ms = 1_000_000
+    begun = {fault.step: fault.time_ns for fault in run.faults if fault.phase == "begin"}
+    ends = {fault.step: fault.time_ns for fault in run.faults if fault.phase == "end"}
+    spans = [(begin, ends.get(step, 2**63)) for step, begin in begun.items()]
+    opened = sorted(probe.time_ns for probe in run.epochs)
+    for index, asked in run.asked.items():
+        end = run.ended.get(index)
+        rows: Any = asked.value
+        if asked.f != "change" or end is None or rows[0][0] not in ("a0", "a1"):
+            continue
+        is_struck = any(begin <= end.time_ns and over >= asked.time_ns - 4000 * ms for begin, over in spans)
+        is_led = not any(asked.time_ns - 2000 * ms <= ns <= end.time_ns for ns in opened)
+        if not is_struck and is_led and end.time_ns - asked.time_ns > 800 * ms:
+            yield f"T{index} took {(end.time_ns - asked.time_ns) // ms} ms"
+    for first, last in zip(opened, opened[3:], strict=False):
+        if last - first < 3000 * ms and not any(begin <= last and over >= first - 4000 * ms for begin, over in spans):
+            yield f"four leaders began between {first} and {last}"

@@ -12,16 +12,17 @@ from tests.oracles.materialize import complaints
 from tests.scenario.simulated import Simulated
 
 FIRST = int(os.environ.get("SEAMARK_TEST_SEED", "0"))
-SEEDS = range(FIRST, FIRST + int(os.environ.get("SEAMARK_FUZZ_COUNT", "16")))
-AGAIN = SEEDS[:2]
-WORKLOADS = ("tables", "views", "sources", "ddl")
+SEEDS = range(FIRST, FIRST + int(os.environ.get("SEAMARK_FUZZ_COUNT", "20")))
+AGAIN = SEEDS[:1]
+WORKLOADS = ("tables", "views", "sources", "ddl", "timelines")
 # Bug: a seed that shows it, and the oracle that notices.
 BUGS = {
     "respond-before-apply": (0, "real time"),
     "peek-ignores-upper": (0, "lists"),
-    "occ-retry-same-diffs": (5, "shards"),
+    "occ-retry-same-diffs": (1, "shards"),
     "ack-before-global": (2, "source"),
     "progress-before-updates": (0, "streams"),
+    "stale-table-list": (3, "created"),
 }
 
 
@@ -34,7 +35,7 @@ def simulated(seed: int, *bugs: str, plan: Plan | None = None) -> Simulated:
     """One run; every workload has its turn."""
     options = {} if is_strict(seed) else {"isolation": SERIALIZABLE}
     workload = WORKLOADS[seed % len(WORKLOADS)]
-    scenario = Scenario(cluster="materialize", seed=seed, time_s=6, workload=workload, bugs=bugs, options=options)
+    scenario = Scenario(cluster="materialize", seed=seed, time_s=5, workload=workload, bugs=bugs, options=options)
     return Simulated(scenario, plan)
 
 

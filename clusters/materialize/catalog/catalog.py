@@ -13,7 +13,19 @@ from clusters.materialize import planted
 from clusters.materialize.catalog.records import LOG, decoded
 from clusters.materialize.messages import Asked, Told
 from clusters.materialize.site import Site
-from clusters.parts.fenced_log import Add, Claimed, Fenced, FencedLogs, Look, Open, Opened, Stored
+from clusters.parts.fenced_log import (
+    Add,
+    Claimed,
+    Fenced,
+    FencedLogs,
+    LogReply,
+    LogRequest,
+    LogWrite,
+    Look,
+    Open,
+    Opened,
+    Stored,
+)
 from harness.core.machine import Context, Dump, Durable, Event, NodeId, Received, Settings, Synced
 
 
@@ -30,7 +42,7 @@ class Catalog:
         match event:
             case Received(sender, Asked(number, Open() | Add() | Look() as request)):
                 self._site.look_at_clock()
-                reply, write = self._logs.serve(request)
+                reply, write = self._served(request)
                 if write is not None:
                     context.append("catalog", write)
                 if isinstance(reply, Fenced):
@@ -42,6 +54,16 @@ class Catalog:
                 context.unexpected(message)
             case _:
                 pass
+
+    def _served(self, request: LogRequest) -> tuple[LogReply, LogWrite | None]:
+        """The answer to a request, and what to write before it is given."""
+        if isinstance(request, Open) and planted.EPOCH_BACKWARDS in self._site.bugs:
+            looked, _ = self._logs.serve(Look(LOG))
+            records = getattr(looked, "records", ())
+            write = Claimed(LOG, request.claim, request.claim)
+            self._logs = FencedLogs((Stored(LOG, records), write))
+            return Opened(LOG, request.claim, request.claim, records), write
+        return self._logs.serve(request)
 
     def _answer(self, sender: NodeId, answer: Told) -> None:
         """Send an answer; an epoch is recorded when it is durable, as none before is known to anyone."""

@@ -4,14 +4,17 @@ from typing import Final
 
 from msgspec import Struct, msgpack
 
+from clusters.materialize.shape import WALL
+
 LOG: Final = "catalog"
 
 
 class Bound(Struct, frozen=True, tag=True):
-    """No timestamp at or above `ts` is handed out before a higher bound is written."""
+    """No timestamp of the timeline at or above `ts` is handed out before a higher bound is written."""
 
     epoch: int
     ts: int
+    timeline: str = WALL
 
 
 class Created(Struct, frozen=True, tag=True):
@@ -38,9 +41,10 @@ def decoded(records: tuple[bytes, ...]) -> list[Record]:
     return [_decoder.decode(record) for record in records]
 
 
-def bound_of(records: list[Record]) -> int:
-    """The bound that was written last; 0 for a new cluster."""
-    return next((record.ts for record in reversed(records) if isinstance(record, Bound)), 0)
+def bound_of(records: list[Record], timeline: str) -> int:
+    """The bound of a timeline that was written last; 0 for a new cluster."""
+    bounds = (record for record in reversed(records) if isinstance(record, Bound) and record.timeline == timeline)
+    return next((bound.ts for bound in bounds), 0)
 
 
 def tables_of(records: list[Record]) -> list[str]:

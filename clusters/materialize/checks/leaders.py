@@ -8,6 +8,8 @@
    that has begun, as each begins at the bound of the one before; and by no more time than clocks were wrong, as
    timestamps then rise at twice the speed. A witness is a write.
 4. `two-tables`: no transaction writes two tables. A witness is a transaction that would.
+5. `beyond-bound`: a write's timestamp is below a bound that was durable before its answer. A witness is a write.
+6. `shared-epoch`: all answers of an epoch come from one coordinator. A witness is an epoch with answers.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,7 +18,7 @@ from typing import Any, Final
 
 from checkers.engine.protocol import Check, Context
 from checkers.history.names import Dictionary
-from checkers.history.tables import rows, samples
+from checkers.history.tables import Sample, rows, samples
 from checkers.history.troubles import Trouble, judgement
 from clusters.materialize.coordinator.reign import WINDOW
 from clusters.materialize.shape import MS, UNIT_NS, table_of
@@ -25,11 +27,14 @@ from harness.core.verdict import Judgement
 
 CHECKER: Final = "leaders"
 OVERLAP, SUPERSEDED, AHEAD, TABLES = "epoch-overlap", "superseded-answer", "ahead-of-clock", "two-tables"
+BEYOND, SHARED = "beyond-bound", "shared-epoch"
 ANOMALIES: Final = {
     OVERLAP: "A leader gave a timestamp below one of an earlier leader.",
     SUPERSEDED: "A leader answered a read that was invoked after it had been superseded.",
     AHEAD: "Timestamps ran ahead of the clock.",
     TABLES: "A transaction wrote two tables.",
+    BEYOND: "A write has a timestamp that no durable bound covered.",
+    SHARED: "Two coordinators answered in one epoch.",
 }
 STRICT: Final = ("txn", "change", "query", "read-source")
 SLACK_NS: Final = 100 * MS
@@ -38,9 +43,11 @@ Row = Mapping[str, Any]
 
 def check(history: Path, _context: Context) -> Judgement:
     """The judgement of all answers. Raises HistoryError if the history is damaged."""
-    columns = ["index", "f", "outcome", "epoch", "invoke_ns", "complete_ns", "read_ts", "commit_ts"]
-    ops = [op for op in rows(history, "ops", columns, outcome=[OK], f=STRICT) if op["epoch"] is not None]
-    opened = {sample.value: sample.ns for sample in samples(history, "epoch")["epoch"]}
+    columns = ["index", "f", "outcome", "epoch", "node", "invoke_ns", "complete_ns", "read_ts", "commit_ts"]
+    answered = [op for op in rows(history, "ops", columns, outcome=[OK]) if op["epoch"] is not None]
+    ops = [op for op in answered if op["f"] in STRICT]
+    probes = samples(history, "epoch", "bound")
+    opened = {sample.value: sample.ns for sample in probes["epoch"]}
     wide = _wide(history)
     writes = [op for op in ops if op["commit_ts"] is not None]
     reads = [op for op in ops if op["read_ts"] is not None]
@@ -53,12 +60,16 @@ def check(history: Path, _context: Context) -> Judgement:
         SUPERSEDED: len(reads),
         AHEAD: len(writes),
         TABLES: len(wide),
+        BEYOND: len(writes) if probes["bound"] else 0,
+        SHARED: len({op["epoch"] for op in answered}),
     }
     troubles = [
         *_overlaps(ops),
         *_superseded(reads, opened),
         *_ahead(writes, wrong, sorted(opened.values())),
         *_two(wide),
+        *(_beyond(writes, probes["bound"]) if probes["bound"] else ()),
+        *_shared(answered),
     ]
     return judgement(CHECKER, ANOMALIES, troubles, witnesses)
 
@@ -123,6 +134,32 @@ def _two(wide: Sequence[tuple[int, int]]) -> Iterator[Trouble]:
         if outcome == OK:
             sentence = f"T{index} appended to two tables, and was not refused."
             yield Trouble(TABLES, sentence, (index,), (index,))
+
+
+def _beyond(writes: Sequence[Row], bounds: Sequence[Sample]) -> Iterator[Trouble]:
+    """5."""
+    highest, last = -1, 0
+    for op in sorted(writes, key=lambda each: int(each["complete_ns"])):
+        while last < len(bounds) and bounds[last].ns <= op["complete_ns"]:
+            highest = max(highest, bounds[last].value)
+            last += 1
+        if op["commit_ts"] >= highest:
+            sentence = f"T{op['index']} wrote at {op['commit_ts']}, when the highest durable bound was {highest}."
+            yield Trouble(BEYOND, sentence, (op["index"],), (op["index"],))
+
+
+def _shared(answered: Sequence[Row]) -> Iterator[Trouble]:
+    """6."""
+    first: dict[int, Row] = {}
+    for op in answered:
+        by = first.setdefault(op["epoch"], op)
+        if op["node"] != by["node"]:
+            sentence = (
+                f"{op['node']} answered T{op['index']} in epoch {op['epoch']}, in which {by['node']} had answered "
+                f"T{by['index']}."
+            )
+            yield Trouble(SHARED, sentence, (op["epoch"],), (by["index"], op["index"]))
+            return
 
 
 def _wide(history: Path) -> list[tuple[int, int]]:

@@ -12,68 +12,105 @@ Source: the published text, sections "Global Timestamp Recovery" and "Inserts". 
 comes before the second; README.md has the decision.
 """
 
+from collections.abc import Mapping
+from functools import partial
 from typing import NamedTuple
 
 from clusters.materialize import planted
 from clusters.materialize.catalog.records import LOG, bound_of, decoded, names_of, tables_of
 from clusters.materialize.coordinator.clock import Clock
-from clusters.materialize.coordinator.oracle import Oracle
+from clusters.materialize.coordinator.oracle import Oracle, Timeline
 from clusters.materialize.coordinator.reign import Reign
-from clusters.materialize.coordinator.tables import Table
+from clusters.materialize.coordinator.tables import Entry, Table
 from clusters.materialize.messages import AtUpper, CompareAndAppend, GetUpper, Mismatch
-from clusters.materialize.shape import BAGS, CATALOG_PLACE, LISTS, UNIT_NS
+from clusters.materialize.shape import BAGS, CATALOG_PLACE, COUNT, COUNTED, LISTS, UNIT_NS, WALL
 from clusters.materialize.site import Site
 from clusters.parts.fenced_log import Look, Looked, Open, Opened
 from clusters.parts.procedures import Ask, Sleep
 from clusters.parts.routing import Procedure
+from harness.core.machine import Message
 
 AGAIN_NS = 20_000_000
-EARLY_NS = 240_000_000  # A planted bug reads the bound so long before the boot.
+BEHIND_NS = 100_000_000
+EARLY_NS = 240_000_000  # Planted bugs look at the catalog this time before the boot.
+EARLY = {planted.RANGE_BEFORE_EPOCH, planted.STALE_TABLE_LIST, planted.EPOCH_BACKWARDS}
 
 
 class Booted(NamedTuple):
-    """A leader that may serve clients."""
+    """A leader that may serve clients, and its tables by timeline."""
 
     reign: Reign
-    tables: dict[str, Table]
+    tables: dict[str, dict[str, Table]]
 
 
 def boot(site: Site) -> Procedure[Booted | None]:
     """A new leader; None if another one was quicker, or the catalog does not answer."""
-    before: tuple[bytes, ...] | None = None
-    if planted.RANGE_BEFORE_EPOCH in site.bugs:
-        (seen,) = yield Ask(((CATALOG_PLACE, Look(LOG)),))
-        before = seen.records if isinstance(seen, Looked) else None
+    early: Message | None = None
+    if site.bugs & EARLY:
+        (early,) = yield Ask(((CATALOG_PLACE, Look(LOG)),))
         yield Sleep(EARLY_NS)
-    (opened,) = yield Ask(((CATALOG_PLACE, Open(LOG, 1)),))
+    before = early if isinstance(early, Looked) else Looked(LOG, 0, ())
+    (opened,) = yield Ask(((CATALOG_PLACE, Open(LOG, before.token + 1)),))
     if not isinstance(opened, Opened):
         return None
     site.context.point("catalog-opened")
     records = decoded(opened.records)
     reign = Reign(site, opened.token, len(records), names_of(records))
-    bound = bound_of(records if before is None else decoded(before))
-    names = (*LISTS, *BAGS, *tables_of(records))
-    is_new = not bound
-    bottom = site.context.local_clock_ns() // UNIT_NS + 1 if is_new else bound
-    reign.clock = Clock(site, None if is_new else bottom)
-    if not is_new and site.context.local_clock_ns() // UNIT_NS < bound:
-        site.context.sometimes("a leader began ahead of its clock")
-    uppers = yield from _uppers(reign, names)
+    bounds = decoded(before.records) if planted.RANGE_BEFORE_EPOCH in site.bugs else records
+    listed = decoded(before.records) if planted.STALE_TABLE_LIST in site.bugs else records
+    names = {WALL: (*LISTS, *BAGS, *tables_of(listed)), COUNT: (COUNTED,)}
+    uppers = yield from _uppers(reign, (*names[WALL], *names[COUNT]))
     if uppers is None:
         return None
-    if planted.RESTART_BELOW in site.bugs and not is_new:
-        bottom = max(1, max(uppers.values()) - 2)
-    reign.oracle = Oracle(bottom, bound)
-    saved: list[bool] = []
-    reign.persist_bound(bottom, lambda: saved.append(True))
-    while not saved and not reign.is_over:
-        yield Sleep(AGAIN_NS)
+    reign.timelines = {
+        WALL: _wall(site, bound_of(bounds, WALL), uppers),
+        COUNT: _count(bound_of(bounds, COUNT)),
+    }
+    for timeline in reign.timelines.values():
+        saved: list[bool] = []
+        reign.persist_bound(timeline, timeline.oracle.bottom, partial(saved.append, True))
+        while not saved and not reign.is_over:
+            yield Sleep(AGAIN_NS)
     site.context.point("bound-taken")
-    tables = {name: Table(reign, name, uppers[name]) for name in names}
-    for table in tables.values():
-        yield from _raise(reign, table, bottom)
-        site.context.point("table-advanced")
-    return None if reign.is_over else Booted(reign, tables)
+    booted = Booted(
+        reign, {name: {each: Table(reign, each, uppers[each]) for each in tables} for name, tables in names.items()}
+    )
+    if planted.NO_TABLE_ADVANCE not in site.bugs:
+        yield from _advance(booted)
+    return None if reign.is_over else booted
+
+
+def _wall(site: Site, bound: int, uppers: Mapping[str, int]) -> Timeline:
+    """The timeline of the wall clock, which begins at that bound, or now (3)."""
+    now = site.context.local_clock_ns() // UNIT_NS
+    if bound > now:
+        site.context.sometimes("a leader began ahead of its clock")
+    if site.context.local_clock_ns() < site.now_ns() - BEHIND_NS:
+        site.context.sometimes("a leader began with a clock that was behind")
+    if not bound or planted.CLOCK_RESTART in site.bugs:
+        return Timeline(WALL, Oracle(now + 1, bound), Clock(site).now)
+    clock = Clock(site, bound)
+    bottom = max(1, max(uppers.values()) - 2) if planted.RESTART_BELOW in site.bugs else bound
+    return Timeline(WALL, Oracle(bottom, bound), clock.now)
+
+
+def _count(bound: int) -> Timeline:
+    """The timeline that counts writes: it never waits for a clock."""
+    oracle = Oracle(bound or 1, bound)
+    return Timeline(COUNT, oracle, lambda: oracle.write_ts + 1)
+
+
+def _advance(booted: Booted) -> Procedure[None]:
+    """Raise the uppers of all tables above the bottoms of their timelines, so that they can be read there (4)."""
+    reign = booted.reign
+    for name, tables in booted.tables.items():
+        bottom = reign.timelines[name].oracle.bottom
+        for table in tables.values():
+            if planted.SERVE_BEFORE_ADVANCE in reign.bugs:
+                table.push(Entry(bottom, (), lambda: None))
+                continue
+            yield from _raise(reign, table, bottom)
+            reign.site.context.point("table-advanced")
 
 
 def _uppers(reign: Reign, names: tuple[str, ...]) -> Procedure[dict[str, int] | None]:
@@ -89,7 +126,7 @@ def _uppers(reign: Reign, names: tuple[str, ...]) -> Procedure[dict[str, int] | 
 
 
 def _raise(reign: Reign, table: Table, bottom: int) -> Procedure[None]:
-    """Raise the upper of a table above `bottom`, so that it can be read there (4)."""
+    """Raise the upper of a table above `bottom`."""
     while table.upper <= bottom and not reign.is_over:
         request = CompareAndAppend(table.name, table.upper, bottom + 1, (), reign.epoch)
         (answer,) = yield Ask(((table.name, request),))

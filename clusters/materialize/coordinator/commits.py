@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from clusters.materialize import planted
 from clusters.materialize.collections import Update
 from clusters.materialize.coordinator.locks import Locks
+from clusters.materialize.coordinator.oracle import Timeline
 from clusters.materialize.coordinator.reign import Reign
 from clusters.materialize.coordinator.tables import Entry, Table
 from clusters.materialize.shape import MS
@@ -40,10 +41,11 @@ class Write:
 
 
 class Commits:
-    """The group commits of a reign."""
+    """The group commits of a timeline under one reign."""
 
-    def __init__(self, reign: Reign, tables: Mapping[str, Table], interval_ms: int) -> None:
+    def __init__(self, reign: Reign, timeline: Timeline, tables: Mapping[str, Table], interval_ms: int) -> None:
         self._reign = reign
+        self._timeline = timeline
         self._tables = tables
         self._interval_ns = interval_ms * MS
         self._queue: deque[Write] = deque()
@@ -51,6 +53,8 @@ class Commits:
         self._locks = Locks()
         self._last_ns = 0
         self._is_saving = False
+        self._missing = 0  # Tables that do not have the last group yet.
+        self.is_waiting = False  # For the clock.
 
     def add(self, write: Write) -> None:
         """Queue a write."""
@@ -66,28 +70,40 @@ class Commits:
 
     def tick(self) -> None:
         """Commit what waits, if it is time."""
-        reign = self._reign
+        reign, oracle = self._reign, self._timeline.oracle
         is_lax = planted.PERSIST_AFTER_USE in reign.bugs
         if reign.is_over or (self._is_saving and not is_lax):
             return
+        if self._missing and planted.ONE_SHARD_BLOCKS_ALL in reign.bugs:
+            return
         self._start_reads()
-        now = reign.clock.now()
-        if reign.oracle.write_ts > now and planted.NO_THROTTLE not in reign.bugs:
+        now = self._timeline.now()
+        is_hasty = planted.NO_THROTTLE in reign.bugs or planted.NONMONOTONE_CLOCK in reign.bugs
+        self.is_waiting = oracle.write_ts > now and not is_hasty
+        if self.is_waiting:
             reign.site.context.sometimes("a group commit waited for the clock")
             return
-        is_due = reign.site.now_ns() >= self._last_ns + self._interval_ns
+        is_due = self._timeline is reign.wall and reign.site.now_ns() >= self._last_ns + self._interval_ns
         if not is_due and not self._ready and not any(write.prepare is None for write in self._queue):
             return
-        ts = reign.oracle.next_write(now)
-        if ts >= reign.oracle.bound and not self._is_saving:
+        ts = self._next(now)
+        if ts >= oracle.bound and not self._is_saving:
             self._is_saving = True
-            reign.persist_bound(ts, self._saved)
+            reign.persist_bound(self._timeline, ts, self._saved)
             if not is_lax:
                 return
-        reign.oracle.take(ts)
+        oracle.take(ts)
         reign.site.context.point("timestamp-taken")
         self._commit(ts, [*self._ready, *self._startable()])
         self._ready = []
+
+    def _next(self, now: int) -> int:
+        """The timestamp of the next group."""
+        if planted.NONMONOTONE_CLOCK in self._reign.bugs:
+            return now
+        if planted.WRITE_REUSES_READ_TS in self._reign.bugs:
+            return max(self._timeline.oracle.read_ts, now)
+        return self._timeline.oracle.next_write(now)
 
     def _saved(self) -> None:
         self._is_saving = False
@@ -130,6 +146,7 @@ class Commits:
         """Append the rows of a batch, and nothing to all other tables."""
         reign = self._reign
         self._last_ns = reign.site.now_ns()
+        self._missing = len(self._tables)
         if len({write.table for write in batch}) > 1:
             reign.site.context.sometimes("a group commit wrote several tables")
         rank = 0
@@ -143,14 +160,15 @@ class Commits:
                     updates.append(Update(key, value, old or ts << 20 | rank, at, diff))
             table.push(Entry(at, tuple(updates), lambda own=own: self._durable(ts, own)))  # type: ignore[misc]  # A default.
         if planted.BATCH_SPLIT in reign.bugs:
-            reign.oracle.take(ts + len(self._tables))
+            self._timeline.oracle.take(ts + len(self._tables))
         if not batch:
             reign.site.context.sometimes("an empty group commit advanced the tables")
 
     def _durable(self, ts: int, writes: list[Write]) -> None:
         """Show durable rows to reads, and answer who wrote them (3)."""
+        self._missing -= 1
         self._reign.site.context.point("before-apply")
-        self._reign.applied(ts)
+        self._reign.applied(self._timeline, ts)
         self._reign.site.context.point("before-answer")
         for write in writes:
             self._locks.release(self._held(write), is_alone=write.is_alone)

@@ -17,6 +17,7 @@ from clusters.materialize.messages import (
     AckOk,
     Asked,
     Change,
+    Count,
     Define,
     Downgrade,
     Hold,
@@ -29,7 +30,7 @@ from clusters.materialize.messages import (
     Transact,
     Unclear,
 )
-from clusters.materialize.shape import BAGS, COORDINATORS, DATA, LISTS, MS, SOURCE, SUBSCRIBERS
+from clusters.materialize.shape import BAGS, COORDINATORS, DATA, LISTS, MS, SOURCE, SUBSCRIBERS, WALL
 from clusters.materialize.site import Site
 from clusters.parts.procedures import TIMER
 from clusters.parts.routing import Elsewhere, Later, Procedure
@@ -38,6 +39,7 @@ from harness.core.machine import Call, Closed, Context, Durable, Event, Message,
 
 TICK, WATCH = "tick", "watch"
 TICK_NS, WATCH_NS = 3 * MS, 40 * MS
+LATE_NS = 100 * MS  # A timer that comes this late shows a machine that is too busy.
 
 
 class _Leading:
@@ -45,8 +47,11 @@ class _Leading:
 
     def __init__(self, booted: Booted, site: Site) -> None:
         self.reign = booted.reign
-        self.tables = booted.tables
-        self.commits = Commits(self.reign, self.tables, site.parameters["interval_ms"])
+        self.tables = booted.tables[WALL]
+        self.commits = {
+            name: Commits(self.reign, timeline, booted.tables[name], site.parameters["interval_ms"])
+            for name, timeline in self.reign.timelines.items()
+        }
         self.sequencer = Sequencer(self.reign, self.commits, lambda: tuple(self.tables))
         self.open: dict[tuple[NodeId, int], Message] = {}  # Requests without an answer.
         self.since = 0
@@ -64,6 +69,7 @@ class Coordinator:
         self._heard_ns = context.now_ns() - (0 if place or context.now_ns() else self._suspect_ns)
         self._holds: dict[NodeId, int] = {}
         self._deploy_ns = self._next_deploy()
+        self._watched_ns = context.now_ns()
         context.set_timer(TICK, TICK_NS)
         context.set_timer(WATCH, WATCH_NS)
 
@@ -84,7 +90,7 @@ class Coordinator:
                 self._site.procedures.tick()
             case TimerFired(name) if name == TICK:
                 if self._leading is not None:
-                    self._leading.commits.tick()
+                    self._tick(self._leading)
                 context.set_timer(TICK, TICK_NS)
             case TimerFired():
                 self._watch()
@@ -99,6 +105,10 @@ class Coordinator:
     def dump(self, context: Context) -> None:
         """Do nothing: the catalog and the shards show what coordinators did."""
 
+    def _tick(self, leading: _Leading) -> None:
+        for commits in leading.commits.values():
+            commits.tick()
+
     # Leadership.
 
     def _next_deploy(self) -> int:
@@ -109,8 +119,12 @@ class Coordinator:
         """Show that this coordinator leads, or find out if another one does (1)."""
         self._site.look_at_clock()
         now_ns = self._site.now_ns()
+        if now_ns > self._watched_ns + WATCH_NS + LATE_NS:
+            self._site.context.probe("late", (now_ns - self._watched_ns) // MS)
+        self._watched_ns = now_ns
         if self._leading is not None:
-            self._leading.reign.beat()
+            if not (self._leading.commits[WALL].is_waiting and planted.COMMIT_LIVELOCK in self._site.bugs):
+                self._leading.reign.beat()
             self._compact(self._leading)
             self._deploy_ns = self._next_deploy()
             return
@@ -137,8 +151,10 @@ class Coordinator:
         leading, self._leading = self._leading, None
         self._heard_ns, self._deploy_ns = self._site.now_ns(), self._next_deploy()
         for (client, number), body in leading.open.items():
-            is_read = isinstance(body, Query | ReadPast) or (
-                isinstance(body, Transact) and all(mop.f == "r" for mop in body.mops)
+            is_read = (
+                isinstance(body, Query | ReadPast)
+                or (isinstance(body, Count) and body.element is None)
+                or (isinstance(body, Transact) and all(mop.f == "r" for mop in body.mops))
             )
             answer = Refused("it was superseded") if is_read else Unclear("it was superseded")
             self._site.send(client, Answered(number, answer))
@@ -165,6 +181,8 @@ class Coordinator:
                 leading.sequencer.read_past(body, reply)
             case Query():
                 leading.sequencer.query(body, reply)
+            case Count():
+                leading.sequencer.count(body, reply)
             case Define(table, is_drop):
                 leading.sequencer.define(body, reply, partial(self._defined, leading, table, is_drop=is_drop))
             case _:
@@ -181,7 +199,7 @@ class Coordinator:
         if self._leading is None:
             return Elsewhere()
         reign = self._leading.reign
-        seen = reign.oracle.read_ts
+        seen = reign.wall.oracle.read_ts
         if planted.ACK_ON_AS_OF in self._site.bugs:
             seen = max(seen, reign.seen_ts)
         return AckOk(ts) if seen >= ts else Later()
@@ -195,9 +213,10 @@ class Coordinator:
         if len(self._holds) < len(SUBSCRIBERS):
             return
         lag = self._site.parameters["lag_units"]
-        since = min(leading.reign.oracle.read_ts - lag, *leading.reign.holds, *self._holds.values())
+        wall = leading.reign.wall
+        since = min(wall.oracle.read_ts - lag, *wall.holds, *self._holds.values())
         if planted.COMPACT_PAST_HOLD in self._site.bugs:
-            since = leading.reign.oracle.read_ts
+            since = wall.oracle.read_ts
         if since > leading.since:
             leading.since = since
             for node in DATA:

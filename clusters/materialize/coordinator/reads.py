@@ -11,13 +11,15 @@ Theory of operation.
 from typing import NamedTuple
 
 from clusters.materialize import planted
+from clusters.materialize.coordinator.oracle import Timeline
 from clusters.materialize.coordinator.reign import Reign
 from clusters.materialize.messages import Peek, Peeked, SinceBeyond, Wanted
-from clusters.materialize.shape import COMPUTE_PLACES, MS
+from clusters.materialize.shape import COMPUTE_PLACES, MS, timeline_of
 from clusters.parts.procedures import Ask
 from clusters.parts.routing import Procedure, Request
 from harness.core.record import Json
 
+NOT_CONFIRMED = "it could not confirm that it leads"
 PATIENCE_NS = 1500 * MS
 CACHED_NS = 300 * MS  # How long a confirmation lasts, for a planted bug.
 
@@ -37,35 +39,43 @@ class Failed(NamedTuple):
 
 def strict_read(reign: Reign, wanted: tuple[Wanted, ...], *, is_confirmed: bool = True) -> Procedure[Found | Failed]:
     """The rows at the oracle's read timestamp (1, 2). Without `is_confirmed` whoever asks confirms it."""
-    ts: int | None = reign.oracle.read_ts
-    if planted.TS_FROM_FRONTIERS in reign.bugs:
-        ts = None
-    return (yield from _peek(reign, wanted, ts, is_confirmed=is_confirmed))
+    (name, *others) = dict.fromkeys(timeline_of(each.collection) for each in wanted)
+    if others:
+        return Failed("a query reads one timeline")
+    timeline = reign.wall if planted.TIMELINE_MIXING in reign.bugs else reign.timelines[name]
+    ts = None if planted.TS_FROM_FRONTIERS in reign.bugs else timeline.oracle.read_ts
+    return (yield from _peek(reign, timeline, wanted, ts, is_confirmed=is_confirmed))
 
 
 def free_read(
     reign: Reign, wanted: tuple[Wanted, ...], ts: int | None = None, *, least: int = 0
 ) -> Procedure[Found | Failed]:
-    """The rows at a given timestamp, or at any from `least` on (3)."""
-    return (yield from _peek(reign, wanted, ts, is_confirmed=False, least=least))
+    """The rows at a given timestamp of the wall's timeline, or at any from `least` on (3)."""
+    return (yield from _peek(reign, reign.wall, wanted, ts, is_confirmed=False, least=least))
 
 
 def _peek(
-    reign: Reign, wanted: tuple[Wanted, ...], ts: int | None, *, is_confirmed: bool, least: int = 0
+    reign: Reign,
+    timeline: Timeline,
+    wanted: tuple[Wanted, ...],
+    ts: int | None,
+    *,
+    is_confirmed: bool,
+    least: int = 0,
 ) -> Procedure[Found | Failed]:
     place = COMPUTE_PLACES[reign.site.context.draw("compute").below(len(COMPUTE_PLACES))]
     if ts is not None:
-        reign.hold(ts)
+        timeline.hold(ts)
     requests: list[Request] = [(place, Peek(ts, wanted, least))]
     if is_confirmed and not _is_skipped(reign):
         requests.append(reign.confirm())
     answers = yield Ask(tuple(requests), PATIENCE_NS)
     if ts is not None:
-        reign.release(ts)
+        timeline.release(ts)
     reign.site.context.point("read-before-answer")
     if len(answers) > 1:
         if not reign.is_confirmed(answers[1]):
-            return Failed("it could not confirm that it leads")
+            return Failed(NOT_CONFIRMED)
         reign.confirmed_ns = reign.site.now_ns()
     match answers[0]:
         case Peeked(found_ts, found):

@@ -10,10 +10,9 @@ from typing import Final
 
 from clusters.materialize import planted
 from clusters.materialize.catalog.records import LOG, Bound, Record, encoded
-from clusters.materialize.coordinator.clock import Clock
-from clusters.materialize.coordinator.oracle import Oracle
+from clusters.materialize.coordinator.oracle import Timeline
 from clusters.materialize.messages import Lead
-from clusters.materialize.shape import CATALOG_PLACE, COORDINATORS, MS
+from clusters.materialize.shape import CATALOG_PLACE, COORDINATORS, MS, WALL
 from clusters.materialize.site import Site
 from clusters.parts.fenced_log import Add, Added, Fenced, Look, Looked
 from clusters.parts.procedures import Ask, Sleep
@@ -33,9 +32,7 @@ class Reign:
         self.epoch = epoch
         self.names = names
         self.is_over = False
-        self.oracle: Oracle
-        self.clock: Clock
-        self.holds: dict[int, int] = {}  # The number of reads in progress, by timestamp.
+        self.timelines: dict[str, Timeline] = {}
         self.seen_ts = 0  # The highest timestamp of any read, for a planted bug.
         self.confirmed_ns = site.now_ns()
         self._length = length
@@ -43,11 +40,18 @@ class Reign:
         self._is_writing = False
         self._on_end: list[Callable[[], None]] = []
 
+    @property
+    def wall(self) -> Timeline:
+        """The timeline of the wall clock."""
+        return self.timelines[WALL]
+
     def end(self, reason: str) -> None:
         """End the reign: another coordinator has taken over."""
         if not self.is_over:
             self.is_over = True
             self.site.context.sometimes(f"a leader ended: {reason}")
+            if self.timelines and self.wall.oracle.write_ts + 1 < self.wall.oracle.bound:
+                self.site.context.sometimes("a leader ended that had timestamps left")
             for then in self._on_end:
                 then()
 
@@ -70,12 +74,14 @@ class Reign:
             self._is_writing = True
             self.site.procedures.run(self._write())
 
-    def persist_bound(self, ts: int, then: Callable[[], None]) -> None:
+    def persist_bound(self, timeline: Timeline, ts: int, then: Callable[[], None]) -> None:
         """Write a bound a window above `ts`, and call `then` when the oracle may hand out what is below it."""
-        bound = Bound(self.epoch, ts + WINDOW)
+        bound = Bound(self.epoch, ts + WINDOW, timeline.name)
 
         def saved() -> None:
-            self.oracle.bound = max(self.oracle.bound, bound.ts)
+            timeline.oracle.bound = max(timeline.oracle.bound, bound.ts)
+            if timeline is self.wall:
+                self.site.context.probe("bound", bound.ts)
             self.site.context.point("bound-persisted")
             then()
 
@@ -109,25 +115,13 @@ class Reign:
             self.end("the catalog shows another one")
         return isinstance(answer, Looked) and not self.is_over
 
-    # Holds.
-
-    def hold(self, ts: int) -> None:
-        """Keep what can be read at `ts` until `release`."""
-        self.holds[ts] = self.holds.get(ts, 0) + 1
-
-    def release(self, ts: int) -> None:
-        """End a hold."""
-        self.holds[ts] -= 1
-        if not self.holds[ts]:
-            del self.holds[ts]
-
-    def applied(self, ts: int) -> None:
+    def applied(self, timeline: Timeline, ts: int) -> None:
         """Show the writes at `ts` to reads."""
         if planted.RESPOND_BEFORE_APPLY in self.bugs:
-            self.site.procedures.run(self._apply_later(ts))
+            self.site.procedures.run(self._apply_later(timeline, ts))
         else:
-            self.oracle.apply_write(ts)
+            timeline.oracle.apply_write(ts)
 
-    def _apply_later(self, ts: int) -> Procedure[None]:
+    def _apply_later(self, timeline: Timeline, ts: int) -> Procedure[None]:
         yield Sleep(LATER_NS)
-        self.oracle.apply_write(ts)
+        timeline.oracle.apply_write(ts)

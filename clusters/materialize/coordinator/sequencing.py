@@ -4,16 +4,28 @@ Theory of operation. A transaction reads, or writes one table, or reads and then
 tables that it reads or writes, and holds them alone (locks.py).
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 from clusters.materialize import planted
 from clusters.materialize.catalog.records import Created, Dropped
 from clusters.materialize.compute.views import VIEWS
 from clusters.materialize.coordinator.commits import Commits, Write
-from clusters.materialize.coordinator.reads import Failed, Found, free_read, strict_read
+from clusters.materialize.coordinator.reads import NOT_CONFIRMED, PATIENCE_NS, Failed, Found, free_read, strict_read
 from clusters.materialize.coordinator.reign import Reign
-from clusters.materialize.messages import Change, Define, Done, Query, ReadPast, Refused, Transact, Unclear, Wanted
-from clusters.materialize.shape import MS, SOURCE, UNIT_NS, table_of
+from clusters.materialize.messages import (
+    Change,
+    Count,
+    Define,
+    Done,
+    Query,
+    ReadPast,
+    Refused,
+    Transact,
+    Unclear,
+    Wanted,
+)
+from clusters.materialize.shape import COUNT, COUNTED, LISTS, MS, SOURCE, UNIT_NS, WALL, table_of
+from clusters.parts.procedures import Ask
 from clusters.parts.routing import Procedure
 from harness.core.record import Json, MicroOp
 
@@ -27,9 +39,10 @@ Reply = Callable[[Answer], None]
 class Sequencer:
     """The requests of clients under one reign: transactions, changes, reads of the past, queries, tables."""
 
-    def __init__(self, reign: Reign, commits: Commits, tables: Callable[[], tuple[str, ...]]) -> None:
+    def __init__(self, reign: Reign, commits: Mapping[str, Commits], tables: Callable[[], tuple[str, ...]]) -> None:
         self._reign = reign
-        self._commits = commits
+        self._commits = commits[WALL]
+        self._counts = commits[COUNT]
         self._tables = tables
         self._is_free = reign.site.options.get("isolation") == SERIALIZABLE
 
@@ -43,7 +56,7 @@ class Sequencer:
         elif [mop.f for mop in request.mops] != ["r"] * len(reads) + ["append"] * len(appends):
             reply(Refused("reads come before appends, and there is nothing else"))
         elif any(_table(mop) not in self._tables() for mop in request.mops):
-            reply(Refused(NO_TABLE))
+            self._reign.site.procedures.run(self._no_table(reply))
         elif not appends:
             self._reign.site.procedures.run(self._read(request, reply))
         else:
@@ -57,7 +70,7 @@ class Sequencer:
     def change(self, request: Change, reply: Reply) -> None:
         """Insert rows, or delete all rows of keys."""
         if request.table not in self._tables():
-            reply(Refused(NO_TABLE))
+            self._reign.site.procedures.run(self._no_table(reply))
         elif any(diff < 0 for _, _, diff in request.rows):
             self._delete(request, reply)
         else:
@@ -73,16 +86,28 @@ class Sequencer:
     def query(self, request: Query, reply: Reply) -> None:
         """Read a whole collection."""
         if request.name not in (*self._tables(), *VIEWS, SOURCE):
-            reply(Refused(NO_TABLE))
+            self._reign.site.procedures.run(self._no_table(reply))
             return
         ts = None if request.age_ms is None else self._past(request.age_ms)
         self._reign.site.procedures.run(self._query(request.name, ts, reply))
+
+    def count(self, request: Count, reply: Reply) -> None:
+        """Append to the list of the timeline that counts its writes, or read it."""
+        element = request.element
+        if element is None:
+            self._reign.site.procedures.run(self._counted(reply, is_mixed=request.is_mixed))
+            return
+
+        def then(ts: int) -> None:
+            reply(Done(self._reign.epoch, value=[ts, element]))
+
+        self._counts.add(Write(COUNTED, ((COUNTED, element, 0, 1),), then, (COUNTED,)))
 
     # Reads.
 
     def _past(self, age_ms: int) -> int:
         """The timestamp of an age; a negative age gives a timestamp to come."""
-        return max(0, self._reign.oracle.read_ts - age_ms * MS // UNIT_NS)
+        return max(0, self._reign.wall.oracle.read_ts - age_ms * MS // UNIT_NS)
 
     def _any(self, wanted: tuple[Wanted, ...], seen: int = 0) -> Procedure[Found | Failed]:
         """The rows at the isolation that was chosen, for a session that has seen that timestamp."""
@@ -114,6 +139,19 @@ class Sequencer:
         else:
             rows: Json = [[key, _plain(value)] for key, (values, _) in found.rows[name].items() for value in values]
             reply(self._done(found.ts, value=[name, rows]))
+
+    def _counted(self, reply: Reply, *, is_mixed: bool) -> Procedure[None]:
+        beside = (Wanted(LISTS[0], (COUNTED,)),) if is_mixed else ()
+        found = yield from strict_read(self._reign, (Wanted(COUNTED, (COUNTED,)), *beside))
+        if isinstance(found, Failed):
+            reply(Refused(found.reason))
+        else:
+            reply(Done(self._reign.epoch, value=[found.ts, [*found.rows[COUNTED][COUNTED][0]]]))
+
+    def _no_table(self, reply: Reply) -> Procedure[None]:
+        """Refuse what names a table that is not there: a read of the catalog, so only a leader knows."""
+        (answer,) = yield Ask((self._reign.confirm(),), PATIENCE_NS)
+        reply(Refused(NO_TABLE if self._reign.is_confirmed(answer) else NOT_CONFIRMED))
 
     # Writes.
 

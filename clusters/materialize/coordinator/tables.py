@@ -14,9 +14,12 @@ from clusters.materialize import planted
 from clusters.materialize.collections import Update
 from clusters.materialize.coordinator.reign import Reign
 from clusters.materialize.messages import AtUpper, CompareAndAppend, Mismatch
+from clusters.materialize.shape import MS
 from clusters.parts.procedures import Ask
 from clusters.parts.routing import Procedure
 from harness.core.machine import Message
+
+SLOW_NS = 300 * MS
 
 
 class Entry(NamedTuple):
@@ -53,8 +56,11 @@ class Table:
             updates = tuple(update for entry in batch for update in entry.updates)
             request = CompareAndAppend(self.name, self.upper, batch[-1].ts + 1, updates, reign.epoch)
             answer: Message | None = None
+            since_ns = reign.site.now_ns()
             while answer is None and not reign.is_over:
                 (answer,) = yield Ask(((self.name, request),))
+            if reign.site.now_ns() > since_ns + SLOW_NS:
+                reign.site.context.sometimes("an append took long")
             if isinstance(answer, Mismatch) and planted.UPPER_MISMATCH_AS_OK in reign.bugs:
                 answer = AtUpper(self.name, answer.upper)
             match answer:

@@ -4,6 +4,8 @@ Theory of operation. A client that writes a record gets its answer when the reco
 replication: from then on every strict read must see it.
 1. A record is fetched only when it is durable.
 2. Records below the acknowledged offset are gone: no ingestion gets it a second time.
+3. It keeps so many records that were not acknowledged, and no more. Once it has dropped one of them nobody can
+   acknowledge those that follow, and clients need not wait for that.
 """
 
 from functools import partial
@@ -20,6 +22,7 @@ from clusters.materialize.messages import (
     Produced,
     Records,
     Told,
+    Unclear,
 )
 from clusters.materialize.site import Site
 from harness.core.machine import (
@@ -49,9 +52,12 @@ class Upstream:
     def recover(self, durable: Durable, settings: Settings, context: Context) -> None:
         self._site = Site(context.node, settings, context)
         self._values = [record.value for record in durable.log("records") if isinstance(record, Written)]
-        self._length = len(self._values)  # Of what is durable.
+        self._length = len(self._values)  # The number of durable records.
         acknowledged = durable.value("acknowledged")
         self._first = acknowledged.offset if isinstance(acknowledged, Acknowledged) else 0
+        self._retained = settings.parameters["retained"]
+        dropped = durable.value("dropped")
+        self._dropped = dropped.offset if isinstance(dropped, Acknowledged) else 0
         self._waiting: list[tuple[int, NodeId, int]] = []
 
     def handle(self, event: Event, context: Context) -> None:
@@ -61,11 +67,13 @@ class Upstream:
                 self._waiting.append((len(self._values), sender, number))
                 self._values.append(value)
                 context.append("records", Written(value))
+                self._drop()
                 self._site.sync(partial(self._written, len(self._values)))
             case Received(sender, Asked(number, Fetch(first, end))):
                 self._site.look_at_clock()
-                if first < self._first:
-                    context.send(sender, Told(number, Gone(self._first)))
+                oldest = max(self._first, self._dropped)
+                if first < oldest:
+                    context.send(sender, Told(number, Gone(oldest)))
                 else:
                     last = self._length if end is None else min(end, self._length)
                     context.send(sender, Told(number, Records(first, tuple(self._values[first:last]))))
@@ -84,6 +92,21 @@ class Upstream:
     def dump(self, context: Context) -> None:
         """Record all records that were ever written, and how many of them are acknowledged."""
         context.dump(Dump(object="upstream", key="source", value=[self._first, self._values]))
+
+    def _drop(self) -> None:
+        """Drop what is too much (3)."""
+        last = len(self._values) - self._retained
+        if last > self._first or self._dropped:
+            self._site.context.sometimes("upstream dropped records that nobody had acknowledged")
+            self._dropped = max(last, self._dropped)
+            self._site.context.put("dropped", Acknowledged(self._dropped))
+            self._site.sync(self._give_up)
+
+    def _give_up(self) -> None:
+        """Answer all clients: their records are written, and nobody acknowledges them."""
+        for _, client, call in self._waiting:
+            self._site.send(client, Answer(call, Unclear("the record was not acknowledged")))
+        self._waiting.clear()
 
     def _written(self, length: int) -> None:
         self._length = length

@@ -81,7 +81,7 @@ class DataNode:
     def _append(self, sender: NodeId, number: int, request: CompareAndAppend) -> None:
         self._site.look_at_clock()
         shard = self._shard(request.shard)
-        reply, append = shard.append(request)
+        reply, append = shard.append(request, self._site.now_ns())
         if append is None:
             if isinstance(reply, Mismatch):
                 self._site.context.sometimes("an append met another upper")

@@ -24,6 +24,7 @@ class Appended(Struct, frozen=True, tag=True):
     new: int
     updates: tuple[Update, ...]
     epoch: int
+    at_ns: int
 
 
 class Since(Struct, frozen=True, tag=True):
@@ -39,23 +40,23 @@ class Shard:
     def __init__(self, name: str, appends: Iterable[Appended] = ()) -> None:
         self.name = name
         self.rows = Rows()
-        self.history: list[tuple[int, int, int]] = []  # For each append its expected upper, its new one, and its epoch.
+        self.history: list[tuple[int, int, int, int]] = []  # For each append both uppers, its epoch, and its time.
         self._done: set[tuple[int, int]] = set()
         for append in appends:
             self._apply(append)
 
-    def append(self, request: CompareAndAppend) -> tuple[AtUpper | Mismatch, Appended | None]:
+    def append(self, request: CompareAndAppend, now_ns: int) -> tuple[AtUpper | Mismatch, Appended | None]:
         """The answer to a request, and the append to make durable before it is given."""
         if (request.epoch, request.new) in self._done:
             return AtUpper(self.name, self.rows.upper), None
         is_between = all(request.expected <= update.ts < request.new for update in request.updates)
         if request.expected != self.rows.upper or request.new <= self.rows.upper or not is_between:
             return Mismatch(self.name, self.rows.upper), None
-        append = Appended(self.name, request.expected, request.new, request.updates, request.epoch)
+        append = Appended(self.name, request.expected, request.new, request.updates, request.epoch, now_ns)
         self._apply(append)
         return AtUpper(self.name, self.rows.upper), append
 
     def _apply(self, append: Appended) -> None:
         self._done.add((append.epoch, append.new))
-        self.history.append((append.expected, append.new, append.epoch))
+        self.history.append((append.expected, append.new, append.epoch, append.at_ns))
         self.rows.add(append.updates, append.new)

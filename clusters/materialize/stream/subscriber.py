@@ -64,7 +64,7 @@ class Subscriber:
             case Received(_, Ended(session, _)) if session == self._session:
                 self._is_open = False
             case Received(_, Updates() | Progress() | Ended()):
-                pass  # Of a session that is over.
+                pass  # They belong to a session that is over.
             case TimerFired():
                 self._look()
                 context.set_timer(LOOK, LOOK_NS)

@@ -26,7 +26,13 @@ from harness.scenario.workloads.populations import (
 from harness.scenario.workloads.restores import restores
 from harness.scenario.workloads.rw_register import rw_register
 from harness.scenario.workloads.sets import SETS
-from harness.scenario.workloads.timestamped.tables import DDL_LOAD, SOURCES_LOAD, TABLES_LOAD, VIEWS_LOAD
+from harness.scenario.workloads.timestamped.tables import (
+    DDL_LOAD,
+    SOURCES_LOAD,
+    TABLES_LOAD,
+    TIMELINES_LOAD,
+    VIEWS_LOAD,
+)
 from harness.scenario.workloads.wide_writes import CHANGES, LARGE_VS_TICK, PUSHER, stale_reads, wide_writes
 from harness.scenario.workloads.write_skew import WRITE_SKEW
 
@@ -65,7 +71,13 @@ WORKLOADS: Mapping[str, Callable[[WorkloadOptions], Workload]] = MappingProxyTyp
         "seal-under-load": partial(blocks, "seal-under-load", SEALED),
         "rewinds": partial(blocks, "rewinds", REWINDS),
     }
-    | {"tables": TABLES_LOAD, "views": VIEWS_LOAD, "sources": SOURCES_LOAD, "ddl": DDL_LOAD}
+    | {
+        "tables": TABLES_LOAD,
+        "views": VIEWS_LOAD,
+        "sources": SOURCES_LOAD,
+        "ddl": DDL_LOAD,
+        "timelines": TIMELINES_LOAD,
+    }
     | {
         "churn": partial(list_append, "churn", CHURN, is_single=True),
         "single-key": partial(list_append, "single-key", SINGLE_KEY, is_single=True),

@@ -1,13 +1,14 @@
 """Loads for systems in which a transaction reads at one timestamp, or writes one table.
 
 A group has nine keys, three in each of the tables t0 to t2. A transaction inserts into one table, reads several, or
-reads keys and then appends to one table. `tables` mixes these with reads of the past, and with reads that need not be
-fresh.
+reads keys and then appends to one table. `tables` mixes these with reads of the past, with reads that need not be
+fresh, and with a few records for an upstream system.
 
 `views` changes rows of the tables a0 and a1 (inserts, and deletes of all rows of a key), and queries the views over
 them: `sums` of a0 and `pairs` of both by key, `kinds` and `tops` of a1. `sources` writes records to an upstream system,
 whose answers are acknowledgements, and reads the source that ingests them. `ddl` creates tables, inserts into them,
-reads and drops them. At the end all is read until that succeeds.
+reads and drops them. `timelines` appends to a list whose timestamps count its writes, reads it, and reads it together
+with a list of the other tables, which must be refused. At the end all is read until that succeeds.
 """
 
 from functools import partial
@@ -85,6 +86,8 @@ def invocation(kind: str, number: int, drawn: list[int], keys: list[Json]) -> In
     first, second, third = drawn
     bag, row = f"a{first % 2}", second % BAG_KEYS
     match kind:
+        case "stale-read" if third % 10 == 0:  # Records in every load: else faults of upstream's links do nothing.
+            return Invocation(f="produce", value=number)
         case "stale-read":
             return Invocation(f=kind, value=[keys, AGES_MS[0] + third * (AGES_MS[1] - AGES_MS[0]) // 1000])
         case "serializable-read":
@@ -97,7 +100,7 @@ def invocation(kind: str, number: int, drawn: list[int], keys: list[Json]) -> In
             return Invocation(f=kind, value=VIEWS[first % len(VIEWS)])
         case "source-as-of":
             return Invocation(f=kind, value=-10 * (1 + first % 6))
-        case "produce":
+        case "produce" | "count-append":
             return Invocation(f=kind, value=number)
         case "insert-there":
             return Invocation(f="change", value=[[f"x{number // 30}", row, number, 1]])
@@ -136,4 +139,11 @@ SOURCES_LOAD: Final = partial(
 )
 DDL_LOAD: Final = partial(
     mixed, "ddl", ("create", "insert-there", "insert-there", "query-there", "drop", "produce"), 65, ()
+)
+TIMELINES_LOAD: Final = partial(
+    mixed,
+    "timelines",
+    ("count-append", "count-append", "count-read", "count-read", "mixed-read", "produce"),
+    60,
+    (Invocation(f="count-read"),),
 )

@@ -34,27 +34,27 @@ def append(expected: int, new: int, *updates: Update, epoch: int = 1) -> Compare
 
 def test_of_two_writers_that_expect_the_same_upper_one_is_refused() -> None:
     shard = Shard("t0")
-    assert shard.append(append(0, 5, epoch=1))[0] == AtUpper("t0", 5)
-    assert shard.append(append(0, 6, epoch=2)) == (Mismatch("t0", 5), None)
-    assert shard.append(append(5, 9, epoch=2))[0] == AtUpper("t0", 9)
+    assert shard.append(append(0, 5, epoch=1), 0)[0] == AtUpper("t0", 5)
+    assert shard.append(append(0, 6, epoch=2), 0) == (Mismatch("t0", 5), None)
+    assert shard.append(append(5, 9, epoch=2), 0)[0] == AtUpper("t0", 9)
 
 
 def test_an_append_that_comes_again_is_recognised_however_much_came_since() -> None:
     shard, first = Shard("t0"), append(0, 5, Update(1, 2, 3, 4, 1))
-    _, stored = shard.append(first)
+    _, stored = shard.append(first, 0)
     assert isinstance(stored, Appended)
-    shard.append(append(5, 7))
-    assert shard.append(first) == (AtUpper("t0", 7), None)
+    shard.append(append(5, 7), 0)
+    assert shard.append(first, 0) == (AtUpper("t0", 7), None)
     again = Shard("t0", [stored])
-    assert again.append(first) == (AtUpper("t0", 5), None)
+    assert again.append(first, 0) == (AtUpper("t0", 5), None)
     assert [row for row, _ in again.rows.at(4, 1)] == [(1, 2, 3)]
 
 
 def test_updates_outside_of_their_append_are_refused() -> None:
     shard = Shard("t0")
-    assert shard.append(append(0, 5, Update(1, 2, 3, 5, 1))) == (Mismatch("t0", 0), None)
-    shard.append(append(0, 5))
-    assert shard.append(append(5, 9, Update(1, 2, 3, 4, 1))) == (Mismatch("t0", 5), None)
+    assert shard.append(append(0, 5, Update(1, 2, 3, 5, 1)), 0) == (Mismatch("t0", 0), None)
+    shard.append(append(0, 5), 0)
+    assert shard.append(append(5, 9, Update(1, 2, 3, 4, 1)), 0) == (Mismatch("t0", 5), None)
 
 
 def test_a_read_then_write_holds_its_tables_alone_and_plain_writes_share_theirs() -> None:
