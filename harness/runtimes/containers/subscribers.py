@@ -20,6 +20,7 @@ from harness.runtimes.containers.foreign import Foreign
 from harness.runtimes.host.control import Clocks, Counters, FromHarness, Slow
 
 _AGAIN_S: Final = 0.2
+_CANCEL_AGAIN_S: Final = 0.05
 Make = Callable[[NodeId, dict[str, object]], Subscriber]
 
 
@@ -58,9 +59,11 @@ class Subscribers:
         """Stop the subscriber at once; state that it did not keep is lost."""
         place = self.places[node]
         place.is_down = True
-        if place.task is not None:
+        # Again until it ends: a library may swallow a cancellation, as asyncio.wait_for does in Python 3.11 if what it
+        # waits for is done at that moment.
+        while place.task is not None and not place.task.done():
             place.task.cancel()
-            await asyncio.gather(place.task, return_exceptions=True)
+            await asyncio.wait((place.task,), timeout=_CANCEL_AGAIN_S)
 
     def pause(self, node: NodeId) -> None:
         """Freeze the subscriber: it handles no more events."""

@@ -1,6 +1,7 @@
 """Subscribers in the harness: sessions, crashes, pauses and slowness."""
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable
 
 from harness.core.machine import Delivery, NodeId
@@ -125,3 +126,20 @@ def test_one_that_fails_by_itself_is_told_by_name() -> None:
 
     asyncio.run(run())
     assert result == [(S1, "subscriber s1 failed: ValueError: not a number")]
+
+
+def test_a_library_that_swallows_a_cancellation_does_not_outlive_a_crash() -> None:
+    class Stubborn:
+        async def receive(self, deliver: Deliver) -> None:
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.sleep(60)
+            await asyncio.sleep(60)
+
+    async def run() -> None:
+        subscribers = Subscribers(lambda node, kept: Stubborn(), lambda node, delivery: None, lambda node, text: None)
+        subscribers.start(S1)
+        await asyncio.sleep(0)
+        async with asyncio.timeout(5):
+            await subscribers.kill(S1)
+
+    asyncio.run(run())
