@@ -287,6 +287,8 @@ def _waits(run: Run) -> Iterator[str]:
         is_led = not any(asked.time_ns - 2000 * ms <= ns <= end.time_ns for ns in opened)
         if not is_struck and is_led and end.time_ns - asked.time_ns > 800 * ms:
             yield f"T{index} took {(end.time_ns - asked.time_ns) // ms} ms"
-    for first, last in zip(opened, opened[3:], strict=False):
+    served = {end.epoch for end in run.done.values()}
+    led = sorted(probe.time_ns for probe in run.epochs if probe.value in served)
+    for first, last in zip(led, led[3:], strict=False):
         if last - first < 3000 * ms and not any(begin <= last and over >= first - 4000 * ms for begin, over in spans):
             yield f"four leaders began between {first} and {last}"

@@ -7,8 +7,8 @@ an operation.
 
 A machine that is too busy counts as a fault: coordinators show when a timer of theirs was late.
 
-`restless-leaders`: no four leaders begin within 3 s, if no fault struck anything from 4 s before the first of them: new
-coordinators are deployed at longer intervals. A witness is a leader that follows three others.
+`restless-leaders`: no four leaders that answer clients begin within 3 s, if no fault struck anything from 4 s before
+the first of them: new coordinators are deployed at longer intervals. A witness is a leader that follows three others.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,7 +21,7 @@ from checkers.engine.protocol import Check, Context
 from checkers.history.tables import Window, rows, samples, windows
 from checkers.history.troubles import Trouble, judgement
 from clusters.materialize.shape import BAGS, DATA, MS, home_of
-from harness.core.columns import NEVER
+from harness.core.columns import NEVER, OK
 from harness.core.errors import HistoryError
 from harness.core.verdict import Judgement
 
@@ -53,8 +53,10 @@ def check(history: Path, context: Context) -> Judgement:
         for op, changes in zip(ops, decoded, strict=True)
         if changes and changes[0][0] in BAGS and _is_free(op, changes[0][0], faults, opened, late)
     ]
-    witnesses = {WAIT: len(judged), RESTLESS: max(0, len(opened) - MANY + 1)}
-    return judgement(CHECKER, ANOMALIES, [*_waits(judged), *_restless(sorted(opened), faults, late)], witnesses)
+    served = {op["epoch"] for op in rows(history, "ops", ["epoch"], outcome=[OK])}
+    led = sorted(sample.ns for sample in probes["epoch"] if sample.value in served)
+    witnesses = {WAIT: len(judged), RESTLESS: max(0, len(led) - MANY + 1)}
+    return judgement(CHECKER, ANOMALIES, [*_waits(judged), *_restless(led, faults, late)], witnesses)
 
 
 def _is_free(op: Row, table: str, faults: Sequence[Window], opened: Sequence[int], late: Sequence[int]) -> bool:

@@ -224,6 +224,16 @@ def test_the_counting_timeline(tmp_path: Path, case: str) -> None:
     assert anomalies(told.judged(timelines.check, tmp_path)) == expected
 
 
+def led_by(*begins: int, is_served: bool = True) -> Told:
+    """Leaders that begin at these times, each of which answers a read."""
+    told = Told()
+    for epoch, at in enumerate(begins, start=1):
+        if is_served:
+            told.op(at + 1, at + 2, "stale-read", [[], 0], [], epoch=epoch, node="c1", read_ts=1)
+        told.probe(at, "epoch", epoch)
+    return told
+
+
 def changed(begin: int, end: int, table: str = "a1", outcome: Outcome = "info") -> Told:
     return Told().op(begin, end, "change", [[table, 1, 1, 1]], outcome=outcome)
 
@@ -242,31 +252,10 @@ WAITS: dict[str, tuple[Told, list[str], int]] = {
     "slow soon after a fault": (changed(9000, 10000).fault(4000, 6000, "c1"), [], 0),
     "slow under a new leader": (changed(9000, 10000).probe(7500, "epoch", 2), [], 0),
     "slow on a busy machine": (changed(9000, 10000).probe(9500, "late", 300), [], 0),
-    "four leaders on a busy machine": (
-        Told()
-        .probe(5000, "epoch", 1)
-        .probe(5300, "epoch", 2)
-        .probe(5600, "epoch", 3)
-        .probe(5900, "epoch", 4)
-        .probe(5950, "late", 300),
-        [],
-        0,
-    ),
-    "four leaders in a second": (
-        Told().probe(5000, "epoch", 1).probe(5300, "epoch", 2).probe(5600, "epoch", 3).probe(5900, "epoch", 4),
-        ["restless-leaders"],
-        0,
-    ),
-    "four leaders after a fault": (
-        Told()
-        .probe(5000, "epoch", 1)
-        .probe(5300, "epoch", 2)
-        .probe(5600, "epoch", 3)
-        .probe(5900, "epoch", 4)
-        .fault(1000, 2000, "c1"),
-        [],
-        0,
-    ),
+    "four leaders in a second": (led_by(5000, 5300, 5600, 5900), ["restless-leaders"], 0),
+    "four leaders on a busy machine": (led_by(5000, 5300, 5600, 5900).probe(5950, "late", 300), [], 0),
+    "four leaders after a fault": (led_by(5000, 5300, 5600, 5900).fault(1000, 2000, "c1"), [], 0),
+    "a leader whose request to begin came four times": (led_by(5000, 5001, 5002, 5003, is_served=False), [], 0),
 }
 
 
