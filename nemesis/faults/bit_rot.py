@@ -1,7 +1,7 @@
 """Bit rot: a file of one node changes while the node is down.
 
-A single bit is flipped, or the end of a file is cut off. Whether the system must notice, and must not spread it, is for
-its documentation to say. In containers, and for clusters of servers only.
+A single bit is flipped, or the end of a file is cut off. A system's documentation decides whether the
+system must notice, and must not spread it. In containers, and for clusters of servers only.
 """
 
 from harness.core.draw import Stream

@@ -1,7 +1,7 @@
 """Failovers: the node that leads dies for good, and another is promoted.
 
 The leading node dies for good, and the cluster's own means promote the successor. In containers, and for clusters of
-real servers only: machines find out themselves which node leads.
+servers only.
 """
 
 from harness.core.draw import Stream
@@ -18,7 +18,7 @@ FAILOVER = Fault(
 
 
 def draw_failover(topology: Topology, _: Stream) -> Strike:
-    """The first node of the largest role: it leads at the start, and only this fault changes that."""
+    """The first node of the largest role: it leads at the start."""
     return Strike(fault="failover", targets=topology.largest_role()[:1])
 
 

@@ -1,6 +1,6 @@
 """Full disks: no write finds room.
 
-No write finds room. In containers only: a simulated disk has no size.
+No write finds room. In containers only.
 """
 
 from harness.core.draw import Stream
@@ -18,7 +18,7 @@ DISK_FULL = Fault(
 
 
 def draw_full_disk(topology: Topology, stream: Stream) -> Strike:
-    """One node of the largest role: if all disks were full, no node could answer."""
+    """One node of the largest role."""
     return Strike(fault="disk-full", targets=(stream.choice(topology.largest_role()),))
 
 

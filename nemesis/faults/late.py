@@ -1,7 +1,7 @@
 """Late requests: what a client wrote on a connection that it has closed since reaches the server seconds later.
 
-The client has reported the operation as unknown by then. In containers, and for clusters of servers only. When the step
-ends, everything that is still held arrives at once, or is dropped if the server's end is gone.
+The client has reported the operation as unknown by then. In containers, and for clusters of servers only. A piece is
+dropped if the server's end is gone when the step ends.
 """
 
 from harness.core.draw import Stream

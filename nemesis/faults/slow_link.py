@@ -18,8 +18,7 @@ DELAY = Fault(
 
 def draw_slow_link(topology: Topology, stream: Stream) -> Strike:
     """All links between two roles, both ways. Where a role has three or more nodes, three times in four something
-    narrower: one node's links to its like, or from them, or a single link. Protocols rarely fail when everything is
-    equally slow; delays at a single node reveal more.
+    narrower: one node's links to its like, or from them, or a single link.
     """
     links = _some_links(topology, stream)
     latency_ns = stream.between(20, 250) * MS

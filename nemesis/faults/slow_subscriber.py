@@ -27,7 +27,7 @@ CONSUMER = Fault(
 
 def draw_slow_subscriber(topology: Topology, stream: Stream) -> Strike:
     """One subscriber, every fourth time all. Where three or more servers send, half of the time only the links from one
-    of them: the subscriber must merge their streams.
+    of them.
     """
     subscribers = topology.of_role(SUBSCRIBER)
     chosen = subscribers if stream.chance(1, 4) else (stream.choice(subscribers),)
