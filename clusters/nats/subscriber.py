@@ -31,6 +31,7 @@ class NatsSubscriber:
         self._turn = sum(node.encode()) % len(self._nodes)  # Two subscribers begin at two servers.
         self._floor = 0
         self._acks_first = planted.ACK_FIRST in settings.bugs
+        self._waiting: list[Received] = []  # Acknowledged too early, and kept in memory until the next fetch.
 
     async def receive(self, deliver: Deliver) -> None:
         """Run one session. Raises OSError if there is no connection, and when the session ends."""
@@ -52,6 +53,7 @@ class NatsSubscriber:
         if self._acks_first:
             for message in messages:
                 await pull.ack(message)
+            messages, self._waiting = self._waiting, messages
         for message in messages:
             await deliver(
                 Delivery(
