@@ -142,6 +142,8 @@ class Survey:
         self.rows = self.keyless = self.spanless = self.images = 0
         self._opens: dict[tuple[str, Json], list[Key]] = {}
         self._open: set[tuple[str, Json]] = set()
+        self._highest: dict[tuple[str, Json, str | None], Key] = {}  # The highest position of each log so far, and
+        self._going_on: set[tuple[Path, tuple[str, Json, str | None]]] = set()  # the logs that were met in a file.
         self._tables: dict[str | None, set[str]] = {}  # By partition.
         for place, content in self._every():
             try:
@@ -266,9 +268,23 @@ class Survey:
             raise HistoryError(
                 f"{self._path}, {place}: {str(error).replace('its position', f'its {what}', 1)}"
             ) from None
+        if len(self._paths) > 1 and not self._form.is_by_source:  # There, topics and tables have orders of their own.
+            self._follow((*who, content.span), key)
         self._opens.setdefault(who, []).append(key)
         lowest = [min(self._opens[who]), min(self._opens[who], key=lambda each: each[-1])]
         self._opens[who] = lowest  # By all parts, and by the last one alone.
+
+    def _follow(self, log: tuple[str, Json, str | None], key: Key) -> None:
+        """Raise ValueError if a log, that of a session and partition, goes back where it goes on in another file."""
+        highest = self._highest.get(log, key)
+        if (self._path, log) not in self._going_on and key < highest:
+            raise ValueError(
+                "its position is below that of an earlier file: give the files of one log in their order; lines of "
+                "partitions need a field that names theirs, as partition under [fields] in a mapping file; if events "
+                "came again, join the files into one"
+            )
+        self._going_on.add((self._path, log))
+        self._highest[log] = max(highest, key)
 
     def _session(self, who: tuple[str, Json], counts: dict[str, int]) -> int:
         """The number of a session: its own if that is a number, else the subscriber's next."""

@@ -89,6 +89,20 @@ def test_several_files_are_one_stream(tmp_path: Path) -> None:
     assert "lines 1 of a.jsonl and 1 of b.jsonl.gz" in finding.sentence
 
 
+@pytest.mark.parametrize("name", sorted(SAMPLES.keys() - {"debezium", "redis", "test_decoding"}))
+def test_files_whose_lines_are_not_in_the_order_of_the_log_are_refused_or_clean(name: str, tmp_path: Path) -> None:
+    files = tmp_path / "p0.jsonl", tmp_path / "p1.jsonl"
+    for number, path in enumerate(files):
+        path.write_text("\n".join(SAMPLES[name].lines[number::2]) + "\n")
+    ready = answerable(Question(path=files[0], more=files[1:], stream=name, key=SAMPLES[name].key))
+    with EngineStart("local", first=files[0]) as start:
+        try:
+            told = [finding.sentence for finding in answer(ready, start.engine_for, print).findings]
+        except HistoryError as error:
+            told = [str(error)]
+    assert all("p1.jsonl, line" in text and "below that of an earlier file" in text for text in told)
+
+
 def row(at: int, before: int | None, after: int, key: int = 1, **old: int) -> str:
     line: dict[str, Any] = {
         "database": "d",
