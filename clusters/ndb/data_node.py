@@ -304,7 +304,8 @@ class DataNode:
 
 
 BEFORE_VIEW = frozenset((*STARTING, *MEMBERSHIP))
-ADDRESSED: frozenset[type[Message]] = frozenset(
+# A dict is as fast as a set, and has an order, in which tests go through the messages.
+ADDRESSED: dict[type[Message], None] = dict.fromkeys(
     (*COORDINATOR_MESSAGES, *STORAGE_MESSAGES, GroupAck, RemoveSubscriber, Sessions)
 )
 

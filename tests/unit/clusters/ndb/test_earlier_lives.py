@@ -193,7 +193,7 @@ def joined_again(random: Random) -> Life:
     life = Life(D4, NEXT_LIFE)
     life.join(WITHOUT.number, AGAIN)
     for _ in range(random.randrange(12)):
-        message = message_with(random.choice(sorted(ADDRESSED, key=str)), "view", AGAIN.number, random)
+        message = message_with(random.choice(list(ADDRESSED)), "view", AGAIN.number, random)
         life.receive(random.choice((D1, D2, D3)), message)
     return life
 
