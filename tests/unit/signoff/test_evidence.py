@@ -245,7 +245,7 @@ def test_no_command_for_readers_names_code_in_a_file_that_a_row_names(tmp_path: 
     runs = [msgspec.structs.replace(evil, run=f"store/tutorial/{number}") for number in range(RUNS)]
     broken = made(tmp_path / "c", *runs)
     (row,) = evidence_at(broken).sweep.findings
-    assert row.command == "seamark run --cluster tutorial --seed 0 --time 60"
+    assert row.command == "seamark run --cluster tutorial --workload list-append --seed 0 --time 60"
     assert b"evil" not in b"".join(path.read_bytes() for path in broken.iterdir())
 
 
