@@ -11,7 +11,8 @@ from harness.core.record import BUSY
 from tests.system.harnesses import seamark
 
 pytestmark = pytest.mark.docker
-# Steps shorter than a second: one that strikes the stream's leader, whichever that is, may stop all until an election.
+# Its steps are late and shorter than a second: one that strikes the stream's leader, whichever that is, may stop all
+# operations until an election.
 PLAN = Path(__file__).with_name("plans") / "nats.json"
 SEED = 5
 
