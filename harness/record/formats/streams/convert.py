@@ -134,6 +134,7 @@ class Survey:
 
     def __init__(self, paths: Sequence[Path], form: StreamFormat) -> None:
         self._paths, self._path, self._form = paths, paths[0], form
+        self._file = 0  # The number of the file that is read.
         self.positions = Positions()
         self.units = Units()
         self.has_times = False
@@ -143,7 +144,7 @@ class Survey:
         self._opens: dict[tuple[str, Json], list[Key]] = {}
         self._open: set[tuple[str, Json]] = set()
         self._highest: dict[tuple[str, Json, str | None], Key] = {}  # The highest position of each log so far, and
-        self._going_on: set[tuple[Path, tuple[str, Json, str | None]]] = set()  # the logs that were met in a file.
+        self._going_on: set[tuple[int, tuple[str, Json, str | None]]] = set()  # the logs that were met in a file.
         self._tables: dict[str | None, set[str]] = {}  # By partition.
         for place, content in self._every():
             try:
@@ -190,7 +191,7 @@ class Survey:
 
     def _note(self, line: int) -> None:
         self._lines.append(line)
-        self._files.append(self._paths.index(self._path))
+        self._files.append(self._file)
 
     def _events(self) -> Iterator[tuple[str, Content]]:
         """The contents that are events, and one behind them for each unit that lacks a row."""
@@ -228,8 +229,8 @@ class Survey:
     def _every(self) -> Iterator[tuple[str, Content]]:
         if self._form.begin is not None:
             self._form.begin()
-        for path in self._paths:
-            self._path = path
+        for number, path in enumerate(self._paths):
+            self._file, self._path = number, path
             for place, line in lines_of(path):
                 try:
                     for content in self._form.read(line):
@@ -277,13 +278,13 @@ class Survey:
     def _follow(self, log: tuple[str, Json, str | None], key: Key) -> None:
         """Raise ValueError if a log, that of a session and partition, goes back where it goes on in another file."""
         highest = self._highest.get(log, key)
-        if (self._path, log) not in self._going_on and key < highest:
+        if (self._file, log) not in self._going_on and key < highest:
             raise ValueError(
                 "its position is below that of an earlier file: give the files of one log in their order; lines of "
                 "partitions need a field that names theirs, as partition under [fields] in a mapping file; if events "
                 "came again, join the files into one"
             )
-        self._going_on.add((self._path, log))
+        self._going_on.add((self._file, log))
         self._highest[log] = max(highest, key)
 
     def _session(self, who: tuple[str, Json], counts: dict[str, int]) -> int:
