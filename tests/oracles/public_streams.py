@@ -47,9 +47,9 @@ def _debezium(items: Items) -> bool:
     rows = _base(_with_deletions([line for line in lines if line["topic"] == "t"]))
     if ends is None or rows is None:
         return False
-    names = list(dict.fromkeys(end["id"] for end in ends))
+    names = list(dict.fromkeys(_unit(end) for end in ends))
     both = [f"{name} {status}" for name in names for status in ("BEGIN", "END")]
-    are_pairs = [f"{end['id']} {end['status']}" for end in ends] == both[: len(ends)]
+    are_pairs = [f"{_unit(end)} {end['status']}" for end in ends] == both[: len(ends)]
     return are_pairs and _are_whole(rows, ends) and _is_one_history(rows) and _have_tombstones(rows)
 
 
@@ -83,21 +83,28 @@ def _are_whole(rows: list[Line], ends: list[Line]) -> bool:
     """Is each transaction there with all its rows, in one order of commits, up to the end of either topic?"""
     changes = [row["value"] for row in rows if row["value"] is not None and row["value"]["op"] != "r"]
     places = [_place(change["source"]) for change in changes]
-    names = list(dict.fromkeys(change["transaction"]["id"] for change in changes))
-    known = list(dict.fromkeys(end["id"] for end in ends))
+    names = list(dict.fromkeys(_unit(change["transaction"]) for change in changes))
+    known = list(dict.fromkeys(_unit(end) for end in ends))
     is_from_start = bool(rows) and rows[0]["value"] is not None and rows[0]["value"]["op"] == "r"
     if not is_from_start and names and names[0] in known:
         known = known[known.index(names[0]) :]  # A topic may be read later.
     if places != sorted(set(places)) or names[: len(known)] != known[: len(names)]:
         return False
     for name in names:
-        orders = [change["transaction"]["total_order"] for change in changes if change["transaction"]["id"] == name]
-        counts = [end["event_count"] for end in ends if (end["id"], end["status"]) == (name, "END")]
+        orders = [change["transaction"]["total_order"] for change in changes if _unit(change["transaction"]) == name]
+        counts = [end["event_count"] for end in ends if (_unit(end), end["status"]) == (name, "END")]
         size = len(orders) if name == names[-1] and counts and len(orders) <= counts[0] else (*counts, len(orders))[0]
         is_first = name == names[0] and changes[0] is rows[0]["value"]  # No snapshot shows that nothing is left out.
         if orders != list(range(orders[0] if is_first else 1, size + 1)):
             return False
     return True
+
+
+def _unit(about: Line) -> str:
+    """The name of a transaction; behind PostgreSQL's stands the LSN of the operation."""
+    whole = str(about["id"])
+    name = whole.partition(":")[0]
+    return name if name.isdecimal() else whole
 
 
 def _place(source: Line) -> tuple[Any, ...]:

@@ -106,11 +106,16 @@ def _debezium(draw: Stream, place: Callable[[int, int], Line], setup: Setup) -> 
 def transaction(
     draw: Stream, commit: Commit, place: Callable[[int, int], Line], state: dict[int, int], setup: Setup
 ) -> Iterator[Item]:
-    name = f"{700 + commit.number}:{commit.number}"
-    yield Item(thing="begin", unit=commit.number, line=_on("transaction", None, {"status": "BEGIN", "id": name}))
+    def name(ordinal: int) -> str:
+        # PostgreSQL's has the LSN of each operation: that of the begin is the first row's, that of the end its own.
+        origin = place(commit.number, ordinal)
+        return f"{700 + commit.number}:{origin['lsn']}" if "lsn" in origin else f"3e11fa47-71ca:{commit.number}"
+
+    begin = {"status": "BEGIN", "id": name(1)}
+    yield Item(thing="begin", unit=commit.number, line=_on("transaction", None, begin))
     for ordinal, (key, value) in enumerate(commit.writes, 1):
         origin = place(commit.number, ordinal) | {"ts_ms": 1_000_000 + draw.between(-500, 500)}
-        about = {"id": name, "total_order": ordinal, "data_collection_order": ordinal}
+        about = {"id": name(ordinal), "total_order": ordinal, "data_collection_order": ordinal}
         before: Line | None = None if (known := state.get(key)) is None else {"id": key, "v": known}
         op = "d" if value is None else "c" if before is None else "u"
         if before is not None and not setup.has_images:
@@ -123,7 +128,7 @@ def transaction(
             state[key] = value
     count = len(commit.writes)
     sizes = [{"data_collection": "s.t", "event_count": count}]
-    end = {"status": "END", "id": name, "event_count": count, "data_collections": sizes}
+    end = {"status": "END", "id": name(count + 1), "event_count": count, "data_collections": sizes}
     yield Item(thing="watermark", unit=commit.number, line=_on("transaction", None, end))
 
 

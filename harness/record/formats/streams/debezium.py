@@ -3,6 +3,7 @@
 Sources: Debezium, the connectors' sections on data change events, and on transaction metadata.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Final
@@ -22,6 +23,7 @@ from harness.record.formats.streams.line import (
 from harness.record.formats.streams.sources import place_in
 
 _SNAPSHOT: Final = "r"
+_POSTGRESQL_ID: Final = re.compile(r"(\d{1,20}):\d{1,20}")
 _CHANGES: Final = ("c", "u", "d", _SNAPSHOT)
 _REPLACING: Final = ("u", "d")
 _INEXACT: Final = ("mongodb", "sqlserver", "informix")  # Their snapshots may show later changes than their position.
@@ -57,7 +59,7 @@ def _read(key: tuple[str, ...], line: Json) -> Iterator[Content]:
     if "status" in message and "id" in message:
         kind = {"BEGIN": "begun", "END": "unit"}.get(str(message["status"]))
         if kind is not None:
-            yield Content(kind, unit=message["id"], sizes=tuple(_sizes(message)), span=span_of(around))
+            yield Content(kind, unit=_transaction(message["id"]), sizes=tuple(_sizes(message)), span=span_of(around))
         return
     if message.get("tombstone") and (deleted := _own_key(around)) is not None:
         yield Content("tombstone", deleted, span=span_of(around))
@@ -78,7 +80,7 @@ def _read(key: tuple[str, ...], line: Json) -> Iterator[Content]:
         value,
         None if operation == _SNAPSHOT and source.get("connector") in _INEXACT else place_in(source),
         span=span_of(around),
-        unit=inside(message, "transaction.id"),
+        unit=_transaction(inside(message, "transaction.id")),
         ordinal=_number(inside(message, "transaction.total_order")),
         table_ordinal=_number(inside(message, "transaction.data_collection_order")),
         is_incremental=source.get("snapshot") == "incremental",
@@ -139,6 +141,12 @@ def _sizes(message: dict[str, Json]) -> Iterator[tuple[str, int]]:
         name, count = inside(each, "data_collection"), _number(inside(each, "event_count"))
         if isinstance(name, str) and count is not None:
             yield name, count
+
+
+def _transaction(name: Json) -> Json:
+    """The name of a transaction: PostgreSQL's has the LSN of each single operation behind the transaction's own id."""
+    found = _POSTGRESQL_ID.fullmatch(name) if isinstance(name, str) else None
+    return found[1] if found else name
 
 
 def _number(value: Json) -> int | None:

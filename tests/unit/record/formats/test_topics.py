@@ -47,6 +47,13 @@ ROWS = [row("a", 1, 1), row("a", 2, 2), row("b", 1, 3)]
         pytest.param([A_END, B, B_END, *ROWS], id="the metadata began before"),
         pytest.param([A_END, A, A_END, B, B_END, *ROWS], id="the metadata began before a restart"),
         pytest.param([A, A_END, A, A_END, B, B_END, *ROWS[:2], *ROWS], id="a restart"),
+        pytest.param(
+            [
+                *(meta("BEGIN", "7:10"), meta("END", "7:30", t=2), meta("BEGIN", "8:40"), meta("END", "8:50", t=1)),
+                *(row("7:10", 1, 10), row("7:20", 2, 20), row("8:40", 1, 40)),
+            ],
+            id="PostgreSQL's ids have the LSN of each operation",
+        ),
         pytest.param([A, A_END, B, B_END, ROWS[0], row("b", 1, 3, partition=1)], id="another partition may lag"),
     ],
 )
@@ -55,6 +62,8 @@ def test_topics_may_come_in_any_order_and_end_anywhere(tmp_path: Path, lines: li
 
 
 def test_a_row_that_its_partition_passed_is_missing(tmp_path: Path) -> None:
+    ends = [meta("BEGIN", "7:10"), meta("END", "7:30", t=2), meta("BEGIN", "8:40"), meta("END", "8:50", t=1)]
+    assert "every row that unit 7 has" in found(tmp_path, *ends, row("7:10", 1, 10), row("8:40", 1, 40))[0]
     [sentence] = found(tmp_path, A, A_END, B, B_END, ROWS[0], ROWS[2])
     assert "but not every row that unit a has (lines 5 and 2)" in sentence
     ends = [meta("END", "b", u=1), meta("BEGIN", "c"), meta("END", "c", t=1, u=1)]
