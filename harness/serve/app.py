@@ -30,7 +30,7 @@ from harness.report.screen import Commands, commands
 from harness.report.trouble import in_one_line
 from harness.serve.compared import comparison
 from harness.serve.decoding.requests import WATCHERS_MAX, Cut, Format, Part, Span
-from harness.serve.decoding.worker import OverLimit, Worker
+from harness.serve.decoding.worker import CUTTER, FOLLOWER, OverLimit, Worker
 from harness.serve.index import RUNNING, UNJUDGED, UNREADABLE, Index, Row, short
 from harness.serve.listing import Choice, choice_of, first_sight, listed, paged
 from harness.serve.live import events
@@ -59,7 +59,7 @@ class Pages:
         self._watched = Seats(WATCHERS_MAX)
         self._turns = CapacityLimiter(1)  # One page is made at a time, as each may take tens of megabytes.
         # Only other processes decode records: here they would take the time of all pages, and keep their memory.
-        self._follower, self._cutter = Worker(FOLLOW_S), Worker(CUT_S)
+        self._follower, self._cutter = Worker(FOLLOWER, FOLLOW_S), Worker(CUTTER, CUT_S)
 
     def application(self) -> Starlette:
         """The application, without any access control: see Guard."""

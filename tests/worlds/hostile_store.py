@@ -10,7 +10,7 @@ from harness.core.record import Complete, Header, Invoke, Json, Record, State, S
 from harness.record.journal import MAGIC, JournalWriter
 from harness.record.store import JOURNAL, RUN_FILE
 from harness.report.model import REPORT_FILE
-from harness.serve.decoding.slices import RECORD_MAX
+from harness.serve.decoding.child import RECORD_MAX
 from tests.unit.serve.stores import TORN, judged, planned, report
 from tests.worlds import bombs
 

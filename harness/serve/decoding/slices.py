@@ -14,10 +14,10 @@ from harness.record.formats.parquet.schema import SCHEMAS
 from harness.record.formats.parquet.validation import validate
 from harness.record.journal import read_journal
 from harness.record.store import HISTORY, JOURNAL, require_plain
+from harness.serve.decoding.child import RECORD_MAX
 from harness.serve.decoding.requests import Format, Part, Span
 
-RECORD_MAX: Final = 256 << 10  # The most bytes of a record, and
-OPEN_MAX: Final = 500_000  # the most operations open at once, and
+OPEN_MAX: Final = 500_000  # The most operations open at once, and
 COLUMNS_MAX: Final = 8 << 20  # the most bytes of columns without a journal: more would take too much memory here.
 
 

@@ -13,7 +13,8 @@ from anyio import CapacityLimiter
 from harness.core.errors import HistoryError, SeamarkError
 from harness.serve.decoding.requests import OUT_OF_MEMORY, Answer, Refused, Request
 
-COMMAND: Final = ("-P", "-m", "harness.serve.decoding.child")
+FOLLOWER: Final = ("-P", "-m", "harness.serve.decoding.follower")
+CUTTER: Final = ("-P", "-m", "harness.serve.decoding.cutter")
 MEMORY_MIB: Final = 96  # For the values of one request.
 
 
@@ -34,7 +35,7 @@ class Worker:
     It ends with the server, however the server ends. Callers wait for their turn at `turns`.
     """
 
-    def __init__(self, seconds: float, memory_mib: int = MEMORY_MIB, command: tuple[str, ...] = COMMAND) -> None:
+    def __init__(self, command: tuple[str, ...], seconds: float, memory_mib: int = MEMORY_MIB) -> None:
         self.turns = CapacityLimiter(1)
         self._seconds, self._memory_mib, self._command = seconds, memory_mib, command
         self._lock = Lock()

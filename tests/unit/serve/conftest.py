@@ -1,19 +1,27 @@
-"""One process decodes the records of all these tests: to start one takes longer than most of them."""
+"""Two processes decode the records of all these tests: to start them takes longer than most of the tests."""
 
 from collections.abc import Iterator
 from contextlib import closing
 
 import pytest
 
-from harness.serve.decoding.worker import Worker
+from harness.serve.decoding.worker import CUTTER, FOLLOWER, Worker
+
+Workers = dict[tuple[str, ...], Worker]
 
 
 @pytest.fixture(scope="session")
-def worker() -> Iterator[Worker]:
-    with closing(Worker(60.0)) as found:
-        yield found
+def workers() -> Iterator[Workers]:
+    with closing(Worker(FOLLOWER, 60.0)) as follower, closing(Worker(CUTTER, 60.0)) as cutter:
+        yield {FOLLOWER: follower, CUTTER: cutter}
+
+
+@pytest.fixture
+def worker(workers: Workers) -> Worker:
+    """The one that follows runs."""
+    return workers[FOLLOWER]
 
 
 @pytest.fixture(autouse=True)
-def _one_worker(worker: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("harness.serve.app.Worker", lambda _: worker)
+def _one_worker_each(workers: Workers, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("harness.serve.app.Worker", lambda command, _: workers[command])

@@ -1,7 +1,6 @@
 """Records are decoded in processes of their own, which miss no limit and outlive no server."""
 
 import os
-from collections import OrderedDict
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
@@ -12,12 +11,11 @@ from starlette.testclient import TestClient
 from harness.core.errors import HistoryError
 from harness.core.record import Complete
 from harness.record.journal import JournalWriter
-from harness.run.live import LiveLine
 from harness.serve.app import Pages
-from harness.serve.decoding.child import answered
+from harness.serve.decoding.child import RECORD_MAX
+from harness.serve.decoding.follower import Follower
 from harness.serve.decoding.requests import WATCHERS_MAX, Cut, Look, Seen
-from harness.serve.decoding.slices import RECORD_MAX
-from harness.serve.decoding.worker import Child, OverLimit, Worker
+from harness.serve.decoding.worker import CUTTER, FOLLOWER, Child, OverLimit, Worker
 from tests.unit.serve.stores import journal, judged, planned, report
 
 HANGS = ("-c", "import time; time.sleep(600)")
@@ -43,7 +41,7 @@ def test_other_pages_are_answered_while_a_history_is_decoded_and_after_its_proce
 ) -> None:
     pages = Pages(tmp_path)
     journal(judged(tmp_path, report()))
-    pages._cutter = Worker(600.0, command=HANGS)
+    pages._cutter = Worker(HANGS, 600.0)
     web = TestClient(pages.application())
     with ThreadPoolExecutor(1) as threads, closing(pages._cutter):
         waiting = threads.submit(web.get, f"/runs/{RUN}/history.jsonl")
@@ -66,7 +64,7 @@ def test_a_request_over_its_time_is_refused_and_its_process_ended() -> None:
             pids.append(child.process.pid)
             return super()._ended(child)
 
-    worker = Noted(0.01, command=HANGS)
+    worker = Noted(HANGS, 0.01)
     for _ in range(2):
         with pytest.raises(OverLimit, match=r"takes more than 0\.01 s"):
             worker.ask(Look("nowhere", 0))
@@ -80,18 +78,18 @@ def test_a_request_over_its_memory_is_refused_and_the_next_one_is_answered(tmp_p
         for number in range(4):
             writer.append(Complete(number, number, "ok", [[]] * (RECORD_MAX - 100)))
     journal(honest)
-    with closing(Worker(60.0, memory_mib=8)) as worker:
+    with closing(Worker(FOLLOWER, 60.0, memory_mib=8)) as worker:
         with pytest.raises(OverLimit, match="takes more than 8 MiB of memory"):
             worker.ask(Look(str(hostile), 0))
         seen = worker.ask(Look(str(honest), 1))
         assert isinstance(seen, Seen)
         assert (seen.shown.ok, seen.is_more) == ("2", True)
-        with pytest.raises(HistoryError, match="has no history yet"):
-            worker.ask(Cut(str(tmp_path), str(tmp_path / "x"), "jsonl", None))
+    with closing(Worker(CUTTER, 60.0)) as worker, pytest.raises(HistoryError, match="has no history yet"):
+        worker.ask(Cut(str(tmp_path), str(tmp_path / "x"), "jsonl", None))
 
 
 def test_the_process_ends_when_its_server_is_gone() -> None:
-    with closing(Worker(60.0)) as worker:
+    with closing(Worker(CUTTER, 60.0)) as worker:
         with pytest.raises(HistoryError):
             worker.ask(Cut("nowhere", "x", "jsonl", None))
         assert worker._child is not None
@@ -100,8 +98,8 @@ def test_the_process_ends_when_its_server_is_gone() -> None:
 
 
 def test_watchers_that_have_gone_are_forgotten(tmp_path: Path) -> None:
-    run, lines = planned(tmp_path), OrderedDict[int, LiveLine]()
+    run, follower = planned(tmp_path), Follower()
     for number in range(WATCHERS_MAX + 3):
-        answered(Look(str(run), number), lines)
-        answered(Look(str(run), 0), lines)
-    assert list(lines) == [*range(4, WATCHERS_MAX + 3), 0]
+        follower.answered(Look(str(run), number))
+        follower.answered(Look(str(run), 0))
+    assert list(follower.lines) == [*range(4, WATCHERS_MAX + 3), 0]
