@@ -23,7 +23,7 @@ class Topology(msgspec.Struct, frozen=True, kw_only=True):
     ]  # From role, to role: "fifo", "datagram" or "direct". Clients have the role "client".
     points: tuple[str, ...] = ()
     point_roles: Mapping[str, str] = {}  # The role of the nodes that reach a failpoint, where one is declared.
-    clockless: tuple[str, ...] = ()  # Nodes that have no clock of their own.
+    clockless: tuple[str, ...] = ()  # Nodes that have no clock of their own, or do not decide by it.
 
     def ids(self) -> tuple[str, ...]:
         """All nodes, in order."""

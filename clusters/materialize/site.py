@@ -3,13 +3,11 @@
 from collections.abc import Callable
 
 from clusters.materialize.messages import asked
-from clusters.materialize.shape import MS, nodes_of
+from clusters.materialize.shape import nodes_of
 from clusters.parts.procedures import Procedures
 from clusters.parts.routing import Request, Routes
 from clusters.parts.syncs import Syncs
 from harness.core.machine import Context, Message, NodeId, Settings
-
-FAR_NS = 1000 * MS
 
 
 class Site:
@@ -31,11 +29,6 @@ class Site:
     def now_ns(self) -> int:
         """The time of the run."""
         return self.context.now_ns()
-
-    def look_at_clock(self) -> None:
-        """Note if this node's wall clock is far from the time of the run. It is for people: no decision rests on it."""
-        if abs(self.context.local_clock_ns() - self.now_ns()) > FAR_NS:
-            self.context.sometimes("a clock was far off at a node that decides nothing by it")
 
     def send(self, to: NodeId, message: Message) -> None:
         """Send a message to another node."""

@@ -4,10 +4,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from clusters.parts.syncs import Syncs
-from clusters.ticdc.shape import MS
 from harness.core.machine import Closed, Context, Event, Message, NodeId, Received, Synced, TimerFired
-
-FAR_MS = 1000  # Well-kept clocks, and watermarks that move, differ by less.
 
 
 class Role(Protocol):
@@ -62,10 +59,6 @@ class Site:
     def now_ns(self) -> int:
         """The time of the run."""
         return self.context.now_ns()
-
-    def is_far(self, physical_ms: int) -> bool:
-        """True if this node's wall clock differs much from that time. It is for people: no decision rests on it."""
-        return abs(self.context.local_clock_ns() // MS - physical_ms) > FAR_MS
 
     def send(self, to: NodeId, message: Message) -> None:
         """Send a message to another node."""

@@ -161,6 +161,7 @@ class MachineCluster(Cluster, Protocol):
     """A cluster whose nodes are sans-IO machines of this project: it runs in the simulation and in containers."""
 
     point_roles: Mapping[str, str] = MappingProxyType({})  # The role that reaches a failpoint. Others: any may.
+    clock_roles: tuple[str, ...] | None = None  # The roles that decide by their own clock. None: any may.
 
     def machine(self, node: NodeId) -> Machine:
         """A new machine for that node, before `recover`."""

@@ -6,7 +6,7 @@ from harness.core.draw import Draw, Stream
 from harness.core.errors import ScenarioError
 from harness.core.seams import Cluster, Parameter, is_of_machines
 from harness.scenario.left_open import ANY, workload_of
-from harness.scenario.scenario import SECOND, Scenario, decide, topology
+from harness.scenario.scenario import SECOND, Scenario, decide, topology, worth_striking
 from harness.shrink.case import Case
 from nemesis.registry import FAULTS, PACKAGES
 from nemesis.styles.field import Field
@@ -44,7 +44,7 @@ def space_of(scenario: Scenario, cluster: Cluster) -> Space:
     if not names:
         raise ScenarioError("seamark hunt varies faults: --nemesis must name some")
     packages = tuple(PACKAGES[name] for name in names)
-    field = Field(topology(cluster), packages, int(scenario.time_s * SECOND))
+    field = Field(worth_striking(topology(cluster), cluster), packages, int(scenario.time_s * SECOND))
     return Space(scenario, field, cluster.parameters, tuple(cluster.workloads))
 
 

@@ -164,10 +164,13 @@ def _reachable(whole: Topology, scenario: Scenario) -> Topology:
     return msgspec.structs.replace(whole, links=links)
 
 
-def _busy(whole: Topology, cluster: Cluster) -> Topology:
-    """The topology without links that carry no traffic: a fault there would have no effect."""
+def worth_striking(whole: Topology, cluster: Cluster) -> Topology:
+    """The topology without links that carry no traffic and clocks that decide nothing: faults there have no effect."""
     idle = {pair for source, target in getattr(cluster, "idle", ()) for pair in ((source, target), (target, source))}
-    return msgspec.structs.replace(whole, links={pair: kind for pair, kind in whole.links.items() if pair not in idle})
+    links = {pair: kind for pair, kind in whole.links.items() if pair not in idle}
+    roles = getattr(cluster, "clock_roles", None)
+    unread = () if roles is None else tuple(node for node, role in whole.nodes if role not in roles)
+    return msgspec.structs.replace(whole, links=links, clockless=(*whole.clockless, *unread))
 
 
 def _refuse_unattached(scenario: Scenario, faults: tuple[str, ...]) -> None:
@@ -206,7 +209,7 @@ def _drawn_plan(scenario: Scenario, cluster: Cluster, draw: Draw) -> Plan:
         known(name, tuple(dict.fromkeys((*cluster.faults, *IN_CONTAINERS, *requested))), f"fault of {cluster.name}")
     packages = tuple(PACKAGES[name] for name in names)
     units = UNITS_IN_CONTAINERS if scenario.runtime == "docker" else UNITS
-    struck = _busy(_reachable(topology(cluster), scenario), cluster)
+    struck = worth_striking(_reachable(topology(cluster), scenario), cluster)
     duration_ns = int(scenario.time_s * SECOND)
     styled = None
     if scenario.style is not None and packages:

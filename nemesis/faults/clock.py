@@ -22,9 +22,10 @@ CLOCK = Fault(
 
 
 def draw_clock(topology: Topology, stream: Stream) -> Strike:
-    """One node, every fourth time all servers."""
+    """One node, every fourth time all servers: only such as have a clock by which they decide."""
     with_clock = tuple(node for node in topology.ids() if node not in topology.clockless)
-    targets = topology.servers() if stream.chance(1, 4) else (stream.choice(with_clock),)
+    servers = tuple(node for node in topology.servers() if node in with_clock)
+    targets = servers if servers and stream.chance(1, 4) else (stream.choice(with_clock),)
     sign = stream.choice((-1, 1))
     match stream.choice(("step", "drift", "freeze")):
         case "step":

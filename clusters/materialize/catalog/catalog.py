@@ -41,7 +41,6 @@ class Catalog:
         self._site.context = context
         match event:
             case Received(sender, Asked(number, Open() | Add() | Look() as request)):
-                self._site.look_at_clock()
                 reply, write = self._served(request)
                 if write is not None:
                     context.append("catalog", write)

@@ -111,7 +111,6 @@ class Compute:
         self._answer()
 
     def _step(self) -> None:
-        self._site.look_at_clock()
         for view in self._views.values():
             view.step()
         for shard in tuple(self._copies.rows):

@@ -117,7 +117,6 @@ class Coordinator:
 
     def _watch(self) -> None:
         """Show that this coordinator leads, or find out if another one does (1)."""
-        self._site.look_at_clock()
         now_ns = self._site.now_ns()
         if now_ns > self._watched_ns + WATCH_NS + LATE_NS:
             self._site.context.probe("late", (now_ns - self._watched_ns) // MS)

@@ -70,7 +70,6 @@ class Upstream:
                 self._drop()
                 self._site.sync(partial(self._written, len(self._values)))
             case Received(sender, Asked(number, Fetch(first, end))):
-                self._site.look_at_clock()
                 oldest = max(self._first, self._dropped)
                 if first < oldest:
                     context.send(sender, Told(number, Gone(oldest)))

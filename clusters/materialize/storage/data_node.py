@@ -79,7 +79,6 @@ class DataNode:
         return self._shards.setdefault(name, Shard(name))
 
     def _append(self, sender: NodeId, number: int, request: CompareAndAppend) -> None:
-        self._site.look_at_clock()
         shard = self._shard(request.shard)
         reply, append = shard.append(request, self._site.now_ns())
         if append is None:

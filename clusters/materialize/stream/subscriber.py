@@ -82,7 +82,6 @@ class Subscriber:
 
     def _look(self) -> None:
         """Report the progress (2), and begin another session if this one is over (3)."""
-        self._site.look_at_clock()
         for coordinator in COORDINATORS:
             self._site.send(coordinator, Hold(max(0, self._durable_ts - 1)))
         if not self._is_open or self._site.now_ns() >= self._heard_ns + SILENT_NS:

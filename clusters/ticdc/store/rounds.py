@@ -121,8 +121,6 @@ class Rounds:
 
     def _publish(self, state: ReadState) -> None:
         """Tell this store's replica how far it can be read."""
-        if self._site.is_far(physical_ms(state.safe_ts)):
-            self._site.context.sometimes("a store's clock was far from its watermarks")
         replica = self._replicas.get(state.region)
         if replica is not None:
             replica.progress.learn(state, replica.log.applied)

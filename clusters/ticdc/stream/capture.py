@@ -21,7 +21,7 @@ from clusters.ticdc.oracle.upgrade import is_new, upgrade
 from clusters.ticdc.regions.messages import FromRegion, Region
 from clusters.ticdc.rows.incarnations import incarnation, name, view
 from clusters.ticdc.rows.messages import Locks, ScanLocks
-from clusters.ticdc.shape import MS, physical_ms
+from clusters.ticdc.shape import MS
 from clusters.ticdc.site import Site
 from clusters.ticdc.stream.matcher import Matcher, Row
 from clusters.ticdc.stream.messages import (
@@ -247,8 +247,6 @@ class Capture:
         if not rows and self._sorter.published == before:
             return
         context, watermark = self._site.context, self._sorter.published
-        if self._site.is_far(physical_ms(watermark)):
-            context.sometimes("a capture's clock was far from its watermark")
         for row in rows:
             self._show(row)
         context.deliver(Delivery(session=self._session, kind="watermark", position=watermark))

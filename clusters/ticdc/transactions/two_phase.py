@@ -89,8 +89,6 @@ class TwoPhase:
         start_ts = yield from timestamp()
         if not start_ts:
             return Failed("no timestamp")
-        if self._site.is_far(physical_ms(start_ts)):
-            self._site.context.sometimes("a coordinator's clock was far from the oracle's")
         keys = tuple(dict.fromkeys(key_of(mop.key) for mop in mops))
         snapshot = yield from self.read(keys, start_ts)
         if isinstance(snapshot, Failed):

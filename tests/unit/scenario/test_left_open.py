@@ -67,3 +67,13 @@ def test_without_a_style_the_plan_is_a_swarm_as_it_is_in_containers() -> None:
 def test_an_unknown_style_is_refused() -> None:
     with pytest.raises(ScenarioError, match="unknown style of fault plans 'point'; did you mean points"):
         decide(Scenario(cluster="ticdc", style="point"), TICDC)
+
+
+def test_only_clocks_that_decide_something_are_drawn() -> None:
+    wrong = {
+        target
+        for seed in range(40)
+        for step in decide(msgspec.structs.replace(of_seed(seed), nemesis=("clock",)), TICDC).plan.steps
+        for target in step.targets
+    }
+    assert wrong == {"pd"}
