@@ -28,6 +28,7 @@ from harness.runtimes.containers.disks.power import Canaries
 from harness.runtimes.containers.disks.rot import Rotten, rot
 from harness.runtimes.containers.disks.volumes import Volumes
 from harness.runtimes.containers.engine import inside, outside
+from harness.runtimes.containers.engine.addresses import addresses
 from harness.runtimes.containers.engine.calls import in_thread, short, tail_of
 from harness.runtimes.containers.engine.confinement import confined, private_network
 from harness.runtimes.containers.engine.labels import RUN, labels_for
@@ -275,10 +276,12 @@ class Deployment:
         if self._found and purpose == "nodes":
             return self._found.network
         # Ports that the harness dials must be published. For third-party servers that is Toxiproxy alone.
-        is_internal = purpose == "nodes" and not any(map(self._crew.control_port, self._crew.nodes))
+        is_of_nodes = purpose == "nodes"
+        is_internal = is_of_nodes and not any(map(self._crew.control_port, self._crew.nodes))
         # An engine publishes ports at the network whose name sorts first, and Toxiproxy's API listens in ours only.
         first = FIRST if self._found else ""
-        return private_network(self._client, f"{first}{self._prefix}-{purpose}", self._labels, is_internal=is_internal)
+        name, is_fixed = f"{first}{self._prefix}-{purpose}", is_of_nodes and self._crew.is_direct
+        return private_network(self._client, name, self._labels, is_internal=is_internal, is_fixed=is_fixed)
 
     def _shut(self, node: NodeId, is_down: bool) -> None:
         """Close the proxies of a node that is down, or open them again."""
@@ -296,12 +299,15 @@ class Deployment:
     def _node(self, image: str, network: Network, node: NodeId, volume: str | None) -> Container:
         if self._found:
             return self._found.containers[node]
+        known = addresses(network, self._crew.nodes) if self._crew.is_direct else {}
+        endpoint = self._client.api.create_endpoint_config(aliases=[str(node)], ipv4_address=known.get(node))
         container = self._client.containers.create(
             image,
             name=f"{self._prefix}-{node}",
             hostname=str(node),
             network=network.name,
-            networking_config={str(network.name): self._client.api.create_endpoint_config(aliases=[str(node)])},
+            networking_config={str(network.name): endpoint},
+            extra_hosts=known,
             volumes={volume: {"bind": self._crew.folder(node)}} if volume else {},
             labels=self._labels,
             log_config=LOGS,

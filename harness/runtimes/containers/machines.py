@@ -41,6 +41,7 @@ class Machines:
     """The `Crew` of a cluster of machines."""
 
     shuts_doors = False
+    is_direct = False
     ready_s = 30.0
 
     def __init__(self, blueprint: Blueprint, hearers: Hearers) -> None:

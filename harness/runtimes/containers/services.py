@@ -62,6 +62,7 @@ class Services:
             self.services[node] = cluster.service(node, peers, blueprint.settings)
         proxied = [pair for pair in pairs if self._attach is None or pair[0] not in self.nodes]
         self.wires = tuple(Wire(*pair, doors[pair].port, self.services[pair[1]].port) for pair in proxied)
+        self.is_direct = self._attach is None and "direct" in cluster.links.values()
         self.disk_mb = _DISK_MB if POWER in blueprint.faults else None
         is_small = "disk-full" in blueprint.faults and self.disk_mb is None
         self.small_disk = f"size={_DISK_MB}m,mode=1777" if is_small else None

@@ -8,7 +8,9 @@ from typing import Any, Final
 
 import docker
 from docker.models.networks import Network
+from docker.types import IPAMConfig
 
+from harness.runtimes.containers.engine.addresses import fixed
 from harness.runtimes.containers.images.catalogue import IMAGES
 
 STALL: Final = "stall"  # The only fault made with packet rules.
@@ -39,11 +41,18 @@ def capabilities_of(image: str, declared: Iterable[str]) -> tuple[str, ...]:
     return (*(() if image in IMAGES else SERVER), *declared)
 
 
-def private_network(client: docker.DockerClient, name: str, labels: Mapping[str, str], *, is_internal: bool) -> Network:
-    """A new network.
+def private_network(
+    client: docker.DockerClient, name: str, labels: Mapping[str, str], *, is_internal: bool, is_fixed: bool = False
+) -> Network:
+    """A new network. `is_fixed`: its containers may have chosen addresses.
 
     An internal one leads nowhere; but the engine publishes no ports of containers that are in no other.
     """
-    return client.networks.create(
-        name, driver="bridge", internal=is_internal, options=dict(UNTRANSLATED), labels=dict(labels)
-    )
+
+    def create(ipam: IPAMConfig | None) -> Network:
+        options = dict(UNTRANSLATED)
+        return client.networks.create(
+            name, driver="bridge", internal=is_internal, options=options, labels=dict(labels), ipam=ipam
+        )
+
+    return fixed(create) if is_fixed else create(None)
