@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from clusters.servers.promises import Documentation
 from harness.core.machine import Settings
 from harness.core.promises import Promise, StreamContract
 
@@ -22,16 +23,9 @@ STREAM: Final = StreamContract(
     has_gap_marker=True,  # compact_revision
     realtime="follows",
 )
-_PAGE: Final = "https://etcd.io/docs/v3.5/learning/api_guarantees/"
-_READ: Final = "read on 2026-11-27"
-
-
-def _promise(
-    number: int, text: str, section: str, *forbids: str, check: str | None = None, is_purpose: bool = False
-) -> Promise:
-    source = f'{_PAGE}, "{section}", {_READ}'
-    return Promise(id=f"ETCD-{number}", text=text, source=source, forbids=forbids, check=check, is_purpose=is_purpose)
-
+_promise: Final = Documentation(
+    "ETCD", 'https://etcd.io/docs/v3.5/learning/api_guarantees/, "{}", read on 2026-11-27'
+).promise
 
 STRICT: Final = _promise(
     1,

@@ -21,7 +21,6 @@ from harness.core.seams import Address
 _API: Final = "$JS.API"
 _NO_MESSAGE: Final = 10037
 _EXPECTED: Final = "Nats-Expected-Last-Subject-Sequence"
-_PAUSE_S: Final = 0.1
 _WITHIN_S: Final = 30.0  # An operation has its own, shorter time.
 
 
@@ -95,21 +94,6 @@ class Line:
                 return await self.api(call)
         except TimeoutError:
             raise Broken(f"no answer within {within_s:g} s") from None
-
-    async def api_in_time(self, call: str, within_s: float, **asked: Json) -> Mapping[str, Any]:
-        """The answer of JetStream's API, asked again until it is no error. Raises OSError."""
-        reason = "no answer"
-        with suppress(TimeoutError):
-            async with asyncio.timeout(within_s):
-                while True:
-                    with suppress(TimeoutError):
-                        async with asyncio.timeout(within_s / 10):
-                            try:
-                                return await self.api(call, **asked)
-                            except Refused as refused:
-                                reason = str(refused)
-                    await asyncio.sleep(_PAUSE_S)
-        raise OSError(f"{call}: {reason}")
 
     async def pull(self, consumer: str) -> "Pull":
         """The deliveries of a durable consumer. Raises Broken."""

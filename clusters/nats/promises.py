@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from clusters.servers.promises import Documentation
 from harness.core.machine import Settings
 from harness.core.promises import Promise, StreamContract
 
@@ -23,21 +24,7 @@ STREAM: Final = StreamContract(
 _DOCS: Final = "https://docs.nats.io/"
 _STREAMS: Final = f"{_DOCS}nats-concepts/jetstream"
 _CONSUMERS: Final = f"{_DOCS}nats-concepts/jetstream/consumers"
-_READ: Final = "read on 2026-11-27"
-
-
-def _promise(
-    number: int, text: str, page: str, *forbids: str, check: str | None = None, is_purpose: bool = False
-) -> Promise:
-    return Promise(
-        id=f"NATS-{number}",
-        text=text,
-        source=f"{page}, {_READ}",
-        forbids=forbids,
-        check=check,
-        is_purpose=is_purpose,
-    )
-
+_promise: Final = Documentation("NATS", "{}, read on 2026-11-27").promise
 
 WRITES: Final = _promise(
     1,

@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Final
 
 from clusters.nats.line import Line
 from clusters.nats.rows import STREAM, SUBJECTS
-from clusters.servers.client import Refused
+from clusters.servers.client import Refused, in_time
 from harness.core.machine import NodeId, Settings
 from harness.core.record import Json
 from harness.core.seams import Doors
@@ -22,17 +23,11 @@ async def prepare(doors: Doors, _: Settings, *, consumers: Sequence[NodeId]) -> 
     line = Line(doors[min(doors)])
     try:
         await line.connected(_WITHIN_S)
-        await line.api_in_time("STREAM.NAMES", _WITHIN_S)
+        await _done(line, "STREAM.NAMES")
         with suppress(Refused):
             await line.api(f"STREAM.DELETE.{STREAM}")  # Servers that ran before (--attach) may have one.
-        await line.api_in_time(
-            f"STREAM.CREATE.{STREAM}",
-            _WITHIN_S,
-            name=STREAM,
-            subjects=[SUBJECTS],
-            num_replicas=REPLICAS,
-            storage="file",
-        )
+        create = f"STREAM.CREATE.{STREAM}"
+        await _done(line, create, name=STREAM, subjects=[SUBJECTS], num_replicas=REPLICAS, storage="file")
         for name in consumers:
             config: dict[str, Json] = {
                 "durable_name": str(name),
@@ -42,6 +37,11 @@ async def prepare(doors: Doors, _: Settings, *, consumers: Sequence[NodeId]) -> 
                 "max_ack_pending": _MOST_PENDING,
             }
             call = f"CONSUMER.DURABLE.CREATE.{STREAM}.{name}"
-            await line.api_in_time(call, _WITHIN_S, stream_name=STREAM, config=config)
+            await _done(line, call, stream_name=STREAM, config=config)
     finally:
         await line.close()
+
+
+async def _done(line: Line, call: str, **asked: Json) -> None:
+    """Make that call until it is answered without an error. Raises OSError."""
+    await in_time(partial(line.api, call, **asked), _WITHIN_S, call)

@@ -3,6 +3,7 @@
 from typing import Final
 
 from clusters.postgres.service import SYNC
+from clusters.servers.promises import Documentation
 from harness.core.machine import Settings
 from harness.core.promises import Promise, StreamContract
 
@@ -22,20 +23,7 @@ STREAM: Final = StreamContract(
     acknowledged="held",  # A session begins at the position that its subscriber kept.
     wm_idle="rests",  # Without new entries in the log there is nothing to announce.
 )
-
-
-def _promise(
-    number: int, text: str, chapter: str, *forbids: str, check: str | None = None, is_purpose: bool = False
-) -> Promise:
-    return Promise(
-        id=f"PG-{number}",
-        text=text,
-        source=f"documentation of PostgreSQL 15, {chapter}",
-        forbids=forbids,
-        check=check,
-        is_purpose=is_purpose,
-    )
-
+_promise: Final = Documentation("PG", "documentation of PostgreSQL 15, {}").promise
 
 SERIALIZABLE: Final = _promise(
     1,

@@ -1,1 +1,1 @@
-"""Code that the clients of several real servers share: the path of one operation, and the stored form of values."""
+"""Code that several real servers share: clients, subscribers, the stored form of values, and promises by number."""

@@ -10,6 +10,8 @@ Theory of operation.
 
 import asyncio
 from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, Generic, Protocol, TypeVar
 
@@ -21,6 +23,8 @@ from harness.core.seams import Address, Completion, Doors, Invocation
 _SECOND_NS: Final = 1_000_000_000
 _STAY: Final = 32  # Operations on one connection.
 _DIALS: Final = 3  # One attempt to connect gets this fraction (1 / n) of an operation's time.
+_ATTEMPTS: Final = 10  # One attempt of `in_time` gets this fraction of its time.
+_PAUSE_S: Final = 0.1
 
 
 class Refused(Exception):
@@ -46,6 +50,7 @@ class Line(Protocol):
 
 
 L = TypeVar("L", bound=Line)
+T = TypeVar("T")
 
 
 @dataclass(slots=True)
@@ -57,12 +62,13 @@ class Progress:
 
 
 class ServerClient(ABC, Generic[L]):
-    """A process's connection to one server."""
+    """A process's connection to one server: one of `nodes`, by default all, or the one to which such a node leads."""
 
-    def __init__(self, process: int, doors: Doors) -> None:
-        self._doors, self._nodes = doors, sorted(doors)
+    def __init__(self, process: int, doors: Doors, nodes: Sequence[NodeId] = ()) -> None:
+        self._doors, self._nodes = doors, nodes or sorted(doors)
         self._turn = process
         self._line: L | None = None
+        self._server: NodeId | None = None  # The server at the other end of the line.
         self._asked = 0  # Operations on this connection.
 
     async def invoke(self, invocation: Invocation, timeout_ns: int) -> Completion:
@@ -95,15 +101,23 @@ class ServerClient(ABC, Generic[L]):
         reason = "no node"
         for _ in self._nodes:
             progress.node = self._nodes[self._turn % len(self._nodes)]
-            line = self._line = self._line or self._dial(self._doors[progress.node])
             try:
-                await line.connected(within_s)
+                if self._line is None:
+                    self._server = await self._server_by(progress.node, within_s)
+                    self._line = self._dial(self._doors[self._server])
+                progress.node = self._server
+                await self._line.connected(within_s)
             except Broken as error:
                 reason = f"{progress.node}: {error}"
+                self._turn += self._line is None
                 await self.close()
             else:
-                return line
+                return self._line
         raise Broken(reason)
+
+    async def _server_by(self, node: NodeId, within_s: float) -> NodeId:
+        """The server to which that node leads: itself. Raises Broken."""
+        return node
 
     @abstractmethod
     def _dial(self, address: Address) -> L:
@@ -112,3 +126,19 @@ class ServerClient(ABC, Generic[L]):
     @abstractmethod
     async def _carry_out(self, line: L, invocation: Invocation, progress: Progress) -> Completion:
         """The completion of an operation. Raises Refused, OSError."""
+
+
+async def in_time(attempt: Callable[[], Awaitable[T]], within_s: float, what: str) -> T:
+    """The result of `attempt`, which is repeated until it raises neither Refused nor Broken. Raises OSError."""
+    reason = "no answer"
+    with suppress(TimeoutError):
+        async with asyncio.timeout(within_s):
+            while True:
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(within_s / _ATTEMPTS):
+                        try:
+                            return await attempt()
+                        except (Refused, Broken) as error:
+                            reason = str(error)
+                await asyncio.sleep(_PAUSE_S)
+    raise OSError(f"{what}: {reason}")
