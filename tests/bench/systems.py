@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from clusters.etcd.service import VERSIONS
+from clusters.redis.service import VERSIONS as SERVERS
 from harness.runtimes.containers.engine.engine import connect
 from harness.runtimes.containers.engine.labels import RUN
 from nemesis.plan import Plan, Step
@@ -34,6 +35,7 @@ NEWEST: Final = ("--option", "version=3.7.3")
 SYSTEMS: Final = (
     *(("etcd", ("--option", f"version={version}"), KNOWN.get(version, set())) for version in VERSIONS),
     ("nats", (), set[str]()),
+    *(("redis", ("--option", f"server={server}"), set[str]()) for server in SERVERS),
 )
 ALL_OF_ETCD: Final = ("n1", "n2", "n3")
 # Each with its options, and the groups that lose power in turn. Without fsync a single member of etcd may end for good.
@@ -113,7 +115,7 @@ def one_after_the_other(runs: int) -> int:
     count, failed = runs * 5 // 2, 0
     for seed in range(1, count + 1):
         with tempfile.TemporaryDirectory(prefix="seamark-systems-") as folder:
-            cluster = ("etcd", "nats")[seed % 2]
+            cluster = ("etcd", "nats", "redis", "redis-sentinel")[seed % 4]
             ended, _, _ = carried_out(Path(folder), cluster, seed, "--time", "4", "--nemesis", "power,late,partition")
         failed += ended not in (0, 1, 3)
     print(f"{count} short runs: {failed} failed", flush=True)

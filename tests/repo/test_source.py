@@ -29,6 +29,7 @@ MAY = {
     "checkers/columns/parts.py": {"threading"},
     "clusters/etcd/line.py": {"asyncio"},  # Its library gives tasks, and a wait for one must not cancel it.
     "clusters/nats/line.py": {"asyncio"},  # Time-outs of what the library waits for.
+    "clusters/redis/line.py": {"asyncio"},  # Likewise.
 }
 ONLY_IN = {
     "google": "clusters/etcd/messages.py",
@@ -36,6 +37,7 @@ ONLY_IN = {
     "nats": "clusters/nats/line.py",
     "networkx": "checkers/graph/paths.py",
     "pyspark": "checkers/engine/spark.py",
+    "redis": "clusters/redis/line.py",
     "docker": "harness/runtimes/containers/",
     "toxiproxy": "harness/runtimes/containers/links/links.py",
 }
