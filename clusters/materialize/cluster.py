@@ -99,7 +99,12 @@ class Materialize(MachineCluster):
         "table-appended",
         "timestamp-taken",
     )
-    clock_roles: tuple[str, ...] | None = ("coordinator",)
+    point_roles: Mapping[str, str] = MappingProxyType(
+        dict.fromkeys(points, "coordinator")
+        | {"append-applied": "data"}
+        | dict.fromkeys(("binding-durable", "may-acknowledge", "records-appended"), "ingestion")
+    )
+    clock_roles: tuple[str, ...] | None = ("coordinator", "ingestion")
     goals: tuple[str, ...] = (
         "a compute node began anew",
         "a coordinator took over",

@@ -95,6 +95,12 @@ class Pravega(MachineCluster):
         "writer-before-commit",
         "writer-has-successors",
     )
+    point_roles: Mapping[str, str] = MappingProxyType(
+        dict.fromkeys(points, "coordinator")
+        | dict.fromkeys(("container-before-answer", "container-open"), "data")
+        | dict.fromkeys(("reader-has-successors", "reader-reported"), "subscriber")
+        | dict.fromkeys(("writer-before-commit", "writer-has-successors"), "writer")
+    )
     goals: tuple[str, ...] = (
         "a batch was full",
         "a container moved to another store",
