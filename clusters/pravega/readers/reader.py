@@ -3,8 +3,9 @@
 Theory of operation. What a reader delivers it reports later, with the group's state; so after its death another one
 delivers again what was not reported.
 1. A reader reads a segment only after the group's state names it as the owner, and from the offset there.
-2. At the end of a segment it asks for the successors; with these it reports the segment as completed.
-3. While it gives a segment away it delivers nothing of it, so that the next owner begins exactly behind.
+2. At the end of a segment it asks for the successors; with these it reports the segment as completed, once.
+3. While it gives a segment away it delivers nothing of it, so that the next owner begins exactly behind. An attempt
+   without an answer may have been made: the segment stays held until an attempt is known to be the last.
 4. A member whose beat stands still for long is removed by another one. A reader that finds itself removed drops what it
    reads and joins anew, as another session. Until then it may deliver a little more.
 5. What was truncated before it was read is a gap: the reader goes on where the segment begins now.
@@ -115,8 +116,7 @@ class Reader:
                 if is_due or has_ended:
                     yield from self._report()
             except Superseded:
-                for read in self._reads.values():
-                    read.is_held = False
+                pass  # The attempt may have been made, so what it gave away stays held (3).
             yield Sleep(STEP_NS)
 
     def _report(self) -> Procedure[None]:
@@ -148,10 +148,11 @@ class Reader:
         """The group after what this reader has read, and after it has looked for the dead."""
         offsets = {read.segment: read.offset for read in self._reads.values()}
         after = arrived(reported(group, session, offsets), session)
+        own = [each.segment for each in after.of(session)]  # An attempt without an answer may have completed some (2).
         for read in self._reads.values() if after.checkpoint is None else ():
             if read.successors is not None and planted.POSITION_WITHOUT_COMPLETED in self._site.bugs:
                 after, self._later = dropped(after, read.segment), [*self._later, read]
-            elif read.successors is not None:
+            elif read.successors is not None and read.segment in own:
                 after = completed(after, read.segment, read.successors, self._site.bugs)
         for read in [each for each in self._later if not group.holds(each.segment)]:
             after = completed(after, read.segment, read.successors or (), self._site.bugs)
@@ -164,7 +165,7 @@ class Reader:
             after = shared_out(after, session)
         kept = [each.segment for each in after.of(session)]
         for read in self._reads.values():
-            read.is_held = read.segment not in kept or is_expected(group, session)
+            read.is_held |= read.segment not in kept or is_expected(group, session)
         return after
 
     def _dead(self, group: Group) -> list[int]:
