@@ -11,7 +11,7 @@ import hashlib
 import os
 import struct
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from io import BufferedReader
 from pathlib import Path
 from types import TracebackType
@@ -29,6 +29,7 @@ STEP: Final = 1 << 20  # About as many bytes of a growing journal are read at a 
 OBJECTS_MAX: Final = 4_000_000  # The most objects in a record: an empty list is one byte there, 70 in memory.
 _HEAD: Final = struct.Struct(">II")
 _ENCODER: Final = msgspec.msgpack.Encoder()
+_LIST_HEADS: Final = ((15, 1), (0xFFFF, 3), (0xFFFFFFFF, 5))  # Bytes before a list of so many elements in msgpack.
 # The order of an object's names is not evidence: Parquet files keep them sorted.
 _CANONICAL: Final = msgspec.msgpack.Encoder(order="deterministic")
 _DECODER: Final[msgspec.msgpack.Decoder[Record]] = msgspec.msgpack.Decoder(Record)
@@ -78,6 +79,12 @@ def canonical(record: Evidence) -> bytes:
         return _CANONICAL.encode(record)
     except TypeError as error:  # An object with names that are not text: msgpack can hold it, JSON cannot.
         raise ValueError(f"a value is not JSON: {error}") from None
+
+
+def canonical_rows(records: Sequence[tuple[object, ...]]) -> memoryview:
+    """The same of records that are given as their fields, each behind its tag: all of them, one after another."""
+    text = _CANONICAL.encode(records)
+    return memoryview(text)[next(size for most, size in _LIST_HEADS if len(records) <= most) :]
 
 
 class HistoryHash:

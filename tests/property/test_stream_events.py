@@ -19,8 +19,8 @@ from checkers.streams.view import defect
 from harness.core.columns import NEVER, OPEN, ROW
 from harness.core.draw import Draw
 from harness.core.promises import StreamContract
-from harness.record.formats.streams.images import ImageWriter
-from harness.record.formats.streams.line import Before
+from harness.record.formats.parquet.names import json_text
+from harness.record.formats.streams.images import write_images
 from tests.oracles import before_images, stream_events
 from tests.oracles.streams import Oracle
 from tests.worlds.streams.acknowledging import acknowledging
@@ -143,9 +143,8 @@ def test_before_mismatches_are_those_of_the_oracle(seed: int, contract: StreamCo
             images[place] = known[-1] if draw.chance(3, 4) else draw.choice(known)
         known.append(each.value)
     with tempfile.TemporaryDirectory() as folder:
-        with ImageWriter(Path(folder) / IMAGES) as writer:
-            for place, image in images.items():
-                writer.add(100 + place, Before(image))
+        texts = [(100 + place, json_text(image)) for place, image in images.items()]
+        write_images(Path(folder) / IMAGES, texts)
         around = replace(NOTHING_AROUND, images=Images(Path(folder)))
     ruling = before_mismatches(beside(view_of(log, source, contract), around))
     found = dict(zip(ruling.watermark.tolist(), ruling.row.tolist(), strict=True))

@@ -7,10 +7,11 @@ several, as in Jepsen's maps (`harness.record.formats.sessions`).
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from itertools import chain
 from pathlib import Path
-from typing import IO, Final, cast
+from typing import IO, Any, Final, NamedTuple, cast
 
 import msgspec
 
@@ -31,8 +32,20 @@ _BLOCK: Final = 1 << 20
 _MARK: Final = b"\xef\xbb\xbf"  # Some editors put it before UTF-8.
 _LONG_NUMBER: Final = b"0" * 19  # Among digits that all became zeros: ten times as fast as a pattern.
 _ZEROS: Final = bytes.maketrans(b"123456789", b"0" * 9)
+_BEYOND: Final = re.compile(
+    rb"9\d{18}|\d{20}"
+)  # What an integer beyond 64 bits has, and a time in nanoseconds has not.
 _KINDS: Final = {str(cast("type[Record]", kind).__struct_config__.tag): kind for kind in RECORD_TYPES}
 SAME_AS: Final = {"intended_ns": "time_ns"}  # Fields that a foreign file leaves out, and those that they then equal.
+
+
+class Shape(NamedTuple):
+    """What a reader needs of a line: `decoder` leaves other fields out. `suffices` is False for lines needed whole."""
+
+    decoder: msgspec.json.Decoder[Any]
+    suffices: Callable[[Json], bool]
+
+
 _FIELDS: Final = {tag: msgspec.structs.fields(kind) for tag, kind in _KINDS.items()}
 
 
@@ -55,13 +68,13 @@ def read_jsonl(path: Path, times: Times | None = None) -> Iterator[Evidence]:
         raise HistoryError(f"{path}, {bad}") from None
 
 
-def json_values(path: Path) -> Iterator[tuple[str, Json]]:
+def json_values(path: Path, shape: Shape | None = None) -> Iterator[tuple[str, Json]]:
     """The values in a file of JSON of any content, one per line or all in one array, each with its place.
 
-    Raises HistoryError with the file and the line.
+    `shape` is that of `json_value`. Raises HistoryError with the file and the line.
     """
     try:
-        yield from _values(path)
+        yield from _values(path, shape)
     except OSError as error:
         raise HistoryError(f"{path}: cannot be read ({error.strerror})") from None
     except BadJson as bad:
@@ -142,7 +155,7 @@ def _mop(mop: MicroOp) -> list[Json]:
     return cells if mop.table is None and mop.lock is None else [*cells, mop.table, mop.lock]
 
 
-def _values(path: Path) -> Iterator[tuple[str, Json]]:
+def _values(path: Path, shape: Shape | None = None) -> Iterator[tuple[str, Json]]:
     """The values of the file (those inside, if it is one array), each with its place."""
     with opened(path) as file:
         begin = len(_MARK) if file.read(len(_MARK)) == _MARK else 0
@@ -155,24 +168,35 @@ def _values(path: Path) -> Iterator[tuple[str, Json]]:
         for number, text in enumerate(texts, start=1):
             if not text.isspace():
                 place = f"{'element' if is_array else 'line'} {number}"
-                yield place, json_value(place, text)
+                yield place, json_value(place, text, shape)
 
 
-def json_value(place: str, text: bytes) -> Json:
-    """The value in a text. Raises BadJson, with its place."""
-    # Cheap signs that a value might exceed a limit: most lines have none, and are not traversed.
-    bracket_count = text.count(b"[") + text.count(b"{")
-    if bracket_count + text.count(b",") > VALUES_MAX:
+def json_value(place: str, text: bytes, shape: Shape | None = None) -> Json:
+    """The value in a text. Raises BadJson, with its place.
+
+    If a `shape` suffices, objects have its fields alone, whose values are not held to the limits of `storable`.
+    """
+    if len(text) > VALUES_MAX and text.count(b"[") + text.count(b"{") + text.count(b",") > VALUES_MAX:
         raise BadJson(f"{place}: it holds more than {VALUES_MAX:,} values, the limit")
     try:
-        value: Json = msgspec.json.decode(text)
-        if bracket_count > NESTING_MAX or _LONG_NUMBER in text.translate(_ZEROS):
-            value = _storable(value, 0)
+        if shape is not None:
+            with suppress(msgspec.ValidationError):
+                value: Json = shape.decoder.decode(text)
+                if shape.suffices(value):
+                    return value
+        value = storable(msgspec.json.decode(text), text)
     except RecursionError:
         raise BadJson(f"{place}: it is nested deeper than {NESTING_MAX}, the limit") from None
     except ValueError as error:
         raise BadJson(f"{place}: {error}") from None
     return value
+
+
+def storable(value: Json, text: bytes) -> Json:
+    """The value of that JSON, with integers beyond 64 bits as `edn.values` has them. Raises ValueError if too deep."""
+    # Cheap signs that a value might exceed a limit: most have none, and are not traversed.
+    is_long = _LONG_NUMBER in text.translate(_ZEROS) and _BEYOND.search(text) is not None
+    return _storable(value, 0) if is_long or text.count(b"[") + text.count(b"{") > NESTING_MAX else value
 
 
 def _storable(value: Json, depth: int) -> Json:

@@ -85,7 +85,7 @@ class Stitcher:
         numbers, first = np.unique(seen[self._ids[seen] < 0], return_index=True)
         texts = list(self._texts)
         for number in numbers[np.argsort(first)].tolist():
-            self._ids[number] = self._writer.names.id_of_text(texts[number])
+            self._ids[number] = self._writer.names.id_of_text(texts[number].encode())
         return self._ids
 
 

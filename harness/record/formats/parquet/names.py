@@ -1,7 +1,8 @@
 """The dictionary of keys and values: JSON to int64 and back, as `harness.core.columns` defines the ids."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
@@ -11,6 +12,7 @@ import pyarrow as pa
 
 from harness.core.columns import NAMED, Int64s
 from harness.core.record import Json
+from harness.record.formats.parquet.schema import SCHEMAS
 from harness.record.formats.parquet.tables import read_table
 
 NESTING_MAX: Final = 64
@@ -90,9 +92,13 @@ class Names:
         plain = plain_ids(values)
         return np.array(list(map(self.id, values)), np.int64) if plain is None else plain
 
-    def id_of_text(self, text: str) -> int:
+    def known(self, text: bytes) -> int | None:
+        """The id of the value with that `json_text`; None if it has none yet."""
+        return self._ids.get(text)
+
+    def id_of_text(self, text: bytes) -> int:
         """The id of a value that needs a name, by its `json_text`."""
-        return self._ids.setdefault(text.encode(), NAMED + len(self._ids))
+        return self._ids.setdefault(text, NAMED + len(self._ids))
 
     def has(self, value: Json) -> bool:
         """True if that value, which needs a name, has one."""
@@ -105,6 +111,19 @@ class Names:
     def rows(self) -> tuple[list[int], list[str]]:
         """The ids and JSON texts of all named values, in order of id."""
         return list(self._ids.values()), [text.decode() for text in self._ids]
+
+    def texts(self) -> list[bytes]:
+        """The JSON of all named values, in order of id, from NAMED on."""
+        return list(self._ids)
+
+    def tables(self, rows: int) -> Iterator[pa.Table]:
+        """The ids and JSON of all named values, in order of id, in tables of at most so many rows."""
+        left = iter(self._ids)
+        begin = NAMED
+        while some := list(islice(left, rows)):
+            numbers = pa.array(np.arange(begin, begin + len(some)))
+            yield pa.table({"id": numbers, "json": pa.array(some, pa.string())}, schema=SCHEMAS["names"])
+            begin += len(some)
 
 
 class NamedValues:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final, cast
 
 import msgspec
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -33,7 +34,7 @@ from harness.core.record import (
 from harness.record.formats.parquet.arrays import Arrays, with_values
 from harness.record.formats.parquet.limits import require_bounded_table
 from harness.record.formats.parquet.names import Names, json_text
-from harness.record.formats.parquet.operations import Operations, pieces, without_collector
+from harness.record.formats.parquet.operations import Operations, pieces, text_sizes, without_collector
 from harness.record.formats.parquet.rows import records_of
 from harness.record.formats.parquet.schema import SCHEMAS, table_of, tables_of
 from harness.record.formats.parquet.tables import read_table, reading
@@ -86,6 +87,15 @@ class _Table:
         """Add a row group."""
         self._writer.write_table(table, row_group_size=max(1, table.num_rows))
         self.count += table.num_rows
+
+    def add_large(self, table: pa.Table) -> None:
+        """Add a table in row groups, each with at most BATCH_ROWS rows and GROUP_TEXT_BYTES of texts, or one row."""
+        ends, begin = np.cumsum(text_sizes(table)), 0
+        while begin < len(table):
+            most = (int(ends[begin - 1]) if begin else 0) + GROUP_TEXT_BYTES
+            end = max(begin + 1, min(begin + BATCH_ROWS, int(np.searchsorted(ends, most, "right"))))
+            self.add_table(table.slice(begin, end - begin))
+            begin = end
 
     def annotate(self, metadata: dict[bytes, bytes]) -> None:
         """Add metadata about the whole history."""
@@ -144,13 +154,13 @@ def _path(field: pa.Field) -> str:
 class HistoryWriter:
     """A writer of records in order. `finish` makes the folder appear; `discard` removes an unfinished one."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, names: Names | None = None) -> None:
         self._folder = folder
         folder.parent.mkdir(parents=True, exist_ok=True)
         self._temporary = folder.with_name(temporary_name(folder.name))
         self._temporary.mkdir()
         self._tables = {name: _Table(self._temporary, name) for name in SCHEMAS}
-        self.names = Names()
+        self.names = names or Names()
         self._arrays = Arrays()
         self._operations = Operations(self.names, self.add_chunk)
         self._metadata = {_SCHEMA_KEY: b"%d" % SCHEMA}
@@ -200,8 +210,13 @@ class HistoryWriter:
             self._tables["mops"].add_table(their_mops)
             self._arrays.add(their_mops)
 
+    def add_events(self, events: pa.Table) -> None:
+        """Add the next events, numbered on from the records before, with ids from `names`; their hash as for chunks."""
+        self._tables["events"].add_large(events)
+        self._seq += len(events)
+
     def add_canonical(self, records: bytes | memoryview) -> None:
-        """Add the records of operations that come as chunks to the history's hash."""
+        """Add records that come as tables to the history's hash."""
         self._hash.add_canonical(records)
 
     def finish(self) -> None:
@@ -214,8 +229,8 @@ class HistoryWriter:
         keys = self._arrays.keys()
         mops = self._tables.pop("mops")
         mops.close((lambda table: with_values(table, keys, self.names)) if len(keys) else None)
-        for row in zip(*self.names.rows(), strict=True):
-            self._tables["names"].add(*row)
+        for some in self.names.tables(BATCH_ROWS):
+            self._tables["names"].add_large(some)
         self._tables["ops"].annotate(self._metadata | {_HASH_KEY: self._hash.hexdigest().encode()})
         for table in self._tables.values():
             table.close()
@@ -241,6 +256,20 @@ def write_history(records: Iterable[Record], folder: Path) -> None:
         with without_collector():
             for record in records:
                 writer.add(record)
+            writer.finish()
+    finally:
+        writer.discard()
+
+
+def write_events(events: Iterable[tuple[pa.Table, memoryview]], names: Names, folder: Path) -> None:
+    """Write a history of events alone, with ids from `names`, from tables with the bytes that its hash covers."""
+    writer = HistoryWriter(folder, names)
+    try:
+        with without_collector():
+            for table, records in events:
+                writer.add_events(table)
+                writer.add_canonical(records)
+            writer.add(Footer(0, "imported"))
             writer.finish()
     finally:
         writer.discard()

@@ -6,10 +6,13 @@ Sources: Debezium, the connectors' sections on data change events, and on transa
 import re
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import Final
+from typing import Any, Final, TypedDict
+
+import msgspec
 
 from harness.core.promises import StreamContract
 from harness.core.record import Json
+from harness.record.formats.jsonl import Shape
 from harness.record.formats.streams.line import (
     DELETED,
     Before,
@@ -43,9 +46,70 @@ CONTRACT: Final = StreamContract(
 )
 
 
+class _Source(TypedDict, total=False):
+    connector: Any
+    snapshot: Any
+    db: Any
+    schema: Any
+    table: Any
+    collection: Any
+    lsn: Any
+    sequence: Any
+    file: Any
+    pos: Any
+    row: Any
+    server_id: Any
+    commit_lsn: Any
+    change_lsn: Any
+    event_serial_no: Any
+    scn: Any
+    commit_scn: Any
+    ts_ms: Any
+    ord: Any
+    rs: Any
+    replica_set: Any
+
+
+class _Transaction(TypedDict, total=False):
+    id: Any
+    total_order: Any
+    data_collection_order: Any
+
+
+class _Message(TypedDict, total=False):
+    """The fields of a change event and of its envelopes; not the schemas, most of the text of a line."""
+
+    topic: Any
+    partition: Any
+    offset: Any
+    key: Any
+    value: "_Message | str | None"
+    payload: "_Message | str | None"
+    status: Any
+    id: Any
+    data_collections: Any
+    op: Any
+    before: Any
+    after: Any
+    source: _Source | None
+    transaction: _Transaction | None
+    tombstone: Any
+    resolved: Any
+
+
+def _is_change(line: Json) -> bool:
+    """True for a change event, in whatever envelopes."""
+    while isinstance(line, dict) and "op" not in line:
+        line = line["value"] if "value" in line else line.get("payload")
+    return isinstance(line, dict)
+
+
+SHAPE: Final = Shape(msgspec.json.Decoder(_Message), _is_change)
+
+
 def debezium(key: Sequence[str] = ()) -> StreamFormat:
     """The format; `key` names the columns of the key where lines come without the message's key."""
-    return StreamFormat(NAME, CONTRACT, partial(_read, tuple(key)), is_by_source=True)
+    return StreamFormat(NAME, CONTRACT, partial(_read, tuple(key)), is_by_source=True, shape=SHAPE)
 
 
 def _read(key: tuple[str, ...], line: Json) -> Iterator[Content]:
@@ -74,15 +138,17 @@ def _read(key: tuple[str, ...], line: Json) -> Iterator[Content]:
     if found is None and image is None:
         raise ValueError("it has no key and no row: write each line with the message's key and value")
     value = DELETED if message.get("after") is None else message["after"]
+    about = message.get("transaction")
+    transaction = about if isinstance(about, dict) else {}
     yield Content(
         "backfill" if operation == _SNAPSHOT else "row",
         [collection, image if found is None else found],
         value,
         None if operation == _SNAPSHOT and source.get("connector") in _INEXACT else place_in(source),
         span=span_of(around),
-        unit=_transaction(inside(message, "transaction.id")),
-        ordinal=_number(inside(message, "transaction.total_order")),
-        table_ordinal=_number(inside(message, "transaction.data_collection_order")),
+        unit=_transaction(transaction.get("id")),
+        ordinal=_number(transaction.get("total_order")),
+        table_ordinal=_number(transaction.get("data_collection_order")),
         is_incremental=source.get("snapshot") == "incremental",
         collection=collection,
         has_key=found is not None,
@@ -100,8 +166,7 @@ def _before(message: dict[str, Json], source: dict[str, Json]) -> Before:
     if not isinstance(image, dict):
         return Before()
     blanks = ("", 0, False) if source.get("connector") == "postgresql" else ()
-    known: Json = {name: value for name, value in image.items() if value is not None and value not in blanks}
-    return Before(known)
+    return Before({name: value for name, value in image.items() if value is not None and value not in blanks})
 
 
 def _collection(source: dict[str, Json]) -> str:

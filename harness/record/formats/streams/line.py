@@ -10,6 +10,7 @@ import msgspec
 
 from harness.core.promises import StreamContract
 from harness.core.record import Json
+from harness.record.formats.jsonl import Shape
 
 DELETED = "(deleted)"  # The value of a row that reports its key as deleted.
 
@@ -66,7 +67,7 @@ class StreamFormat(NamedTuple):
 
     `read` raises ValueError with the problem of a line. `has_opens`: sessions report their start. `is_by_source`:
     positions are those of the source, so the order is that of each partition, as far as lines name it.
-    `has_lineage`: lines declare logs that follow one another.
+    `has_lineage`: lines declare logs that follow one another. `shape`: the fields of a line that `read` needs.
     """
 
     name: str
@@ -76,6 +77,7 @@ class StreamFormat(NamedTuple):
     has_lineage: bool = False
     is_by_source: bool = False
     begin: Callable[[], None] | None = None  # Called before each pass over the file.
+    shape: Shape | None = None
 
 
 def inside(value: Json, path: str) -> Json:

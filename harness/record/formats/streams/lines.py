@@ -17,7 +17,7 @@ import pyarrow as pa
 from harness.core.errors import HistoryError
 from harness.core.record import Json
 from harness.record.formats.json_array import BadJson
-from harness.record.formats.jsonl import LINE_MAX, json_value, json_values
+from harness.record.formats.jsonl import LINE_MAX, Shape, json_value, json_values
 from harness.record.formats.packed import opened
 from harness.record.formats.parquet.limits import stream_batches
 from harness.record.formats.parquet.tables import reading
@@ -29,12 +29,15 @@ _CSV: Final = re.compile(r"[A-Za-z_][\w.]*(?:,[A-Za-z_][\w.]*)+\r?")
 FIRST: Final = 20
 
 
-def lines_of(path: Path) -> Iterator[tuple[str, Json]]:
-    """The lines of that file. Raises HistoryError with the file, the line and the problem."""
+def lines_of(path: Path, shape: Shape | None = None) -> Iterator[tuple[str, Json]]:
+    """The lines of that file; of JSON Lines, only what their `shape` has (`jsonl.json_value`).
+
+    Raises HistoryError with the file, the line and the problem.
+    """
     try:
         with opened(path) as file:
             head = file.read(_HEAD)
-        yield from _lines(path, head)
+        yield from _lines(path, head, shape)
     except OSError as error:
         raise HistoryError(f"{path}: cannot be read ({error.strerror})") from None
     except BadJson as bad:
@@ -52,7 +55,7 @@ def first_lines(path: Path, count: int = FIRST) -> list[Json]:
     return found
 
 
-def _lines(path: Path, head: bytes) -> Iterator[tuple[str, Json]]:
+def _lines(path: Path, head: bytes, shape: Shape | None) -> Iterator[tuple[str, Json]]:
     if head.startswith(_PARQUET):
         yield from _rows(path)
         return
@@ -61,7 +64,7 @@ def _lines(path: Path, head: bytes) -> Iterator[tuple[str, Json]]:
     if sign == "{" and first.rstrip() in {"{", "{ "}:
         yield from _over_lines(path)
     elif sign in {"{", "["} or not first or first.strip() == "null":
-        yield from json_values(path)
+        yield from json_values(path, shape)
     elif _CSV.fullmatch(first):
         yield from _of_csv(path)
     elif (text := text_of(first)) is not None:

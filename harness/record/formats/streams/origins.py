@@ -8,6 +8,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -20,21 +21,25 @@ _ROWS: Final = 250_000
 
 def write_origins(
     history: Path,
-    lines: Iterable[str],
+    lines: pa.Array,
     positions: Iterable[tuple[int, str]],
     units: Mapping[Json, int],
     *,
     has_times: bool,
 ) -> None:
-    """Write the line of each event, by its place in the history, and the texts of positions and units, by number."""
+    """Write the lines (n,) of the events as texts, and the texts of positions and units, by number."""
     rows = (
-        *((LINE, enumerate(lines)), (POSITION, positions)),
+        (POSITION, positions),
         (UNIT, ((number, str(name)) for name, number in units.items())),
         (UNTIMED, [] if has_times else [(0, "the file has no times")]),
     )
     with pq.ParquetWriter(history / ORIGINS, _SCHEMA, compression="zstd") as writer:
-        for kind, pairs in rows:
-            left = iter(pairs)
-            while some := tuple(islice(left, _ROWS)):
-                numbers, texts = zip(*some, strict=True)
-                writer.write_table(pa.table([[kind] * len(some), numbers, texts], schema=_SCHEMA))
+        for begin in range(0, len(lines), _ROWS):
+            part = lines[begin : begin + _ROWS]
+            columns = [np.full(len(part), LINE), np.arange(begin, begin + len(part)), part]
+            writer.write_table(pa.table(columns, schema=_SCHEMA))
+        for kind, texts in rows:
+            left = iter(texts)
+            while some := list(islice(left, _ROWS)):
+                numbers, shown = zip(*some, strict=True)
+                writer.write_table(pa.table([[kind] * len(some), numbers, shown], schema=_SCHEMA))

@@ -9,10 +9,13 @@ counter, and positions of several parts.
 """
 
 import re
-from bisect import bisect_left
+from array import array
 from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
+import numpy as np
+
+from harness.core.columns import Int64s
 from harness.core.record import Json
 from harness.record.formats.streams.line import Place
 from harness.record.formats.streams.notations import place_of
@@ -25,6 +28,7 @@ _INTEGER: Final = re.compile(r"-?\d{1,100}")
 _DECIMAL: Final = re.compile(r"(\d{1,100})\.(\d{1,10})")
 _LOG_POSITION: Final = re.compile(r"([0-9A-Fa-f]{1,8})/([0-9A-Fa-f]{1,8})")
 _COUNTER_DIGITS: Final = 10
+_NO_COUNTER: Final = (0,)
 
 
 class Position(NamedTuple):
@@ -38,7 +42,7 @@ def position_of(value: Json | Place) -> Position:
     """The position that a value denotes. Raises ValueError if there is none."""
     match value:
         case Place():
-            return Position(value.kind, tuple(_UNREPORTED if part is None else part for part in value.parts))
+            return Position(value.kind, tuple([_UNREPORTED if part is None else part for part in value.parts]))
         case bool() | None:
             pass
         case int():
@@ -59,6 +63,13 @@ def position_of(value: Json | Place) -> Position:
     )
 
 
+def _spot(value: Json | Place) -> Json | Place:
+    """The value, or the place that it denotes in a notation of its own. No text is in two notations."""
+    if isinstance(value, Place) or type(value) is int or (type(value) is str and _DECIMAL.fullmatch(value)):
+        return value
+    return place_of(value) or value
+
+
 class Positions:
     """All positions of a file. First all are collected, then each gets a number, in the same order."""
 
@@ -69,34 +80,49 @@ class Positions:
         self._is_plain = True
         self._are_of_changes = False
         self._is_partial = False  # Some first parts were not reported, so the last part alone is the position.
-        self._known: set[Key] = set()
-        self._ranks: list[Key] = []
+        self._known: dict[Key, int] = {}  # By position, its place in the order of their first appearances.
+        self._numbers = array("q")
+        self._ascending: list[Key] = []
 
     def take(self, value: Json | Place, place: str) -> Key:
         """Add a position; returns it in comparable form.
 
         Raises ValueError if it cannot be compared with earlier ones.
         """
-        value = value if isinstance(value, Place) else place_of(value) or value
-        found = position_of(value)
+        value = _spot(value)
+        kind, parts = position_of(value)
+        is_free = False
         if isinstance(value, Place):
             self._shown = self._shown or value.shown
             self._is_plain = False
             self._is_partial |= None in value.parts
             self._are_of_changes |= value.is_of_change
-        is_free = isinstance(value, Place) and value.is_snapshot
-        if self.kind is None and not is_free:
-            self.kind, self._first = found.kind, place
-        if found.kind != self.kind and not is_free:
-            problem = f"its position is one of {found.kind}, and that of {self._first} one of {self.kind}"
-            raise ValueError(f"{problem}: they cannot be compared")
-        if not isinstance(value, Place) and abs(found.parts[0]) > _MOST:
+            is_free = value.is_snapshot
+        elif abs(parts[0]) > _MOST:
             raise ValueError("its position is beyond 62 bits")
-        if found.kind == "decimals":
-            self._is_plain = self._is_plain and found.parts[1] == 0
-        if found.kind == "decimals" or isinstance(value, Place):
-            self._known.add(found.parts)
-        return found.parts
+        if self.kind != kind and not is_free:
+            if self.kind is not None:
+                problem = f"its position is one of {kind}, and that of {self._first} one of {self.kind}"
+                raise ValueError(f"{problem}: they cannot be compared")
+            self.kind, self._first = kind, place
+        if parts[1:] != _NO_COUNTER and kind == "decimals":
+            self._is_plain = False
+        self._known.setdefault(parts, len(self._known))
+        return parts
+
+    def index(self, key: Key) -> int:
+        """The place of a position that was added before, in the order of their first appearances."""
+        return self._known[key]
+
+    def numbers(self) -> Int64s:
+        """The numbers of all positions, in the order of their first appearances."""
+        if len(self._numbers) != len(self._known):
+            part = -1 if self._is_partial else 0
+            self._numbers = array("q", [0 if self.are_ranks else key[part] for key in self._known])
+            self._ascending = sorted(self._known) if self.are_ranks else []
+            for rank, key in enumerate(self._ascending, FIRST_RANK):
+                self._numbers[self._known[key]] = rank
+        return np.frombuffer(self._numbers, np.int64)
 
     @property
     def are_ranks(self) -> bool:
@@ -115,16 +141,10 @@ class Positions:
 
     def number(self, key: Key) -> int:
         """The number of a position that was added before."""
-        if self._is_partial:
-            return key[-1]
-        if self._is_plain:
-            return key[0]
-        if len(self._ranks) != len(self._known):
-            self._ranks = sorted(self._known)
-        return FIRST_RANK + bisect_left(self._ranks, key)
+        return int(self.numbers()[self._known[key]])
 
     def texts(self) -> Iterator[tuple[int, str]]:
         """The number and the text of each position that is shown otherwise than its number."""
-        if self.are_ranks and self._ranks:
+        if len(self.numbers()) and self.are_ranks:
             shown = self._shown or (lambda key: f"{key[0]}.{key[1]:0{_COUNTER_DIGITS}}")
-            yield from ((FIRST_RANK + place, shown(key)) for place, key in enumerate(self._ranks))
+            yield from ((FIRST_RANK + place, shown(key)) for place, key in enumerate(self._ascending))

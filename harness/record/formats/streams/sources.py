@@ -19,6 +19,7 @@ _MYSQL_FILE: Final = re.compile(r"(.{0,200})\.(\d{1,18})")
 _LSN_PARTS: Final = re.compile(r"[0-9A-Fa-f]{1,8}:[0-9A-Fa-f]{1,8}:[0-9A-Fa-f]{1,4}")
 _LSN_BITS: Final = 32
 _NO_COMMIT: Final = -1
+_LSN_MAX: Final = (1 << 62) - 1
 
 Source = Mapping[str, Any]
 
@@ -67,6 +68,8 @@ def _postgresql(source: Source) -> Place | None:
     if source.get("lsn") is None:
         return None
     lsn, sequence = int(source["lsn"]), source.get("sequence")
+    if not 0 <= lsn <= _LSN_MAX:
+        raise ValueError("its lsn does not fit into 62 bits")
     if sequence is None:
         return Place("LSNs", (None, lsn), _lsn)
     before, *_ = msgspec.json.decode(sequence, type=list[int | str | None])

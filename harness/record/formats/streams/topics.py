@@ -11,23 +11,23 @@ from harness.record.formats.streams.line import Content
 
 
 class Topics:
-    """What a first pass over the file collects about begins, ends, and the partitions of rows."""
+    """What the pass over a file collects about begins, ends, and the partitions of rows."""
 
     def __init__(self) -> None:
         self._ends: dict[str | None, None] = {}
         self._rows: dict[str | None, dict[Json, None]] = {}  # The units with rows, by partition.
         self._order: dict[Json, int] = {}  # Units in the order in which they began.
-        self._places: dict[Json, str] = {}  # The line of each end.
+        self._ends_at: dict[Json, int] = {}  # The number of each end.
         self._cut: set[Json] = set()  # Units whose beginning the file may lack.
         self._whole: set[str | None] = set()  # Partitions that begin with a snapshot.
         self._spans_of: dict[str, set[str | None]] = {}  # The partitions with rows of each table.
         self._reach: dict[str | None, tuple[int, int]] = {}
 
-    def take(self, content: Content, place: str) -> None:
-        """Note a row, a begin or an end."""
+    def take(self, content: Content, number: int) -> None:
+        """Note a row, a begin or an end, with its number in the file."""
         if content.kind in ("unit", "begun"):
             if content.kind == "unit":
-                self._places.setdefault(content.unit, place)
+                self._ends_at.setdefault(content.unit, number)
                 self._cut |= set() if self._ends else {content.unit}
             self._ends[content.span] = None
             self._order.setdefault(content.unit, len(self._order))
@@ -64,7 +64,7 @@ class Topics:
             self._reach[span] = low, max(known, default=-1)
         return self._reach[span]
 
-    def in_disorder(self, contents: Iterator[tuple[str, Content]]) -> Iterator[tuple[str, Content]]:
+    def in_disorder(self, contents: Iterator[tuple[int, Content]]) -> Iterator[tuple[int, Content]]:
         """A commit for each begin or end that is not where it belongs: an end directly follows its begin.
 
         One of -1 rows stands for an end in a wrong place, one of 0 rows for an end that never came. Begins and ends
@@ -72,20 +72,20 @@ class Topics:
         """
         last: Content | None = None
         seen: set[tuple[str, Json]] = set()
-        for place, content in contents:
+        for number, content in contents:
             if content.kind not in ("unit", "begun"):
                 continue
             is_new = (content.kind, content.unit) not in seen
             seen.add((content.kind, content.unit))
             if is_new and last is not None and last.unit != content.unit:
                 if content.kind == "unit":
-                    yield place, Content("commit", unit=content.unit, unit_rows=-1)
-                elif last.kind == "begun" and last.unit not in self._places:
-                    yield place, Content("commit", unit=last.unit, unit_rows=0)
+                    yield number, Content("commit", unit=content.unit, unit_rows=-1)
+                elif last.kind == "begun" and last.unit not in self._ends_at:
+                    yield number, Content("commit", unit=last.unit, unit_rows=0)
                 elif last.kind == "begun" and ("unit", last.unit) in seen:
-                    yield place, Content("commit", unit=last.unit, unit_rows=-1)
+                    yield number, Content("commit", unit=last.unit, unit_rows=-1)
             last = content
 
-    def ended(self) -> Iterator[tuple[str, Json]]:
-        """The units that ended, each with the line of its end."""
-        return ((place, unit) for unit, place in self._places.items())
+    def ended(self) -> Iterator[tuple[int, Json]]:
+        """The units that ended, each with the number of its end."""
+        return ((number, unit) for unit, number in self._ends_at.items())

@@ -4,14 +4,63 @@ The ends count only where they stand among the rows, each right after the rows o
 apart, the place of an end shows nothing, unless the lines name their topics.
 """
 
+from collections.abc import Iterator
+
+import msgspec
+
 from harness.core.record import Json
-from harness.record.formats.streams.holes import Holes
 from harness.record.formats.streams.line import Content
 from harness.record.formats.streams.topics import Topics
 
 
+class Holes:
+    """Transactions that lack a row: a row's number among those of its table jumps, on the only partition of that table.
+
+    A topic that was compacted has honest holes. From the first key on that came twice it was not: the earlier row of
+    the key would be gone.
+    """
+
+    def __init__(self) -> None:
+        self._keys: dict[str, set[bytes] | None] = {}  # By partition; None once a key came twice.
+        self._is_judged: dict[tuple[Json, str], bool] = {}  # By transaction and table.
+        self._highest: dict[tuple[Json, str], int] = {}
+        self._spans: dict[str, set[str]] = {}
+        self._found: dict[tuple[Json, str], int] = {}
+
+    def take(self, content: Content, at: int) -> None:
+        """Note the row of that number in the file, if its transaction numbers rows and its line names the partition."""
+        table, span, number = content.collection, content.span, content.table_ordinal
+        if table is None or span is None:
+            return
+        self._spans.setdefault(table, set()).add(span)
+        if number is not None and content.unit is not None:
+            unit = (content.unit, table)
+            is_judged = self._is_judged.setdefault(unit, self._keys.get(span, ()) is None)
+            highest = self._highest.get(unit, 0)
+            if is_judged and number > highest + 1:
+                self._found.setdefault(unit, at)
+            self._highest[unit] = max(highest, number)
+        self._note_key(span, content.key)
+
+    def _note_key(self, span: str, key: Json) -> None:
+        keys = self._keys.setdefault(span, set())
+        if keys is None:
+            return
+        name = msgspec.json.encode(key)
+        if name in keys:
+            self._keys[span] = None
+        else:
+            keys.add(name)
+
+    def found(self) -> Iterator[tuple[int, Json]]:
+        """The number of the row behind each hole, and the transaction."""
+        for (unit, table), at in self._found.items():
+            if len(self._spans[table]) == 1:
+                yield at, unit
+
+
 class Units:
-    """What a first pass over the file collects about units, by their names in the file."""
+    """What the pass over a file collects about units, by their names in the file."""
 
     def __init__(self) -> None:
         self.numbers: dict[Json, int] = {}
@@ -26,21 +75,21 @@ class Units:
         self.topics = Topics()
         self.holes = Holes()
         self._announced: set[tuple[str, Json]] = set()
-        self.again: list[tuple[str, Json]] = []  # The places of begins and ends that came before, with their units.
+        self.again: list[tuple[int, Json]] = []  # The numbers of begins and ends that came before, and their units.
 
     @property
     def have_ends(self) -> bool:
         """True if ends of units stand among the rows."""
         return self.topics.are_apart or (self._are_among and not self._are_apart)
 
-    def take(self, content: Content, place: str) -> None:
-        """Note a row, a begin or an end."""
+    def take(self, content: Content, number: int) -> None:
+        """Note a row, a begin or an end, with its number in the file."""
         if content.kind in ("unit", "begun"):
             if (content.kind, content.unit) in self._announced:
-                self.again.append((place, content.unit))
+                self.again.append((number, content.unit))
             self._announced.add((content.kind, content.unit))
-        self.topics.take(content, place)
-        self.holes.take(content, place)
+        self.topics.take(content, number)
+        self.holes.take(content, number)
         if content.kind == "unit":
             self._end(content)
         elif content.unit is not None:

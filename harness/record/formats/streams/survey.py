@@ -1,0 +1,308 @@
+"""One pass over the files of a foreign stream: its events in columns, its positions, sessions and units."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from checkers.columns.images import IMAGES
+from checkers.streams.rules.watermarks.torn_unit import CAME_AGAIN, LACKS_A_ROW
+from harness.core.columns import KINDS, NAMED, NEVER, TOMBSTONE, Bools, Int64s
+from harness.core.errors import HistoryError
+from harness.core.promises import StreamContract
+from harness.core.record import Json
+from harness.record.formats.jsonl import storable
+from harness.record.formats.parquet.names import Names
+from harness.record.formats.parquet.operations import without_collector
+from harness.record.formats.parquet.parquet import write_events
+from harness.record.formats.streams.events import Cells, Columns, Commit, Table, in_sequence, tables_of, with_sessions
+from harness.record.formats.streams.images import write_images
+from harness.record.formats.streams.line import Content, StreamFormat
+from harness.record.formats.streams.lines import lines_of
+from harness.record.formats.streams.origins import write_origins
+from harness.record.formats.streams.positions import Key, Positions
+from harness.record.formats.streams.units import Units
+
+UNIT_MAX: Final = 10_000_000  # The most rows of a unit: rows that it announces and lacks are tracked in memory.
+_CODES: Final = {name: code for code, name in enumerate(KINDS)}
+_UNIT, _BEGUN = len(KINDS), len(KINDS) + 1  # Ends and begins of units, which are no events.
+_POSITIONED: Final = ("row", "backfill", "watermark", "open", "gap", "checkpoint")
+_ENCODER: Final = msgspec.json.Encoder(order="sorted")  # As names are written.
+
+
+class Survey:
+    """What one pass over the files finds. Raises HistoryError with the file, the line and the problem."""
+
+    def __init__(self, paths: Sequence[Path], form: StreamFormat) -> None:
+        self._paths, self._form = paths, form
+        self._file = 0  # The number of the file that is read.
+        self.positions = Positions()
+        self.units = Units()
+        self.names = Names()
+        self.rows = self.keyless = self.spanless = 0
+        self._cells = Cells()
+        self._sessions = Table()  # Subscribers with their sessions.
+        self._spans = Table()  # Partitions, and tables that may be taken for partitions.
+        self._unit_names = Table()
+        self._images: list[tuple[int, bytes]] = []  # Before-images, by the rows of their events.
+        self._tombstones: list[tuple[int, Json, str | None]] = []
+        self._declared: set[int] = set()  # Sessions that declare their beginning.
+        self.has_times = False
+        self._highest: dict[tuple[int, str | None], Key] = {}  # The highest position of each log so far, and
+        self._going_on: set[tuple[int, tuple[int, str | None]]] = set()  # the logs that were met in a file.
+        self._tables: dict[str | None, set[str]] = {}  # By partition.
+        with without_collector():
+            self._read()
+
+    def _read(self) -> None:
+        if self._form.begin is not None:
+            self._form.begin()
+        for number, path in enumerate(self._paths):
+            self._file = number
+            for place, line in lines_of(path, self._form.shape):
+                try:
+                    for content in self._form.read(line):
+                        _require_sense(content)
+                        self._take(place, content)
+                except OverflowError:
+                    raise HistoryError(f"{path}, {place}: one of its numbers does not fit into 64 bits") from None
+                except ValueError as error:
+                    raise HistoryError(f"{path}, {place}: {error}") from None
+
+    def _take(self, place: str, content: Content) -> None:
+        kind, span, key, value, position = NEVER, content.span, NEVER, NEVER, NEVER
+        who = self._sessions.place((content.subscriber, content.session))
+        match content.kind:
+            case "tombstone":
+                self._tombstones.append((len(self._cells), content.key, span))
+                kind = TOMBSTONE
+            case "unit" | "begun":
+                kind = _UNIT if content.kind == "unit" else _BEGUN
+                self._note_unit(content)
+            case _:
+                kind = _CODES[content.kind]
+                self._note_unit(content)
+                key, value = self._named(content.key), self._named(content.value)
+                position = self._position(place, content, who)
+                self._count(content)
+        table, unit = self._spans.place(content.collection), self._unit_names.place(content.unit)
+        self.has_times |= content.time_ns is not None and kind < TOMBSTONE
+        numbers = (content.ordinal, content.epoch, content.unit_rows, content.time_ns)
+        ordinal, epoch, unit_rows, time_ns = [NEVER if number is None else number for number in numbers]
+        line = int(place[place.rindex(" ") :])
+        cells = (kind, who, self._spans.place(span), table, key, value, position)
+        self._cells.add((*cells, ordinal, epoch, unit, unit_rows, time_ns, line, self._file))
+
+    def _note_unit(self, content: Content) -> None:
+        if content.collection is not None:
+            self._tables.setdefault(content.span, set()).add(content.collection)
+        if content.collection is not None or content.unit is not None:
+            self.units.take(content, len(self._cells))
+
+    def _count(self, content: Content) -> None:
+        if content.kind in ("row", "backfill"):
+            self.rows += 1
+            self.keyless += not content.has_key
+            self.spanless += content.span is None
+        if content.before is not None:
+            self._images.append((len(self._cells), _ENCODER.encode(content.before.image)))
+
+    def _named(self, value: Json) -> int:
+        """The id of a key or value; NEVER for None."""
+        if value is None:
+            return NEVER
+        if type(value) is int and 0 <= value < NAMED:
+            return value
+        text = _ENCODER.encode(value)
+        known = self.names.known(text)
+        if known is not None:
+            return known
+        kept = storable(value, text)
+        return self.names.id_of_text(text if kept is value else _ENCODER.encode(kept))
+
+    def _position(self, place: str, content: Content, who: int) -> int:
+        if content.kind == "open":
+            self._declared.add(who)
+        if content.position is None or content.kind not in _POSITIONED:
+            return NEVER
+        try:
+            key = self.positions.take(content.position, place)
+        except ValueError as error:
+            what = "watermark" if content.kind == "watermark" else "position"
+            raise ValueError(str(error).replace("its position", f"its {what}", 1)) from None
+        if len(self._paths) > 1 and not self._form.is_by_source:  # There, topics and tables have orders of their own.
+            self._follow((who, content.span), key)
+        return self.positions.index(key)
+
+    def _follow(self, log: tuple[int, str | None], key: Key) -> None:
+        """Raise ValueError if a log, that of a session and partition, goes back where it goes on in another file."""
+        highest = self._highest.get(log, key)
+        if (self._file, log) not in self._going_on and key < highest:
+            raise ValueError(
+                "its position is below that of an earlier file: give the files of one log in their order; lines of "
+                "partitions need a field that names theirs, as partition under [fields] in a mapping file; if events "
+                "came again, join the files into one"
+            )
+        self._going_on.add((self._file, log))
+        self._highest[log] = max(highest, key)
+
+    @property
+    def images(self) -> int:
+        """The number of rows with an image of what they replaced."""
+        return len(self._images)
+
+    @property
+    def lacks_keys(self) -> bool:
+        """True if neither the order of the source nor the ends of units can be judged in a stream without keys."""
+        is_without = self._form.is_by_source and 0 < self.rows == self.keyless
+        return is_without and not self.positions.orders_units and not self.units.have_ends
+
+    @property
+    def has_tables_for_partitions(self) -> bool:
+        """True if the lines name neither keys nor partitions: then each table is taken as one partition."""
+        return self._form.is_by_source and self.keyless > 0 and self.spanless == self.rows
+
+    @property
+    def contract(self) -> StreamContract:
+        """The contract of this file: of a stream with the source's positions, its order is as wide as lines show."""
+        contract = self._form.contract
+        if not self._form.is_by_source:
+            return contract
+        if self.positions.kind_is_of_changes:
+            contract = msgspec.structs.replace(contract, identity="position+key", unit_rows="final")
+        is_wide = self.has_tables_for_partitions or (self.rows and not self.spanless)
+        if is_wide and self.positions.orders_units:
+            contract = msgspec.structs.replace(contract, order_key="partition")
+        return contract
+
+    def write(self, history: Path) -> None:
+        """Write the events into a new folder, with their before-images and origins. Raises OSError."""
+        columns = self._cells.columns()
+        if self.has_tables_for_partitions:
+            columns["span"] = np.where(columns["span"] == NEVER, columns["table"], columns["span"])
+        lowest = self._number_positions(columns)
+        commits = list(self._commits(columns))
+        self._size_units(columns)
+        columns, row = in_sequence(columns, commits, self._are_kept(columns))
+        self._number_units(columns, row)
+        sessions, spans = self._sessions.values(), list(map(str, self._spans.values()))
+        columns, row = with_sessions(columns, row, sessions, lowest)
+        subscribers = [subscriber for subscriber, _ in sessions]
+        write_events(tables_of(columns, self.names, subscribers, spans), self.names, history)
+        if self._images:
+            place = np.empty(len(self._cells), np.int64)
+            place[row[row >= 0]] = np.flatnonzero(row >= 0)
+            write_images(history / IMAGES, [(int(place[own]), image) for own, image in self._images])
+        write_origins(
+            history,
+            _lines(columns, self._paths),
+            self.positions.texts(),
+            self.units.numbers,
+            has_times=self.has_times,
+        )
+
+    def _number_positions(self, columns: Columns) -> Int64s:
+        """Number the positions; returns the lowest one of each session, NEVER for those that declare a beginning."""
+        place = columns["position"]
+        is_placed = place != NEVER
+        lowest = np.full(len(self._sessions.values()), NEVER)
+        if is_placed.any():
+            columns["position"][is_placed] = self.positions.numbers()[place[is_placed]]
+            np.minimum.at(lowest, columns["session"][is_placed], columns["position"][is_placed])
+        lowest[list(self._declared)] = NEVER
+        return lowest
+
+    def _are_kept(self, columns: Columns) -> Bools:
+        """True for events; tombstones get their tables, and are kept if their partition shows one table."""
+        result = columns["kind"] < len(KINDS)
+        for row, key, partition in self._tombstones:
+            tables = self._tables.get(partition, set()) if partition else set()
+            result[row] = len(tables) == 1
+            if len(tables) == 1:
+                columns["key"][row] = self._named([*tables, key])
+        return result
+
+    def _size_units(self, columns: Columns) -> None:
+        """The number of rows of each unit that reports it, for rows that do not report it themselves."""
+        sizes = [self.units.size(name) for name in self._unit_names.values()]
+        known = np.array([*(NEVER if size is None else size for size in sizes), NEVER], np.int64)
+        rows, unit = columns["unit_rows"], np.minimum(columns["unit"], len(sizes))
+        columns["unit_rows"] = np.where(rows == NEVER, known[unit], rows)
+
+    def _number_units(self, columns: Columns, row: Int64s) -> None:
+        names, unit = self._unit_names.values(), columns["unit"]
+        for place in unit[(row < 0) & (unit != NEVER)].tolist():
+            self.units.number(names[place])
+        numbers = [self.units.numbers.get(name, NEVER) for name in names]
+        columns["unit"] = np.array([*numbers, NEVER], np.int64)[np.minimum(unit, len(names))]
+
+    def _commits(self, columns: Columns) -> Iterator[Commit]:
+        """The ends of units that are events: those among the rows, or behind all rows if topics are apart.
+
+        Behind all rows also one for each unit that lacks a row, or that came again where it must not.
+        """
+        end = len(self._cells)
+        yield from self._ends_of_topics(columns) if self.units.topics.are_apart else self._ends_among(columns)
+        for row, unit in self.units.holes.found():
+            yield self._commit(end, row, unit, LACKS_A_ROW)
+        if self._form.contract.delivery != "at-least-once":
+            for row, unit in self.units.again:
+                yield self._commit(end, row, unit, CAME_AGAIN)
+
+    def _ends_among(self, columns: Columns) -> Iterator[Commit]:
+        """The ends of units where they stand among rows, and those that never came."""
+        kind, unit = columns["kind"], columns["unit"]
+        named = np.flatnonzero(unit != NEVER)
+        changes = named[np.diff(unit[named], prepend=-1) != 0]
+        names, last = self._unit_names.values(), None
+        for row in np.union1d(changes, np.flatnonzero(kind >= _UNIT)).tolist():
+            name = None if unit[row] == NEVER else names[unit[row]]
+            if name is not None and name != last:
+                if self.units.is_endless(last):
+                    yield self._commit(row, row, last, 0)  # The end that never came.
+                last = name
+            if kind[row] == _UNIT and self.units.counts_end(name):
+                size = self.units.size(name)
+                yield self._commit(row, row, name if size else None, size)
+
+    def _ends_of_topics(self, columns: Columns) -> Iterator[Commit]:
+        """The ends of units in the wrong places, and behind all rows all ends, as topics have no order among them."""
+        topics, end, names = self.units.topics, len(self._cells), self._unit_names.values()
+        kind, unit = columns["kind"], columns["unit"]
+        among = (
+            (row, Content("unit" if kind[row] == _UNIT else "begun", unit=names[unit[row]]))
+            for row in np.flatnonzero(kind >= _UNIT).tolist()
+        )
+        for row, content in topics.in_disorder(among):
+            yield self._commit(end, row, content.unit, content.unit_rows)
+        for row, name in topics.ended():
+            if size := self.units.size(name):
+                yield self._commit(end, row, name, size)
+
+    def _commit(self, before: int, row: int, unit: Json, rows: int | None) -> Commit:
+        return Commit(before, row, self._unit_names.place(unit), NEVER if rows is None else rows)
+
+
+def _lines(columns: Columns, paths: Sequence[Path]) -> pa.Array:
+    """The texts of the events' lines, with the names of their files if there are several."""
+    lines = pa.array(columns["line"]).cast(pa.string())
+    if len(paths) == 1:
+        return lines
+    files = pa.array([path.name for path in paths]).take(pa.array(columns["file"]))
+    return pc.binary_join_element_wise(lines, files, " of ")
+
+
+def _require_sense(content: Content) -> None:
+    """Raise ValueError for values that no event can have."""
+    if content.position is None and content.kind in {"row", "watermark"}:
+        raise ValueError(f"a {content.kind} without a position")
+    if isinstance(content.unit, list | dict):
+        raise ValueError("its unit, or transaction, is neither a text nor a number")
+    if content.sizes or content.unit_rows:
+        sizes = [content.unit_rows or 0, *(count for _, count in content.sizes)]
+        if max(sizes) > UNIT_MAX or min(sizes) < 0:
+            raise ValueError(f"a unit of so many rows: the limit is {UNIT_MAX:,}")
