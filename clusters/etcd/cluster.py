@@ -7,13 +7,11 @@ from clusters.etcd.client import EtcdClient
 from clusters.etcd.service import MEMBERS, VERSIONS, service
 from clusters.etcd.setup import prepare
 from clusters.etcd.subscriber import EtcdSubscriber
-from harness.core.machine import NodeId
-from harness.core.seams import Node, Option
+from clusters.servers.declared import FAULTS, SECOND, SUBSCRIBERS, nodes
+from harness.core.seams import Option
 from harness.core.system import SUBSCRIBER, System
 
-SECOND: Final = 1_000_000_000
 _MEMBER: Final = "member"
-_SUBSCRIBERS: Final = (NodeId("s1"), NodeId("s2"))
 
 
 def cluster() -> System:
@@ -21,7 +19,7 @@ def cluster() -> System:
     return System(
         name="etcd",
         summary=f"etcd {', '.join(VERSIONS)}: three members, and the watch of their revisions",
-        nodes=(*(Node(node, _MEMBER) for node in MEMBERS), *(Node(node, SUBSCRIBER) for node in _SUBSCRIBERS)),
+        nodes=nodes(member=MEMBERS, subscriber=SUBSCRIBERS),
         # A subscriber watches one member at a time: a fault of its links to the others would disturb nothing.
         idle=((SUBSCRIBER, _MEMBER),),
         service=service,
@@ -41,7 +39,7 @@ def cluster() -> System:
             ),
             Option(name="compaction", values=("off", "on"), text="whether clients discard old revisions"),
         ),
-        faults=("partition", "crash", "pause", "slow-link", "reset", "slow-subscriber", "power", "late"),
+        faults=FAULTS,
         workloads=(
             "list-append",
             "rw-register",

@@ -39,6 +39,12 @@ DURABLE: Final = _promise(
     "An acknowledged message is persisted; with sync_interval always, on disk.",
     f'{_DOCS}using-nats/developer/develop_jetstream, and {_STREAMS}, "Syncing data to disk"',
     "lost-acknowledged",
+    check="survival",
+)
+GENUINE: Final = _promise(
+    3,
+    "The stream has what clients have published, and nothing else.",
+    f'{_STREAMS}, "Persistent and Consistent distributed storage"',
     "phantom-write",
     check="survival",
 )
@@ -83,9 +89,9 @@ OF_STREAM: Final = (
         "state-mismatch",
     ),
 )
-ALL: Final = (WRITES, DURABLE, *OF_STREAM)
+ALL: Final = (WRITES, DURABLE, GENUINE, *OF_STREAM)
 
 
-def holds(_: Promise, settings: Settings) -> bool:
+def holds(promise: Promise, settings: Settings) -> bool:
     """True if the promise holds with those settings: a server that syncs later may forget what it acknowledged."""
-    return settings.options["sync"] == "always"
+    return promise is GENUINE or settings.options["sync"] == "always"

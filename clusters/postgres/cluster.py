@@ -8,29 +8,17 @@ from clusters.postgres.client import LEVELS, PostgresClient
 from clusters.postgres.service import PRIMARY, STANDBY, SYNC, service
 from clusters.postgres.setup import fail_over, prepare
 from clusters.postgres.subscriber import PostgresSubscriber
-from harness.core.machine import NodeId, Settings
+from clusters.servers.declared import SECOND, SUBSCRIBERS, WORKLOADS
+from harness.core.machine import Settings
 from harness.core.seams import Doors, Node, Option
 from harness.core.system import CLIENT, SERVER, SUBSCRIBER, System
 
-SECOND: Final = 1_000_000_000
-_SUBSCRIBERS: Final = (NodeId("s1"), NodeId("s2"))
 _SERVERS: Final = (Node(PRIMARY, "primary"), Node(STANDBY, "standby"))
 _OPTIONS: Final = (
     Option(name="isolation", values=tuple(LEVELS), text="the level at which every transaction runs"),
     Option(name="replication", values=("async", SYNC), text="whether a commit waits until the standby has it on disk"),
 )
 _FAULTS: Final = ("partition", "crash", "pause", "slow-link", "reset", "clock", "full-disk")
-_WORKLOADS: Final = (
-    "list-append",
-    "rw-register",
-    "bank",
-    "sets",
-    "monotonic",
-    "long-fork",
-    "write-skew",
-    "counter",
-    "cas-register",
-)
 
 
 def standing_cluster() -> System:
@@ -38,11 +26,11 @@ def standing_cluster() -> System:
     return System(
         name="postgres",
         summary="PostgreSQL 15: a primary with a physical standby, and its logical change stream",
-        nodes=(*_SERVERS, *(Node(name, SUBSCRIBER) for name in _SUBSCRIBERS)),
+        nodes=(*_SERVERS, *(Node(name, SUBSCRIBER) for name in SUBSCRIBERS)),
         dials=((CLIENT, "primary"), (CLIENT, "standby"), (SUBSCRIBER, "primary"), ("standby", "primary")),
         idle=((CLIENT, "standby"),),  # No operations go there; it is dialled only to see that it is ready.
         service=service,
-        prepare=partial(prepare, slots=_SUBSCRIBERS),
+        prepare=partial(prepare, slots=SUBSCRIBERS),
         client=partial(_client, finds_positions=True),
         subscriber=PostgresSubscriber,
         promises=promises.OF_PRIMARY,
@@ -51,7 +39,7 @@ def standing_cluster() -> System:
         bugs=planted.BUGS,
         options=_OPTIONS,
         faults=(*_FAULTS, "slow-subscriber"),
-        workloads=_WORKLOADS,
+        workloads=WORKLOADS,
         settle_ns=45 * SECOND,
     )
 
@@ -72,7 +60,7 @@ def failover_cluster() -> System:
         holds=promises.holds_after_failover,
         options=_OPTIONS,
         faults=("failover", *_FAULTS),
-        workloads=_WORKLOADS,
+        workloads=WORKLOADS,
         settle_ns=45 * SECOND,
     )
 

@@ -8,16 +8,14 @@ from clusters.redis.client import RedisClient
 from clusters.redis.service import CONFIRMATIONS, MASTER, REPLICAS, SENTINELS, SERVERS, VERSIONS, service
 from clusters.redis.setup import prepare
 from clusters.redis.subscriber import RedisSubscriber
-from harness.core.machine import NodeId
-from harness.core.seams import Node, Option
+from clusters.servers.declared import FAULTS, SECOND, SUBSCRIBERS, WORKLOADS, nodes
+from harness.core.seams import Option
 from harness.core.system import CLIENT, SERVER, SUBSCRIBER, System
 
-SECOND: Final = 1_000_000_000
 _REPLICA, _SENTINEL = "replica", "sentinel"
-_SUBSCRIBERS: Final = (NodeId("s1"), NodeId("s2"))
 # What both clusters share.
 _PARTS: Final[dict[str, Any]] = {
-    "prepare": partial(prepare, groups=_SUBSCRIBERS),
+    "prepare": partial(prepare, groups=SUBSCRIBERS),
     "client": RedisClient,
     "subscriber": RedisSubscriber,
     "stream": promises.STREAM,
@@ -36,24 +34,10 @@ _PARTS: Final[dict[str, Any]] = {
             "of a replica (WAITAOF)",
         ),
     ),
-    "faults": ("partition", "crash", "pause", "slow-link", "reset", "slow-subscriber", "power", "late"),
-    "workloads": (
-        "list-append",
-        "rw-register",
-        "bank",
-        "sets",
-        "monotonic",
-        "long-fork",
-        "write-skew",
-        "counter",
-        "cas-register",
-    ),
+    "faults": FAULTS,
+    "workloads": WORKLOADS,
     "settle_ns": 60 * SECOND,
 }
-
-
-def _nodes(**roles: tuple[NodeId, ...]) -> tuple[Node, ...]:
-    return tuple(Node(node, role) for role, nodes in roles.items() for node in nodes)
 
 
 def standing_cluster() -> System:
@@ -61,7 +45,7 @@ def standing_cluster() -> System:
     return System(
         name="redis",
         summary="Redis 7 or Valkey: a master with two replicas, and a stream of its writes",
-        nodes=_nodes(master=(MASTER,), replica=REPLICAS, subscriber=_SUBSCRIBERS),
+        nodes=nodes(master=(MASTER,), replica=REPLICAS, subscriber=SUBSCRIBERS),
         # No operation goes to a replica, and replicas do not know each other.
         idle=((CLIENT, _REPLICA), (SUBSCRIBER, _REPLICA), (_REPLICA, _REPLICA)),
         service=partial(service, has_sentinels=False),
@@ -77,7 +61,7 @@ def sentinel_cluster() -> System:
     return System(
         name="redis-sentinel",
         summary="Redis 7 or Valkey with three Sentinels: a replica takes the master's place",
-        nodes=_nodes(server=SERVERS, sentinel=SENTINELS, subscriber=_SUBSCRIBERS),
+        nodes=nodes(server=SERVERS, sentinel=SENTINELS, subscriber=SUBSCRIBERS),
         # Sentinels are asked for a moment, and a subscriber uses one server: faults there would disturb nothing.
         idle=((CLIENT, _SENTINEL), (SUBSCRIBER, _SENTINEL), (SUBSCRIBER, SERVER)),
         service=partial(service, has_sentinels=True),

@@ -57,6 +57,9 @@ BUGS: Final = (
     Planted("postgres", "fsync-off", (step("crash", "power", 3, 4, "n1", "n2", disk="lost"),)),
     Planted("nats", "ack-first", QUICK_CRASHES),
     Planted("nats", "blind-counter", (), ("--workload", "counter")),
+    Planted("redis", "early-ack", QUICK_CRASHES),
+    Planted("redis", "no-watch", (), ("--workload", "cas-register")),
+    Planted("redis", "no-file", (step("crash", "crash", 3, 4, "n1", disk="kept"),)),
 )
 
 

@@ -10,6 +10,7 @@ from clusters.nats import Cluster, line, rows
 from clusters.nats.client import NatsClient
 from clusters.nats.errors import DEFINITE, is_definite
 from clusters.nats.line import Line, Stored
+from clusters.nats.promises import GENUINE
 from clusters.nats.service import SERVERS, service
 from clusters.servers.client import Broken, Progress, Refused
 from harness.core.generators.generator import Context, Planned
@@ -30,10 +31,10 @@ def test_what_the_cluster_names_exists() -> None:
     assert len({promise.id for promise in cluster.promises}) == len(cluster.promises)
 
 
-def test_promises_hold_only_if_a_message_is_synced_before_it_is_acknowledged() -> None:
+def test_promises_of_loss_hold_only_if_a_message_is_synced_before_it_is_acknowledged() -> None:
     assert Cluster().promised(ALWAYS) == Cluster().promises
     for interval in ("default", "1s"):
-        assert Cluster().promised(Settings(options={"sync": interval})) == ()
+        assert Cluster().promised(Settings(options={"sync": interval})) == (GENUINE,)
 
 
 def test_all_servers_have_one_list_of_routes_and_the_chosen_sync_interval() -> None:
