@@ -15,7 +15,7 @@ def test_each_row_names_a_promise_an_anomaly_and_versions_of_its_system() -> Non
     for row in record.rows:
         system = load_cluster(installed(row.system))
         promises = {promise.id: promise for promise in system.promises}
-        [versions] = [option.values for option in system.options if option.name == "version"]
+        [versions] = [option.values for option in system.options if option.name in ("version", "server")]
         assert row.promise is None or row.promise in promises
         assert {*row.affected, *row.clean} <= set(versions)
         assert row.anomaly in RECORDS
