@@ -23,6 +23,7 @@ from harness.scenario.workloads.populations import (
     TWO_KEYS,
     Mix,
 )
+from harness.scenario.workloads.replicated import LARGE_LOAD, OUTCOMES_LOAD, SESSIONS_LOAD
 from harness.scenario.workloads.restores import restores
 from harness.scenario.workloads.rw_register import rw_register
 from harness.scenario.workloads.sets import SETS
@@ -77,6 +78,9 @@ WORKLOADS: Mapping[str, Callable[[WorkloadOptions], Workload]] = MappingProxyTyp
         "sources": SOURCES_LOAD,
         "ddl": DDL_LOAD,
         "timelines": TIMELINES_LOAD,
+        "outcomes": OUTCOMES_LOAD,
+        "large": LARGE_LOAD,
+        "sessions": SESSIONS_LOAD,
     }
     | {
         "churn": partial(list_append, "churn", CHURN, is_single=True),

@@ -1,0 +1,1 @@
+"""Sessions of a master: statements, the messages that they become, and commits."""

@@ -1,0 +1,1 @@
+"""The observer: it follows a file log, and applies pieces as they come."""

@@ -1,0 +1,1 @@
+"""Replication: the producer that fetches, and the consumer that applies."""

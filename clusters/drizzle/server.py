@@ -1,0 +1,237 @@
+"""A server: sessions of clients, the logs, and the threads that replicate from its sources.
+
+Theory of operation.
+1. After a start it decides about what the crash left open, before anything new is written.
+2. All that waits does so for a timer or for the disk; sessions run beside each other.
+3. Reads of a replica, and the position that they come with, are from one moment.
+4. The observer gets the pieces of the file log when they are durable. Nobody waits for it.
+"""
+
+from functools import partial
+from typing import Final
+
+from msgspec import Struct
+
+from clusters.drizzle import planted
+from clusters.drizzle.logs.engine import LOG, Engine
+from clusters.drizzle.logs.file_log import FileLog, Head
+from clusters.drizzle.master.commits import Commits
+from clusters.drizzle.master.sessions import Session
+from clusters.drizzle.messages import (
+    Done,
+    Drain,
+    Fetched,
+    FetchPieces,
+    Follow,
+    ListCommits,
+    Listed,
+    Piece,
+    Pushed,
+    ReadThere,
+    Refused,
+    Run,
+)
+from clusters.drizzle.replica.consumer import LATER, Consumer
+from clusters.drizzle.replica.producer import QUEUE, Producer, Queued, QueuedPiece, listed
+from clusters.drizzle.shape import BATCH, MS, SOURCES
+from clusters.drizzle.site import Site
+from harness.core.machine import (
+    Answer,
+    Call,
+    Closed,
+    Context,
+    Dump,
+    Durable,
+    Event,
+    NodeId,
+    Received,
+    Settings,
+    Synced,
+    TimerFired,
+)
+from harness.core.record import Json
+
+POLL, SESSION = "poll", "session "
+FULL, FILTERED = "file", "filtered"
+PUSHED: Final = 40  # Pieces of one message to the observer.
+
+
+class Life(Struct, frozen=True, tag=True):
+    """On disk: how often the server was started."""
+
+    number: int
+
+
+class Server:
+    """The machine of the masters m1 and m2, and of the replicas r1 and r2."""
+
+    def recover(self, durable: Durable, settings: Settings, context: Context) -> None:
+        self._site = Site(context.node, settings, context)
+        life = durable.value("life")
+        number = life.number + 1 if isinstance(life, Life) else 0
+        context.put("life", Life(number))
+        self._engine = Engine(self._site, durable.log(LOG))
+        self._full = FileLog(self._site, FULL, durable.log(FULL))
+        self._filtered = FileLog(self._site, FILTERED, durable.log(FILTERED))
+        self._commits = Commits(self._site, self._engine, self._full, self._filtered, number)
+        self._sessions: dict[str, Session] = {}
+        self._count = 0
+        self._drains: list[tuple[NodeId, int, int]] = []
+        self._followers: dict[NodeId, tuple[int, int]] = {}
+        self._full.listener = self._push
+        self._consumer = Consumer(self._site, self._engine, self._commits.new_trx)
+        self._producers = {
+            source: Producer(self._site, source, self._engine.positions.get(source, 0), self._consumer.queued)
+            for source in SOURCES[context.node]
+        }
+        self._recover_queue(durable)
+        self._commits.recover()
+        if number:
+            context.sometimes("a server was started again")
+        context.set_timer(POLL, self._poll_ns())
+
+    def _recover_queue(self, durable: Durable) -> None:
+        for record in durable.log(QUEUE):
+            if isinstance(record, QueuedPiece):
+                self._producers[record.source].recovered(record)
+                queued = Queued(record.source, record.found) if record.found is not None else None
+            else:
+                queued = record if isinstance(record, Queued) else None
+            if queued is not None:
+                producer = self._producers[queued.source]
+                producer.position = max(producer.position, queued.found.commit)
+                if queued.found.commit > self._engine.positions.get(queued.source, 0):
+                    self._consumer.queued(queued)
+
+    def _poll_ns(self) -> int:
+        return self._site.parameters["poll_ms"] * MS
+
+    def handle(self, event: Event, context: Context) -> None:
+        self._site.context = context
+        match event:
+            case Received(sender, Call(number, body)):
+                self._called(sender, number, body)
+            case Received(sender, ListCommits() as request):
+                context.send(sender, listed(self._site, self._engine.readable(), request, sender, BATCH))
+            case Received(sender, FetchPieces(number, trxs)):
+                found = tuple(each for each in self._engine.readable() if each.commit and each.trx in trxs)
+                context.send(sender, Fetched(number, found))
+            case Received(sender, Listed() as answer) if sender in self._producers:
+                self._producers[sender].listed(answer)
+                self._drain()
+            case Received(sender, Fetched() as answer) if sender in self._producers:
+                self._producers[sender].fetched(answer)
+                self._consumer.apply()
+            case Received(sender, Follow(session, place)):
+                self._followers[sender] = (session, place)
+                self._push()
+            case Closed(peer):
+                self._followers.pop(peer, None)
+                if peer in self._producers and planted.POSITION_IN_MEMORY in self._site.bugs:
+                    self._producers[peer].position = 0
+            case TimerFired(name):
+                self._fired(name)
+            case Synced(token):
+                self._site.synced(token)
+            case Received(_, message):
+                context.unexpected(message)
+            case _:
+                pass
+
+    def _called(self, sender: NodeId, number: int, body: object) -> None:
+        match body:
+            case Run():
+                self._count += 1
+                name = f"{SESSION}{self._count}"
+                self._sessions[name] = Session(self._commits, name, sender, number, body)
+                self._go_on(name)
+            case ReadThere(keys):
+                found: Json = [[key, list(self._engine.lists.get(key, ()))] for key in keys]
+                positions: Json = [
+                    [source, self._engine.positions.get(source, 0)] for source in SOURCES[self._site.node]
+                ]
+                self._site.send(sender, Answer(number, Done(value=[positions, found])))
+            case Drain():
+                self._drains.append((sender, number, self._site.now_ns()))
+
+    def _fired(self, name: str) -> None:
+        if name == POLL:
+            for producer in self._producers.values():
+                producer.poll()
+            self._consumer.apply()
+            self._drain()
+            self._site.context.set_timer(POLL, self._poll_ns())
+        elif name == LATER:
+            self._consumer.go_on()
+        else:
+            self._go_on(name)
+
+    def _go_on(self, name: str) -> None:
+        """Let a session make its next step."""
+        session = self._sessions.get(name)
+        if session is None:
+            return
+        wait = next(session.running, None)
+        if wait is None:
+            del self._sessions[name]
+        elif isinstance(wait, int):
+            self._site.context.set_timer(name, max(1, wait))
+        else:
+            self._site.sync(partial(self._go_on, name))
+
+    def _drain(self) -> None:
+        """Answer those who wait until all is replicated."""
+        errors = [self._consumer.error, *(each.error for each in self._producers.values())]
+        for drain in [*self._drains]:
+            sender, number, asked_ns = drain
+            if reason := next(filter(None, errors), ""):
+                self._site.send(sender, Answer(number, Refused(f"replication stopped: {reason}")))
+            elif not all(each.answered_ns > asked_ns for each in self._producers.values()) or not (
+                self._consumer.is_empty
+            ):
+                continue
+            else:
+                self._site.send(sender, Answer(number, Done()))
+            self._drains.remove(drain)
+
+    def _push(self) -> None:
+        """Send followers what is durable (4)."""
+        pieces = self._full.pieces
+        for follower, (session, place) in [*self._followers.items()]:
+            for first in range(place, len(pieces), PUSHED):
+                self._site.send(follower, Pushed(session, first, tuple(pieces[first : first + PUSHED])))
+            self._followers[follower] = (session, len(pieces))
+
+    def dump(self, context: Context) -> None:
+        """Record the logs, the rows, and how replication stands."""
+        self._site.context = context
+        for log in (self._full, self._filtered):
+            records = [[each.offset, each.length] for each in log.records if isinstance(each, Head)]
+            pieces = [_shown(piece) for piece in log.pieces]
+            context.dump(Dump(object="file-log", key=f"{context.node} {log.name}", value=[records, pieces]))
+        table = [
+            [each.commit, each.trx, each.origin, each.origin_commit, [_shown(piece) for piece in each.pieces]]
+            for each in self._engine.log
+            if each.commit
+        ]
+        context.dump(Dump(object="table-log", key=context.node, value=table))
+        lists = [[key, held] for key, held in sorted(self._engine.lists.items(), key=str)]
+        people = [[key, value] for key, value in sorted(self._engine.people.items(), key=str)]
+        versions = [[table, version] for table, version in sorted(self._engine.versions.items())]
+        context.dump(Dump(object="rows", key=context.node, value=[lists, people, versions]))
+        positions = [[source, self._engine.positions.get(source, 0)] for source in SOURCES[context.node]]
+        errors = [self._consumer.error, *(each.error for each in self._producers.values())]
+        error = next(filter(None, errors), None)
+        context.dump(Dump(object="replication", key=context.node, value=[positions, error]))
+
+
+def _shown(piece: Piece) -> object:
+    """A piece for the checks."""
+    entries = [
+        [
+            *(each.kind, each.table, each.segment, each.is_end, each.version, each.keep),
+            [[change.verb, change.key, change.value, change.after] for change in each.changes],
+        ]
+        for each in piece.entries
+    ]
+    return [piece.server, piece.trx, piece.segment, piece.is_end, piece.start_ns, entries]
