@@ -2,7 +2,7 @@
 
 from typing import cast
 
-from clusters.drizzle.messages import Done, Drain, ReadThere, Refused
+from clusters.drizzle.messages import Done, Drain, Insert, ReadThere, Refused
 from clusters.drizzle.scripts import master_for, run_of
 from harness.core.machine import Message, NodeId
 from harness.core.record import Json
@@ -39,6 +39,9 @@ def request_of(invocation: Invocation) -> tuple[NodeId, Message]:
         case "replica-read":
             node, keys = cast("tuple[str, list[Json]]", invocation.value)
             return NodeId(node), ReadThere(tuple(keys))
+        case "conflict":
+            node, people = cast("tuple[str, list[Json]]", invocation.value)
+            return NodeId(node), Insert(tuple(people))
         case "drain":
             return NodeId(cast("str", invocation.value)), Drain()
         case _:

@@ -63,6 +63,7 @@ class Drizzle(MachineCluster):
     goals: tuple[str, ...] = (
         "a log refused a piece",
         "a piece left before its transaction ended",
+        "a replica left a transaction out",
         "a replica applied a transaction of several pieces",
         "a restart cut a torn record",
         "a restart rolled back what was open in the log",
@@ -76,7 +77,7 @@ class Drizzle(MachineCluster):
         "the observer began anew",
     )
     faults: tuple[str, ...] = ("partition", "crash", "pause", "slow-subscriber", "slow-link", "power")
-    checks: tuple[str, ...] = ()
+    checks: tuple[str, ...] = ("clusters.drizzle.checks",)
     workloads: tuple[str, ...] = ("outcomes", "large", "sessions")
     settle_ns: int = 15_000 * MS
 

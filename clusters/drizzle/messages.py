@@ -81,6 +81,12 @@ class ReadThere(Struct, frozen=True, tag=True):
     keys: tuple[Json, ...]
 
 
+class Insert(Struct, frozen=True, tag=True):
+    """Insert people on a replica, behind the back of its masters."""
+
+    keys: tuple[Json, ...]
+
+
 class Drain(Struct, frozen=True, tag=True):
     """Answer when everything has been replicated that the sources have now."""
 
@@ -139,6 +145,7 @@ class Committed(Struct, frozen=True, tag=True):
     source: NodeId | None = None
     position: int = 0
     is_logged: bool = True
+    is_left_out: bool = False
 
 
 class Fetched(Struct, frozen=True, tag=True):
@@ -164,3 +171,10 @@ class Pushed(Struct, frozen=True, tag=True):
     session: int
     place: int
     pieces: tuple[Piece, ...]
+
+
+class Got(Struct, frozen=True, tag=True):
+    """From the observer: it has the pieces below that place."""
+
+    session: int
+    place: int

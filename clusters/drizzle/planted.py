@@ -42,6 +42,7 @@ TRX_ID_32BIT: Final = "trx-id-32bit"
 READER_STUCK_ON_DELETED: Final = "reader-stuck-on-deleted"
 OWN_CHANGES_BACK: Final = "own-changes-back"
 ORIGIN_OVERWRITTEN: Final = "origin-overwritten"
+IGNORE_ERRORS_PARTIAL: Final = "ignore-errors-partial"
 FILTER_DROPS_FINAL: Final = "filter-drops-final"
 TWO_STREAMS_PARTIAL: Final = "two-streams-partial"
 NULL_AND_ESCAPE: Final = "null-and-escape"
@@ -95,6 +96,7 @@ BUGS: Final[Mapping[str, str]] = MappingProxyType(
         READER_STUCK_ON_DELETED: "B38: a reader of the table log stops at an entry that was rolled back",
         OWN_CHANGES_BACK: "B39: a master takes back its own transactions",
         ORIGIN_OVERWRITTEN: "B40: what a master applies is logged as its own",
+        IGNORE_ERRORS_PARTIAL: "B41: of a transaction with an error only the failing statement is left out",
         FILTER_DROPS_FINAL: "B42: the filter drops a last piece without admitted statements",
         TWO_STREAMS_PARTIAL: "B43: a stream has a piece that another one refused",
         NULL_AND_ESCAPE: "B44: NULL becomes an empty string, and quotes are lost",

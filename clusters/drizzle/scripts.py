@@ -3,8 +3,8 @@
 Appends and reads are what an operation has in effect. The name adds what goes wrong on the way: `bulk` has all appends
 in one statement; `failing` has a statement that fails after some rows, behind the first append, `failing-last` at the
 end; `undone` has statements that are taken back to a savepoint; `abandoned` is rolled back; `refused` meets a log that
-refuses a piece. How many rows these have, follows from the number of the operation. `person` sets or moves a row of
-people, `schema` changes a table.
+refuses a piece; `mixed` has a person as well. How many rows these have, follows from the number of the operation.
+`person` sets or moves a row of people, `schema` changes a table.
 """
 
 from collections.abc import Iterator
@@ -16,6 +16,7 @@ from harness.core.machine import NodeId
 from harness.core.record import Json, MicroOp
 from harness.core.seams import Invocation
 
+NUMBERED: Final = 9  # Elements of one operation, as the workload numbers them.
 MOST: Final = 11  # Rows that a statement has which is undone.
 LOST: Final = "undone"  # Begins the elements that no reader may ever see.
 
@@ -75,6 +76,8 @@ def _detour(f: str, key: Json, number: int) -> Iterator[Statement]:
         else:
             yield from (Statement("write", changes=(each,)) for each in _lost(key, number, rows))
         yield Statement("rollback-to")
+    if f == "mixed":
+        yield Statement("write", changes=(Change("set", f"p{number // NUMBERED}", number),))
     if f == "abandoned":
         yield Statement("write", changes=_lost(key, number, rows))
 

@@ -12,9 +12,9 @@ from typing import Final
 
 from msgspec import Struct
 
-from clusters.drizzle import planted
+from clusters.drizzle import planted, show
 from clusters.drizzle.logs.engine import LOG, Engine
-from clusters.drizzle.logs.file_log import FileLog, Head
+from clusters.drizzle.logs.file_log import FileLog
 from clusters.drizzle.master.commits import Commits
 from clusters.drizzle.master.sessions import Session
 from clusters.drizzle.messages import (
@@ -23,12 +23,12 @@ from clusters.drizzle.messages import (
     Fetched,
     FetchPieces,
     Follow,
+    Got,
+    Insert,
     ListCommits,
     Listed,
-    Piece,
     Pushed,
     ReadThere,
-    Refused,
     Run,
 )
 from clusters.drizzle.replica.consumer import LATER, Consumer
@@ -40,9 +40,9 @@ from harness.core.machine import (
     Call,
     Closed,
     Context,
-    Dump,
     Durable,
     Event,
+    Message,
     NodeId,
     Received,
     Settings,
@@ -78,8 +78,9 @@ class Server:
         self._count = 0
         self._drains: list[tuple[NodeId, int, int]] = []
         self._followers: dict[NodeId, tuple[int, int]] = {}
+        self._got: dict[NodeId, int] = {}  # How far followers have come.
         self._full.listener = self._push
-        self._consumer = Consumer(self._site, self._engine, self._commits.new_trx)
+        self._consumer = Consumer(self._site, self._engine, self._commits.new_trx, durable.value)
         self._producers = {
             source: Producer(self._site, source, self._engine.positions.get(source, 0), self._consumer.queued)
             for source in SOURCES[context.node]
@@ -100,7 +101,7 @@ class Server:
             if queued is not None:
                 producer = self._producers[queued.source]
                 producer.position = max(producer.position, queued.found.commit)
-                if queued.found.commit > self._engine.positions.get(queued.source, 0):
+                if not self._consumer.is_applied(queued):
                     self._consumer.queued(queued)
 
     def _poll_ns(self) -> int:
@@ -111,32 +112,44 @@ class Server:
         match event:
             case Received(sender, Call(number, body)):
                 self._called(sender, number, body)
-            case Received(sender, ListCommits() as request):
-                context.send(sender, listed(self._site, self._engine.readable(), request, sender, BATCH))
-            case Received(sender, FetchPieces(number, trxs)):
-                found = tuple(each for each in self._engine.readable() if each.commit and each.trx in trxs)
-                context.send(sender, Fetched(number, found))
-            case Received(sender, Listed() as answer) if sender in self._producers:
-                self._producers[sender].listed(answer)
-                self._drain()
-            case Received(sender, Fetched() as answer) if sender in self._producers:
-                self._producers[sender].fetched(answer)
-                self._consumer.apply()
             case Received(sender, Follow(session, place)):
                 self._followers[sender] = (session, place)
                 self._push()
+            case Received(sender, Got(session, place)):
+                if self._followers.get(sender, (0, 0))[0] == session:
+                    self._got[sender] = place
+                    self._look_behind()
+            case Received(sender, message):
+                self._received(sender, message)
             case Closed(peer):
+                self._got.pop(peer, None)
                 self._followers.pop(peer, None)
                 if peer in self._producers and planted.POSITION_IN_MEMORY in self._site.bugs:
                     self._producers[peer].position = 0
+                    self._consumer.forget(peer)
             case TimerFired(name):
                 self._fired(name)
             case Synced(token):
                 self._site.synced(token)
-            case Received(_, message):
-                context.unexpected(message)
             case _:
                 pass
+
+    def _received(self, sender: NodeId, message: Message) -> None:
+        """A message of replication."""
+        match message:
+            case ListCommits():
+                self._site.send(sender, listed(self._site, self._engine.readable(), message, sender, BATCH))
+            case FetchPieces(number, trxs):
+                found = tuple(each for each in self._engine.readable() if each.commit and each.trx in trxs)
+                self._site.send(sender, Fetched(number, found))
+            case Listed() if sender in self._producers:
+                self._producers[sender].listed(message)
+                self._drain()
+            case Fetched() if sender in self._producers:
+                self._producers[sender].fetched(message)
+                self._consumer.apply()
+            case _:
+                self._site.context.unexpected(message)
 
     def _called(self, sender: NodeId, number: int, body: object) -> None:
         match body:
@@ -147,10 +160,11 @@ class Server:
                 self._go_on(name)
             case ReadThere(keys):
                 found: Json = [[key, list(self._engine.lists.get(key, ()))] for key in keys]
-                positions: Json = [
-                    [source, self._engine.positions.get(source, 0)] for source in SOURCES[self._site.node]
-                ]
+                positions = show.positions(self._site.node, self._engine)
                 self._site.send(sender, Answer(number, Done(value=[positions, found])))
+            case Insert(keys):
+                self._consumer.insert(keys)
+                self._site.sync(partial(self._site.send, sender, Answer(number, Done())))
             case Drain():
                 self._drains.append((sender, number, self._site.now_ns()))
 
@@ -180,19 +194,14 @@ class Server:
             self._site.sync(partial(self._go_on, name))
 
     def _drain(self) -> None:
-        """Answer those who wait until all is replicated."""
-        errors = [self._consumer.error, *(each.error for each in self._producers.values())]
+        """Answer those who wait until all is replicated, or until replication has stopped."""
+        reason = next(filter(None, self._errors()), None)
         for drain in [*self._drains]:
             sender, number, asked_ns = drain
-            if reason := next(filter(None, errors), ""):
-                self._site.send(sender, Answer(number, Refused(f"replication stopped: {reason}")))
-            elif not all(each.answered_ns > asked_ns for each in self._producers.values()) or not (
-                self._consumer.is_empty
-            ):
-                continue
-            else:
-                self._site.send(sender, Answer(number, Done()))
-            self._drains.remove(drain)
+            is_new = all(each.answered_ns > asked_ns for each in self._producers.values())
+            if reason or (is_new and self._consumer.is_empty):
+                self._site.send(sender, Answer(number, Done(value=reason)))
+                self._drains.remove(drain)
 
     def _push(self) -> None:
         """Send followers what is durable (4)."""
@@ -201,37 +210,26 @@ class Server:
             for first in range(place, len(pieces), PUSHED):
                 self._site.send(follower, Pushed(session, first, tuple(pieces[first : first + PUSHED])))
             self._followers[follower] = (session, len(pieces))
+        self._look_behind()
+
+    def _look_behind(self) -> None:
+        """Note how far the followers are behind."""
+        self._commits.behind = max(
+            (len(self._full.pieces) - self._got.get(each, 0) for each in self._followers), default=0
+        )
 
     def dump(self, context: Context) -> None:
         """Record the logs, the rows, and how replication stands."""
         self._site.context = context
+        node = context.node
         for log in (self._full, self._filtered):
-            records = [[each.offset, each.length] for each in log.records if isinstance(each, Head)]
-            pieces = [_shown(piece) for piece in log.pieces]
-            context.dump(Dump(object="file-log", key=f"{context.node} {log.name}", value=[records, pieces]))
-        table = [
-            [each.commit, each.trx, each.origin, each.origin_commit, [_shown(piece) for piece in each.pieces]]
-            for each in self._engine.log
-            if each.commit
-        ]
-        context.dump(Dump(object="table-log", key=context.node, value=table))
-        lists = [[key, held] for key, held in sorted(self._engine.lists.items(), key=str)]
-        people = [[key, value] for key, value in sorted(self._engine.people.items(), key=str)]
-        versions = [[table, version] for table, version in sorted(self._engine.versions.items())]
-        context.dump(Dump(object="rows", key=context.node, value=[lists, people, versions]))
-        positions = [[source, self._engine.positions.get(source, 0)] for source in SOURCES[context.node]]
-        errors = [self._consumer.error, *(each.error for each in self._producers.values())]
-        error = next(filter(None, errors), None)
-        context.dump(Dump(object="replication", key=context.node, value=[positions, error]))
+            for state in show.file_log(node, log, self._site.parameters["threshold"]):
+                context.dump(state)
+        for state in show.table_log(node, [each for each in self._engine.log if each.commit]):
+            context.dump(state)
+        for state in show.rows(node, self._engine, next(filter(None, self._errors()), None)):
+            context.dump(state)
 
-
-def _shown(piece: Piece) -> object:
-    """A piece for the checks."""
-    entries = [
-        [
-            *(each.kind, each.table, each.segment, each.is_end, each.version, each.keep),
-            [[change.verb, change.key, change.value, change.after] for change in each.changes],
-        ]
-        for each in piece.entries
-    ]
-    return [piece.server, piece.trx, piece.segment, piece.is_end, piece.start_ns, entries]
+    def _errors(self) -> list[str]:
+        """What stopped replication, if anything did."""
+        return [self._consumer.error, *(each.error for each in self._producers.values())]

@@ -26,13 +26,21 @@ SOURCES: Final[dict[NodeId, tuple[NodeId, ...]]] = {
 }
 ONLY_LOCAL: Final = frozenset({REPLICAS[1]})  # Servers that take only what was born at the source.
 
+FILE_SOURCE: Final = f"{OBSERVED} file"  # The file log as the source of the observer.
+
 TABLES: Final = ("lists", "queues", "private")  # Of each master; those of m2 have names that end in 2.
+OWN: Final = "own"  # The value of people that were inserted on a replica.
 PEOPLE: Final = "people"  # A table whose rows are set, and change their keys.
 ADMITTED: Final = frozenset({"lists", "queues", "lists2", "queues2"})  # The tables of the filtered stream.
 
 FIRST_TRX: Final = 2**32 - 40  # Transaction ids soon need more than 32 bits.
 LIFE_TRXS: Final = 100_000  # Transaction ids of one life of a server.
 BATCH: Final = 25  # Transactions of one poll.
+
+
+def source_name(node: NodeId, source: NodeId) -> str:
+    """The log that a server applies, as checks call it."""
+    return f"{source} local" if node in ONLY_LOCAL else str(source)
 
 
 def master_of(key: Json) -> NodeId:

@@ -59,6 +59,7 @@ class Engine:
         self.versions: dict[str, int] = {}  # Of the tables.
         self.log: list[Committed] = []  # The table log, without what is not visible yet.
         self.positions: dict[NodeId, int] = {}
+        self.left_out: list[tuple[NodeId, int]] = []  # Transactions of sources that met an error here.
         self.prepared: dict[int, Prepared] = {}
         self._last_commit = 0
         self._locks: dict[Lock, object] = {}
@@ -124,6 +125,8 @@ class Engine:
         if committed.is_logged:
             self.log.append(committed)
         if committed.source is not None:
+            if committed.is_left_out:
+                self.left_out.append((committed.source, committed.position))
             self.positions[committed.source] = max(committed.position, self.positions.get(committed.source, 0))
 
     def _change(self, table: str, change: Change) -> None:

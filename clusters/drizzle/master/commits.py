@@ -36,7 +36,7 @@ class Commits:
         first = 0 if planted.CRASH_LEAVES_OPEN in site.bugs else life * LIFE_TRXS
         self._next_trx = FIRST_TRX + first
         self.streams = Streams(site.bugs, full, filtered)
-        self.behind = 0  # How many durable pieces the observer has not got, for a planted bug.
+        self.behind = 0  # Durable pieces that the observer does not have: nobody waits for it.
 
     def recover(self) -> None:
         """Decide about what a crash left open (3)."""
@@ -65,6 +65,7 @@ class Commits:
         if trx is None or (final is None and not rows):
             self.engine.release(session)
             return
+        begin_ns = self.site.now_ns()
         pieces = (*builder.pieces, final) if final is not None else ()
         commit = None
         if planted.COMMIT_ID_BEFORE_COMMIT in bugs:
@@ -94,6 +95,7 @@ class Commits:
             builder.finish(final)
             yield DISK
         self.engine.release(session)
+        self.site.context.probe("commit-ms", (self.site.now_ns() - begin_ns) // MS)
 
     def _take(self, session: object, trx: int, rows: Rows, pieces: tuple[Piece, ...], commit: int | None) -> Wait:
         """Commit in the engine."""

@@ -14,8 +14,8 @@ from msgspec import Struct
 
 from clusters.drizzle import planted
 from clusters.drizzle.logs.assembly import Assembly, BadPieces, Rows
-from clusters.drizzle.messages import Done, Follow, Piece, Pushed, ReadThere, Refused
-from clusters.drizzle.shape import MS, OBSERVED, PEOPLE
+from clusters.drizzle.messages import Done, Follow, Got, Piece, Pushed, ReadThere, Refused
+from clusters.drizzle.shape import FILE_SOURCE, MS, OBSERVED, PEOPLE
 from clusters.drizzle.site import Site
 from harness.core.machine import (
     Answer,
@@ -74,7 +74,7 @@ class Observer:
                     context.send(sender, Answer(number, Refused("it reads the log again")))
                 else:
                     found: Json = [[key, list(self._lists.get(key, ()))] for key in keys]
-                    context.send(sender, Answer(number, Done(value=[[[OBSERVED, self._place]], found])))
+                    context.send(sender, Answer(number, Done(value=[[[FILE_SOURCE, self._place]], found])))
             case Closed(peer) if peer == OBSERVED:
                 self._is_open = False
             case TimerFired():
@@ -106,6 +106,7 @@ class Observer:
             except BadPieces as reason:
                 self._error = str(reason)
                 self._site.context.deliver(Delivery(session=self._session, kind="error", value=self._error))
+        self._site.send(OBSERVED, Got(self._session, self._place))
         if self._place > self._saved.place:
             self._site.context.deliver(Delivery(session=self._session, kind="watermark", position=self._place))
             saved = Saved(self._place, self._session)

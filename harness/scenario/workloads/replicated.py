@@ -3,7 +3,8 @@
 A group has twelve keys; even keys belong to one master, and odd ones to another. A transaction stays with one. Its kind
 tells what goes wrong on the way, so that logs have pieces of statements that failed, were undone to a savepoint, or
 belong to a transaction that was rolled back. `replica-read` shows lists on a replica at one moment. `person` sets, or
-moves, rows of another table; `schema` changes a table. At the end all keys are read, and then each replica must have
+moves, rows of another table; `mixed` appends and has such a row, of its own, which `conflict` inserts on a replica
+before; `schema` changes a table. At the end all keys are read, and then each replica must have
 all (`drain`), and show it.
 
 `outcomes` mixes all kinds, `large` has long transactions with many pieces, `sessions` writes few keys from many sides.
@@ -27,6 +28,7 @@ MASTERS: Final = 2
 MOST: Final = 9  # Appends of the longest transaction.
 FOLLOWERS: Final = ("m1", "m2", "r1", "r2")
 READERS: Final = ("r1", "r1", "r2", "r2", "o1")
+AHEAD: Final = 6  # Operations that a conflict looks ahead.
 FIRST_SHARE: Final = 65  # Percent of the transactions on the first master.
 PEOPLE: Final = ("ann", "o'neil", "bo;b", "", "eve")
 VALUES: Final[tuple[Json, ...]] = (None, "", "it's", 'a "b"', "x;y", "plain")
@@ -43,7 +45,19 @@ class Kinds(NamedTuple):
 OUTCOMES: Final = Kinds(
     (
         *("txn", "txn", "reads", "reads", "bulk", "bulk", "failing", "failing-last", "undone", "undone"),
-        *("abandoned", "refused", "person", "person", "schema", "replica-read", "replica-read", "replica-read"),
+        *(
+            "abandoned",
+            "refused",
+            "person",
+            "person",
+            "schema",
+            "mixed",
+            "mixed",
+            "conflict",
+            "replica-read",
+            "replica-read",
+            "replica-read",
+        ),
     ),
     5,
     60,
@@ -83,11 +97,14 @@ class Turns(msgspec.Struct, frozen=True):
                 return Invocation(f=f, value=[reader, chosen])
             case "person":
                 name, value = f"{PEOPLE[picks[0] % len(PEOPLE)]}{master}", VALUES[picks[1] % len(VALUES)]
-                if picks[2] == 0:
+                if picks[2] < SIZE // MASTERS // 2:
                     return Invocation(
                         f=f, value=[master, "move", name, None, f"{PEOPLE[picks[3] % len(PEOPLE)]}{master}"]
                     )
                 return Invocation(f=f, value=[master, "set", name, value, None])
+            case "conflict":
+                coming: list[Json] = [f"p{self.number + ahead}" for ahead in range(1, AHEAD)]
+                return Invocation(f=f, value=["r2", coming])
             case "schema":
                 return Invocation(f=f, value=[master, ("lists", "queues")[percent % 2]])
             case "reads":
@@ -152,7 +169,7 @@ def replicated(name: str, kinds: Kinds, options: WorkloadOptions) -> Workload:
         name=name,
         load=load,
         final=FinalPhases(load, kinds),
-        types=("reads", "bulk", "replica-read", "drain"),
+        types=("reads", "replica-read"),
         checks=("list-append",),
     )
 
