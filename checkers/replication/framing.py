@@ -27,7 +27,7 @@ from harness.core.verdict import Judgement
 CHECKER: Final = "framing"
 ORDER, AFTER, BROKEN, OPEN = "piece-order", "piece-after-end", "broken-framing", "open-unit"
 ANOMALIES: Final = {
-    ORDER: "A piece of a transaction is missing in a log, or stands there twice or too early.",
+    ORDER: "A piece of a transaction is missing in a log, or is there twice or too early.",
     AFTER: "A log has a piece of a transaction that had ended there.",
     BROKEN: "The pieces of a transaction do not fit together.",
     OPEN: "A transaction never ends in a log, although all is at rest.",

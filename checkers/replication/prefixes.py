@@ -4,10 +4,10 @@ A replica's lists, read at one moment, hold for each key a prefix of its element
 that is there needs the log up to its transaction, and the first one that is not there forbids it from its transaction
 on. So for each source there is an interval of the number of transactions that were applied: `low` to `high`. With
 several sources each is looked at by itself, as nothing orders them.
-1. `torn-prefix`: the interval is empty. The two transactions that give its ends are torn apart. A witness is a state
-   with elements of two keys, or of two units, of a source.
-2. `unlike-log`: the elements of a key are no prefix: one is there twice, or missing before another, or not in the log.
-   A witness is a list with elements.
+1. `torn-prefix`: the interval is empty. The two transactions that give its ends are torn apart; if both are one, it is
+   a `torn-transaction`. A witness is a state with elements of two keys of a source.
+2. The elements of a key are no prefix: one is there twice (`repeated-element`), or missing before another
+   (`skipped-element`), or not in the log (`phantom-element`). A witness is a list with elements.
 3. `prefix-regress`: a read of a replica needs less than a read there that had ended before it began. A witness is a
    pair of such reads.
 A key that is in no log of the replica is not judged. Each state costs its length, and the lists before it nothing.
@@ -24,10 +24,14 @@ from harness.core.record import Json
 from harness.core.verdict import Judgement
 
 CHECKER: Final = "prefixes"
-TORN, UNLIKE, REGRESS = "torn-prefix", "unlike-log", "prefix-regress"
+TORN, PART, REGRESS = "torn-prefix", "torn-transaction", "prefix-regress"
+REPEATED, SKIPPED, PHANTOM = "repeated-element", "skipped-element", "phantom-element"
 ANOMALIES: Final = {
-    TORN: "A replica shows a state that is none of its source's: what it has and what it lacks exclude each other.",
-    UNLIKE: "A list on a replica is not the beginning of that list in the source's log.",
+    TORN: "A replica has a later transaction of its source, and lacks an earlier one.",
+    PART: "A replica shows a part of a transaction.",
+    REPEATED: "A replica has an element twice that its source's log has once.",
+    SKIPPED: "A replica has an element, and lacks one before it.",
+    PHANTOM: "A replica has an element that its source's log does not have.",
     REGRESS: "A replica shows an earlier state of its source than it had shown before.",
 }
 
@@ -85,8 +89,10 @@ def check(history: Path, _context: Context) -> Judgement:
     for seen in found.seen:
         for log in _logs(found, seen):
             known = [elements for key, elements in seen.lists if key in log.keys]
-            witnesses[UNLIKE] += sum(map(bool, known))
-            witnesses[TORN] += sum(map(bool, known)) > 1
+            for name in (REPEATED, SKIPPED, PHANTOM):
+                witnesses[name] += sum(map(bool, known))
+            for name in (TORN, PART):
+                witnesses[name] += sum(map(bool, known)) > 1
             ends = interval(log, seen.lists)
             troubles += _troubles(log, seen, ends)
             if seen.op is not None and ends.unlike is None and not ends.is_empty:
@@ -111,9 +117,9 @@ def _troubles(log: Log, seen: Seen, ends: Interval) -> Iterator[Trouble]:
     if ends.unlike is not None:
         key, elements = ends.unlike
         whole = tuple(element for element, _ in log.keys[key])
-        why = _why(elements, whole)
+        anomaly, why = _why(elements, whole)
         sentence = f"{seen.begun} shows {shown(elements)} under {key}; {why} {of}."
-        yield Trouble(UNLIKE, sentence, (seen.replica, seen.op, log.source, str(key)), ops)
+        yield Trouble(anomaly, sentence, (seen.replica, seen.op, log.source, str(key)), ops)
     if ends.is_empty and ends.low is not None and ends.high is not None:
         there, missing = log.units[ends.low.units - 1], log.units[ends.high.units]
         torn = f"{seen.begun} shows transactions {missing.name} and {there.name} {of} torn apart"
@@ -124,19 +130,18 @@ def _troubles(log: Log, seen: Seen, ends: Interval) -> Iterator[Trouble]:
                 f"{torn}: it lacks {lacks}, of {missing.name} at {missing.position}, and has {has}, of {there.name}, "
                 f"which comes later, at {there.position}."
             )
-        yield Trouble(TORN, sentence, (seen.replica, seen.op, log.source), ops)
+        yield Trouble(PART if there is missing else TORN, sentence, (seen.replica, seen.op, log.source), ops)
 
 
-def _why(elements: tuple[Json, ...], whole: tuple[Json, ...]) -> str:
-    """The reason why these elements are not the beginning of all elements."""
-    for place, element in enumerate(elements):
-        if element in elements[:place]:
-            return f"{element} is there twice, which it is not in the log"
-        if element not in whole:
-            return f"{element} is not in the log"
-        if place < len(whole) and element != whole[place]:
-            return f"{whole[place]} stands before {element} in the log"
-    return "the elements stand in another order in the log"
+def _why(elements: tuple[Json, ...], whole: tuple[Json, ...]) -> tuple[str, str]:
+    """The anomaly of elements that are not the beginning of all elements, and the reason."""
+    place = next(at for at, element in enumerate(elements) if at >= len(whole) or element != whole[at])
+    element = elements[place]
+    if element in elements[:place]:
+        return REPEATED, f"{element} is there twice, which it is not in the log"
+    if element not in whole:
+        return PHANTOM, f"{element} is not in the log"
+    return SKIPPED, f"{whole[place]} stands before {element} in the log"
 
 
 def _regresses(log: Log, reads: list[tuple[Seen, Interval]]) -> tuple[int, list[Trouble]]:

@@ -52,12 +52,14 @@ class Drizzle(MachineCluster):
         "applied",
         "before-answer",
         "before-apply",
+        "committed",
         "commit-written",
         "log-durable",
         "logged",
         "piece-sent",
         "prepared",
         "queue-written",
+        "queued",
         "record-begun",
     )
     goals: tuple[str, ...] = (

@@ -56,7 +56,7 @@ FINAL_WITH_OPEN_STMT: Final = "final-with-open-stmt"
 CONTEXT_OF_NOW: Final = "context-of-now"
 LOCKS_RELEASED_AT_PREPARE: Final = "locks-released-at-prepare"
 
-BUGS: Final[Mapping[str, str]] = MappingProxyType(
+BUGS: Mapping[str, str] = MappingProxyType(
     {
         END_FLAG_ALWAYS_TRUE: "B01: a piece that is followed by others has the end flag",
         SEG_ID_NOT_RAISED: "B02: the next piece has the number of the one before",
@@ -80,13 +80,13 @@ BUGS: Final[Mapping[str, str]] = MappingProxyType(
         DIRTY_LOG_READ: "B20: readers of the table log see transactions that have not committed",
         LOG_ORDER_NOT_COMMIT_ORDER: "B21: the log is written some time after the locks were released",
         POLL_UNORDERED: "B22: a poll lists transactions without an order, and the last one is the position",
-        ROLLBACK_PIECE_ALONE: "B23: a rollback enters the table log by itself, with a commit id",
+        ROLLBACK_PIECE_ALONE: "B23: a rollback enters the table log without its other pieces",
         APPLY_INCOMPLETE: "B24: a replica applies what it has of a transaction",
         BUFFER_BY_SERVER_ONLY: "B25: a reader puts together the pieces of a server, whatever their transactions",
         BUFFER_BY_TRX_ONLY: "B26: the queue knows a transaction by its number alone, whoever its master",
         QUEUE_INSERT_NOT_ATOMIC: "B27: the pieces of a transaction enter the queue one by one",
         POSITION_IN_MEMORY: "B28: the position in the master's log is only in memory",
-        APPLY_THEN_DELETE: "B29: what was applied leaves the queue later, and the position is not looked at",
+        APPLY_THEN_DELETE: "B29: an applied transaction leaves the queue later, and the position is not looked at",
         POSITION_BEFORE_APPLY: "B30: the position is on disk before the rows",
         DDL_SPLITS_APPLY: "B31: a schema change is committed before its position",
         STREAMING_WITHOUT_UNDO: "B32: a streaming applier commits pieces as they come",
@@ -95,19 +95,19 @@ BUGS: Final[Mapping[str, str]] = MappingProxyType(
         TRX_ID_32BIT: "B37: a replica cuts transaction ids to 32 bits",
         READER_STUCK_ON_DELETED: "B38: a reader of the table log stops at an entry that was rolled back",
         OWN_CHANGES_BACK: "B39: a master takes back its own transactions",
-        ORIGIN_OVERWRITTEN: "B40: what a master applies is logged as its own",
+        ORIGIN_OVERWRITTEN: "B40: a master logs the transactions of others as its own",
         IGNORE_ERRORS_PARTIAL: "B41: of a transaction with an error only the failing statement is left out",
         FILTER_DROPS_FINAL: "B42: the filter drops a last piece without admitted statements",
         TWO_STREAMS_PARTIAL: "B43: a stream has a piece that another one refused",
         NULL_AND_ESCAPE: "B44: NULL becomes an empty string, and quotes are lost",
         UPDATE_BY_FULL_ROW: "B45: an update looks for the row by its new key",
-        NOOP_UPDATE_LOGGED: "B46: an update that changes nothing is logged",
-        THRESHOLD_ON_STATEMENT: "B47: the threshold is that of a statement, not of the message",
+        NOOP_UPDATE_LOGGED: "B46: an update without effect is logged",
+        THRESHOLD_ON_STATEMENT: "B47: the threshold counts the rows of one statement, not of the message",
         SYNC_SKIPPED: "B48: a commit does not wait for the disk",
         COMMIT_WAITS_REPLICA: "B49: a commit waits for the observer",
         OFFSET_RACE: "B50: the offset of a record is reserved some time before the record is written",
         FINAL_WITH_OPEN_STMT: "B51: a cut loses the rest of its statement",
-        CONTEXT_OF_NOW: "B52: each piece takes the context of its own moment",
+        CONTEXT_OF_NOW: "B52: each piece takes the context of the session at that time",
         LOCKS_RELEASED_AT_PREPARE: "B53: locks are released when the transaction is prepared",
     }
 )

@@ -11,14 +11,16 @@ from collections.abc import Iterator
 from typing import Final, cast
 
 from clusters.drizzle.messages import Change, Run, Statement
-from clusters.drizzle.shape import MASTERS, TABLES, master_of
+from clusters.drizzle.shape import MASTERS, master_of
 from harness.core.machine import NodeId
 from harness.core.record import Json, MicroOp
 from harness.core.seams import Invocation
 
 NUMBERED: Final = 9  # Elements of one operation, as the workload numbers them.
 MOST: Final = 11  # Rows that a statement has which is undone.
-LOST: Final = "undone"  # Begins the elements that no reader may ever see.
+# The beginnings of elements that no reader may ever see: of a statement that failed, of one that was taken back to a
+# savepoint, and of a transaction that was rolled back.
+FAILED, TAKEN_BACK, ABANDONED = "failed", "taken back", "abandoned"
 
 
 def master_for(invocation: Invocation) -> NodeId:
@@ -59,7 +61,7 @@ def _steps(f: str, mops: tuple[MicroOp, ...], number: int) -> Iterator[Statement
             yield from _detour(f, mop.key, number)
         is_first = False
     if f == "failing-last":
-        yield Statement("fail", changes=_lost(mops[0].key, number, 1 + number % 2))
+        yield Statement("fail", changes=_lost(FAILED, mops[0].key, number, 1 + number % 2))
     if f == "abandoned":
         yield Statement("rollback")
 
@@ -68,22 +70,19 @@ def _detour(f: str, key: Json, number: int) -> Iterator[Statement]:
     """What an operation does and takes back."""
     rows = 1 + number % MOST
     if f == "failing":
-        yield Statement("fail", changes=_lost(key, number, rows))
+        yield Statement("fail", changes=_lost(FAILED, key, number, rows))
     if f == "undone":
         yield Statement("savepoint")
         if number % 2:
-            yield Statement("write", changes=_lost(key, number, rows))
+            yield Statement("write", changes=_lost(TAKEN_BACK, key, number, rows))
         else:
-            yield from (Statement("write", changes=(each,)) for each in _lost(key, number, rows))
+            yield from (Statement("write", changes=(each,)) for each in _lost(TAKEN_BACK, key, number, rows))
         yield Statement("rollback-to")
     if f == "mixed":
         yield Statement("write", changes=(Change("set", f"p{number // NUMBERED}", number),))
     if f == "abandoned":
-        yield Statement("write", changes=_lost(key, number, rows))
+        yield Statement("write", changes=_lost(ABANDONED, key, number, rows))
 
 
-def _lost(key: Json, number: int, rows: int) -> tuple[Change, ...]:
-    return tuple(Change("insert", key, f"{LOST} {number}.{row}") for row in range(rows))
-
-
-__all__ = ["LOST", "TABLES", "master_for", "run_of"]
+def _lost(why: str, key: Json, number: int, rows: int) -> tuple[Change, ...]:
+    return tuple(Change("insert", key, f"{why} {number}.{row}") for row in range(rows))

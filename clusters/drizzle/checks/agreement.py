@@ -40,9 +40,9 @@ CHECKER: Final = "log-agreement"
 UNLIKE, DIFFER, PROJECTION = "engine-unlike-log", "streams-differ", "wrong-projection"
 LOOP, DIVERGED, STOPPED = "loop", "diverged", "stopped-replica"
 ANOMALIES: Final = {
-    UNLIKE: "The rows of a master are not what its log gives.",
+    UNLIKE: "A master has other rows than its log gives.",
     DIFFER: "Two logs of a master do not have the same transactions.",
-    PROJECTION: "The filtered log is not the full log without what it does not admit.",
+    PROJECTION: "The filtered log has other transactions than the admitted part of the full log.",
     LOOP: "A transaction is twice in a table log, or came back to where it was born.",
     DIVERGED: "At rest a replica has other rows than its sources' logs give.",
     STOPPED: "A server stopped replicating, because a log had what cannot be applied.",

@@ -4,8 +4,8 @@ For each log of a master, the file logs and the table log:
 1. `unlogged-commit`: a transaction that was acknowledged is there with its last piece, if the log admits its tables. A
    witness is such a transaction.
 2. `phantom-commit`: a transaction that is there was not refused to its client. A witness is a transaction there.
-3. `undone-row`: no row counts there that was undone by an error, a savepoint or a rollback. A witness is an operation
-   that undoes rows, and has an end.
+3. No row counts there that was undone by an error (`failed-row`), a savepoint (`savepoint-row`) or a rollback
+   (`abandoned-row`). A witness is an operation that undoes rows so, and has an end.
 4. `wrong-content`: a transaction has the rows of its operation, all of them, once, in their order. Witness as in 2.
 5. `noise`: no change of a person leaves it as it was. A witness is a change of a person.
 """
@@ -18,23 +18,31 @@ from checkers.engine.protocol import Check, Context
 from checkers.history.names import shown_list
 from checkers.history.troubles import Trouble, judgement
 from clusters.drizzle.checks.dumped import FILTERED, LACKING, PEOPLE, Op, Whole, changed, ops, shown
-from clusters.drizzle.scripts import LOST
+from clusters.drizzle.scripts import ABANDONED, FAILED, TAKEN_BACK
 from clusters.drizzle.shape import ADMITTED, master_of, table_of
 from harness.core.columns import FAIL, INFO, OK
 from harness.core.record import Json
 from harness.core.verdict import Judgement
 
 CHECKER: Final = "log-contents"
-UNLOGGED, PHANTOM, UNDONE = "unlogged-commit", "phantom-commit", "undone-row"
+UNLOGGED, PHANTOM = "unlogged-commit", "phantom-commit"
+FAILED_ROW, SAVEPOINT_ROW, ABANDONED_ROW = "failed-row", "savepoint-row", "abandoned-row"
 WRONG, NOISE = "wrong-content", "noise"
 ANOMALIES: Final = {
     UNLOGGED: "A log lacks a transaction that was acknowledged.",
     PHANTOM: "A log has a transaction that was refused.",
-    UNDONE: "A log has a row that an error, a savepoint or a rollback had undone.",
+    FAILED_ROW: "A log has a row of a statement that failed.",
+    SAVEPOINT_ROW: "A log has a row that was taken back to a savepoint.",
+    ABANDONED_ROW: "A log has a row of a transaction that was rolled back.",
     WRONG: "A transaction in a log has other rows than its operation.",
     NOISE: "A log has an update that changes nothing.",
 }
-UNDOING: Final = ("failing", "failing-last", "undone", "abandoned")
+# How undone elements begin, and the operations that have such.
+UNDONE: Final = {
+    FAILED_ROW: (FAILED, ("failing", "failing-last")),
+    SAVEPOINT_ROW: (TAKEN_BACK, ("undone",)),
+    ABANDONED_ROW: (ABANDONED, ("abandoned",)),
+}
 
 
 def check(history: Path, _context: Context) -> Judgement:
@@ -46,7 +54,8 @@ def check(history: Path, _context: Context) -> Judgement:
     by_element = {element: op for op in operations for _, element in op.appends}
     troubles: list[Trouble] = []
     witnesses = dict.fromkeys(ANOMALIES, 0)
-    witnesses[UNDONE] = sum(op.row["f"] in UNDOING and op.row["outcome"] != INFO for op in operations)
+    for anomaly, (_, names) in UNDONE.items():
+        witnesses[anomaly] = sum(op.row["f"] in names and op.row["outcome"] != INFO for op in operations)
     for master, name, log in found.logs():
         tables = ADMITTED if name == FILTERED else None
         own = [op for op in operations if master_of(op.appends[0][0]) == master]
@@ -82,10 +91,11 @@ def _unlogged(
 def _content(where: str, whole: Whole, by_element: dict[Json, Op], tables: frozenset[str] | None) -> Iterator[Trouble]:
     """2 to 4, for one transaction."""
     found = whole.rows()
-    undone = [element for _, element in found if str(element).startswith(LOST)]
-    if undone:
-        sentence = f"Transaction {whole.name} in {where} has the row '{undone[0]}', which never counted."
-        yield Trouble(UNDONE, sentence, (where, whole.name))
+    for anomaly, (begin, _) in UNDONE.items():
+        undone = [element for _, element in found if str(element).startswith(begin)]
+        if undone:
+            sentence = f"Transaction {whole.name} in {where} has the row '{undone[0]}', which never counted."
+            yield Trouble(anomaly, sentence, (where, whole.name))
     kept = [(key, element) for key, element in found if element in by_element]
     if not kept:
         return
@@ -113,7 +123,7 @@ def _noise(where: str, log: Sequence[Whole]) -> tuple[int, list[Trouble]]:
                 before = dict(people)
                 changed(people, change)
                 if people == before:
-                    sentence = f"Transaction {whole.name} in {where} sets '{change.key}' to what it was."
+                    sentence = f"Transaction {whole.name} in {where} gives '{change.key}' the value that it had."
                     troubles.append(Trouble(NOISE, sentence, (where, whole.name)))
     return witnesses, troubles
 

@@ -5,6 +5,7 @@ Theory of operation.
 2. A filtered stream numbers its own pieces, without a hole. It sends nothing of a transaction until there is a
    statement that it admits; from then on the transaction ends there as well, perhaps with an empty piece.
 3. Cancellations concern statements: the filter counts those that it admitted.
+4. The full log is written first, so a restart finds in it whatever the filtered log lacks.
 """
 
 from collections.abc import Callable
@@ -29,14 +30,9 @@ class _Kept:
 class Filter:
     """A replicator that admits some tables alone."""
 
-    def __init__(self, bugs: frozenset[str], pieces: list[Piece]) -> None:
+    def __init__(self, bugs: frozenset[str]) -> None:
         self._bugs = bugs
         self._kept: dict[int, _Kept] = {}
-        for piece in pieces:  # What was open when the server went down is closed by number.
-            if piece.is_end:
-                self._kept.pop(piece.trx, None)
-            else:
-                self._kept.setdefault(piece.trx, _Kept()).segment = piece.segment
 
     def pass_on(self, piece: Piece) -> Piece | None:
         """The piece as the stream has it (2); None if nothing of it goes there."""
@@ -79,7 +75,13 @@ class Streams:
     def __init__(self, bugs: frozenset[str], full: FileLog, filtered: FileLog) -> None:
         self._bugs = bugs
         self._logs = (full, filtered)
-        self._filter = Filter(bugs, filtered.pieces)
+        self._filter = Filter(bugs)
+
+    def recover(self) -> None:
+        """Write what a crash left out in the filtered log (4)."""
+        passed = [each for piece in self._logs[0].pieces if (each := self._filter.pass_on(piece)) is not None]
+        for piece in passed[len(self._logs[1].pieces) :]:
+            self._logs[1].write(piece)
 
     def send(self, piece: Piece, refusing: int | None = None, then: Callable[[], None] | None = None) -> bool:
         """True if all streams have the piece (1); `then` is called when it is durable.
@@ -94,8 +96,7 @@ class Streams:
             if planted.TWO_STREAMS_PARTIAL in self._bugs:
                 self._logs[1 - refusing].write(piece)
             return False
-        passed = self._filter.pass_on(piece)
-        if passed is not None:
-            self._logs[1].write(passed)
         self._logs[0].write(piece, then)
+        if (passed := self._filter.pass_on(piece)) is not None:
+            self._logs[1].write(passed)
         return True

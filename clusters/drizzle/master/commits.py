@@ -40,6 +40,7 @@ class Commits:
 
     def recover(self) -> None:
         """Decide about what a crash left open (3)."""
+        self.streams.recover()
         last: dict[int, Piece] = {}
         for piece in self._full.pieces:
             last[piece.trx] = piece
@@ -89,8 +90,8 @@ class Commits:
                 yield MS
         self.site.context.point("log-durable")
         yield from self._take(session, trx, rows, pieces, commit)
+        self.site.context.point("committed")
         if final is not None and is_late:
-            self.site.context.point("committed")
             yield self.site.context.draw("pause").below(PAUSE_NS)
             builder.finish(final)
             yield DISK

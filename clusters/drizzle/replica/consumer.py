@@ -176,6 +176,7 @@ class Consumer:
         nothing = entry(self._site.node, whole.commit, trx, ())
         self._steps = [((), whole), (rows, nothing)] if is_position_first else [(rows, nothing), ((), whole)]
         self._write(*self._steps.pop(0))
+        self._site.context.point("applied")
         self._site.context.set_timer(LATER, LATER_NS)
 
     def go_on(self) -> None:

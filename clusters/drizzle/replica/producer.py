@@ -96,6 +96,7 @@ class Producer:
     def _enter(self, found: Committed) -> None:
         if planted.QUEUE_INSERT_NOT_ATOMIC not in self._site.bugs:
             self._site.context.append(QUEUE, Queued(self.source, found))
+            self._site.context.point("queued")
             self._queued(Queued(self.source, found))
             return
         for piece in found.pieces:
@@ -105,7 +106,7 @@ class Producer:
                 return
             self._pieces.add(key)
             self._site.context.append(QUEUE, QueuedPiece(self.source, piece, found if piece.is_end else None))
-            self._site.context.point("piece-queued")
+            self._site.context.point("queued")
         self._queued(Queued(self.source, found))
 
     def recovered(self, record: QueuedPiece) -> None:

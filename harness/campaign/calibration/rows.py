@@ -41,7 +41,7 @@ PART: Final = re.compile(r"part-(-?\d+)\.parquet")
 SCRIPTED: Final = -1  # Stands for a seed: the run with the bug's schedule.
 KINDS: Final[Mapping[str, str]] = MappingProxyType(
     {"transactions": "client", "linearizability": "client", "invariants": "client"}
-    | {"watermarks": "graph", "streams": "rules", "lineage": "rules", "state": "state"}
+    | {"watermarks": "graph", "streams": "rules", "lineage": "rules", "state": "state", "replication": "state"}
 )
 KIND_OF: Final[Mapping[str, str]] = MappingProxyType(
     {check.name: KINDS[module.partition(".")[0]] for module in MODULES for check in checks_of((module,))}

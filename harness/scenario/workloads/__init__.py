@@ -23,7 +23,7 @@ from harness.scenario.workloads.populations import (
     TWO_KEYS,
     Mix,
 )
-from harness.scenario.workloads.replicated import LARGE_LOAD, OUTCOMES_LOAD, SESSIONS_LOAD
+from harness.scenario.workloads.replicated.outcomes import LARGE_LOAD, OUTCOMES_LOAD, SESSIONS_LOAD
 from harness.scenario.workloads.restores import restores
 from harness.scenario.workloads.rw_register import rw_register
 from harness.scenario.workloads.sets import SETS

@@ -1,0 +1,1 @@
+"""Loads for servers that replicate from each other."""

@@ -1,0 +1,110 @@
+"""Each planted bug of Drizzle is found under a short schedule, by a promise that it breaks; nothing without it.
+
+The schedules are plan files: see schedules.py. Most bugs need none: they show under load alone.
+"""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from clusters import drizzle
+from clusters.drizzle.planted import BUGS
+from harness.scenario.scenario import Scenario
+from nemesis.plan import Plan
+from nemesis.validation import plan_from_json
+from tests.planted.schedules import Case, Runs, require_clean, require_found, require_schedules
+
+PLANS = Path(__file__).parent / "drizzle"
+
+CASES: dict[str, Case] = {
+    "end-flag-always-true": Case("piece-after-end", "DRZ-G4"),
+    "seg-id-not-raised": Case("piece-order", "DRZ-G5"),
+    "trx-id-new-per-piece": Case("wrong-content", "DRZ-G8"),
+    "no-rollback-message": Case("open-unit", "DRZ-G28"),
+    "rollback-by-statement-seg": Case("open-unit", "DRZ-G28"),
+    "rollback-own-id": Case("piece-order", "DRZ-G5"),
+    "rollback-for-single": Case("reused-id", "DRZ-G17"),
+    "stmt-error-clears-all": Case("wrong-content", "DRZ-G8"),
+    "empty-final-dropped": Case("unlogged-commit", "DRZ-G2", workload="large"),
+    "stmt-error-keeps-partial": Case("failed-row", "DRZ-G9"),
+    "stmt-error-segmented-ignored": Case("failed-row", "DRZ-G9"),
+    "savepoint-copy": Case("savepoint-row", "DRZ-G10"),
+    "savepoint-ignored": Case("savepoint-row", "DRZ-G10"),
+    "mid-piece-error-ignored": Case("piece-order", "DRZ-G5", seed=6),
+    "log-error-is-success": Case("unlogged-commit", "DRZ-G2"),
+    "log-before-commit-no-recovery": Case("engine-unlike-log", "DRZ-G14"),
+    "log-after-commit": Case("engine-unlike-log", "DRZ-G14"),
+    "append-after-torn": Case("bad-record", "DRZ-G15"),
+    "commit-id-before-commit": Case("torn-prefix", "DRZ-G20"),
+    "dirty-log-read": Case("phantom-element", "DRZ-G19"),
+    "log-order-not-commit-order": Case("streams-differ", "DRZ-G11"),
+    "poll-unordered": Case("skipped-element", "DRZ-G21", seed=2, workload="sessions"),
+    "rollback-piece-alone": Case("piece-order", "DRZ-G5"),
+    "apply-incomplete": Case("torn-transaction", "DRZ-G19", workload="large"),
+    "buffer-by-server-only": Case("false-position", "DRZ-G22", workload="large"),
+    "buffer-by-trx-only": Case("skipped-element", "DRZ-G21"),
+    "queue-insert-not-atomic": Case("stopped-replica", "DRZ-G28"),
+    "position-in-memory": Case("repeated-element", "DRZ-G21"),
+    "apply-then-delete": Case("repeated-element", "DRZ-G21", workload="large"),
+    "position-before-apply": Case("skipped-element", "DRZ-G21", workload="large"),
+    "ddl-splits-apply": Case("stopped-replica", "DRZ-G28"),
+    "streaming-without-undo": Case("phantom-element", "DRZ-G19"),
+    "crash-leaves-open": Case("reused-id", "DRZ-G17"),
+    "dup-trx-id-raw-sql": Case("reused-id", "DRZ-G17"),
+    "trx-id-32bit": Case("stall", "SETTLE"),
+    "reader-stuck-on-deleted": Case("diverged", "DRZ-G23"),
+    "own-changes-back": Case("loop", "DRZ-G26"),
+    "origin-overwritten": Case("loop", "DRZ-G26"),
+    "ignore-errors-partial": Case("never-left-out", "DRZ-G29"),
+    "filter-drops-final": Case("wrong-projection", "DRZ-G24", workload="large"),
+    "two-streams-partial": Case("phantom-commit", "DRZ-G3"),
+    "null-and-escape": Case("diverged", "DRZ-G23"),
+    "update-by-full-row": Case("diverged", "DRZ-G23"),
+    "noop-update-logged": Case("noise", "DRZ-G31"),
+    "threshold-on-statement": Case("oversize-piece", "DRZ-G16"),
+    "sync-skipped": Case("unlogged-commit", "DRZ-G2", workload="sessions"),
+    "commit-waits-replica": Case("waiting-commit", "DRZ-G27"),
+    "offset-race": Case("bad-record", "DRZ-G15"),
+    "final-with-open-stmt": Case("broken-framing", "DRZ-G6", workload="large"),
+    "context-of-now": Case("changed-context", "DRZ-G18"),
+    "locks-released-at-prepare": Case("G-single", "DRZ-G1"),
+}
+RATES = {"sync-skipped": 400}
+TABLE = re.compile(r"^\| (B\d\d) \| `([a-z0-9-]+)` \| ([\w-]+) \| (SETTLE|G\d+) \| .* \|$", re.MULTILINE)
+
+
+def scenario_of(bug: str) -> Scenario:
+    case = CASES[bug]
+    workload = case.workload or "outcomes"
+    return Scenario(cluster="drizzle", seed=case.seed, time_s=3, workload=workload, rate=RATES.get(bug, 100))
+
+
+def schedule(bug: str) -> Plan:
+    return plan_from_json((PLANS / f"{bug}.json").read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
+    return Runs(tmp_path_factory.mktemp("planted"), scenario_of, schedule)
+
+
+def test_every_bug_has_a_schedule_that_says_what_it_does() -> None:
+    assert sorted(CASES) == sorted(BUGS) == sorted(path.stem for path in PLANS.iterdir())
+    require_schedules(PLANS, [*BUGS])
+
+
+@pytest.mark.parametrize("bug", CASES)
+def test_each_bug_is_found_by_a_promise_that_it_breaks(runs: Runs, bug: str) -> None:
+    require_found(CASES[bug], runs.of(bug))
+
+
+@pytest.mark.parametrize("bug", CASES)
+def test_the_same_run_without_the_bug_finds_nothing(runs: Runs, bug: str) -> None:
+    require_clean(runs.of(bug, is_planted=False), "valid", "vacuous")
+
+
+def test_the_table_of_the_readme_says_what_is_found() -> None:
+    readme = Path(drizzle.__file__).with_name("README.md").read_text(encoding="utf-8")
+    expected = [(BUGS[bug][:3], bug, case.anomaly, case.promise.removeprefix("DRZ-")) for bug, case in CASES.items()]
+    assert TABLE.findall(readme) == expected
