@@ -6,7 +6,7 @@ from types import MappingProxyType
 from clusters.drizzle import planted
 from clusters.drizzle.client import DrizzleClient
 from clusters.drizzle.observer.observer import Observer
-from clusters.drizzle.promises import PROMISES
+from clusters.drizzle.promises import PROMISES, STREAM
 from clusters.drizzle.server import Server
 from clusters.drizzle.shape import MASTERS, MS, OBSERVER, REPLICAS
 from harness.core.machine import Links, Machine, NodeId, Settings
@@ -15,7 +15,7 @@ from harness.core.seams import Client, Connection, MachineCluster, Node, Option,
 
 
 class Drizzle(MachineCluster):
-    """The Drizzle model: two masters in a ring, two replicas, and an observer of the file log."""
+    """The Drizzle model: two masters in a ring, two replicas, and an observer of the file logs."""
 
     name = "drizzle"
     summary = "Drizzle's replication by transaction messages that are cut while the transaction is open"
@@ -39,7 +39,7 @@ class Drizzle(MachineCluster):
         | {("master", "master"): "fifo"}
     )
     promises: tuple[Promise, ...] = PROMISES
-    stream: StreamContract | None = None
+    stream: StreamContract | None = STREAM
     naming: Naming = Naming()
     bugs: Mapping[str, str] = planted.BUGS
     parameters: tuple[Parameter, ...] = (

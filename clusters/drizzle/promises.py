@@ -1,10 +1,23 @@
-"""The promises of the design. The numbers come from the specification (part D2)."""
+"""The promises of the design, and the contract of its stream. The numbers come from the specification (part D2)."""
 
 from typing import Final
 
-from harness.core.promises import Promise
+from harness.core.promises import Promise, StreamContract
 
 SEED: Final = "Drizzle documentation, Replication (clusters/drizzle/README.md)"
+
+STREAM = StreamContract(
+    closed="<=",
+    cut="position",
+    position="offset",
+    order_key="partition",
+    unit_scope="partition",
+    is_position_global=False,
+    wm_scope="partition",
+    partitions=2,
+    sessions="joined",
+    tail="settled",
+)
 
 
 def _promise(number: int, text: str, *forbids: str, is_purpose: bool = False) -> Promise:
@@ -13,7 +26,13 @@ def _promise(number: int, text: str, *forbids: str, is_purpose: bool = False) ->
 
 PROMISES: tuple[Promise, ...] = (
     _promise(1, "Transactions on a master are strictly serializable.", "strict-serializable", is_purpose=True),
-    _promise(2, "Each acknowledged transaction is in each log that admits it.", "unlogged-commit", is_purpose=True),
+    _promise(
+        2,
+        "Each acknowledged transaction is in each log that admits it.",
+        "unlogged-commit",
+        "missing-event",
+        is_purpose=True,
+    ),
     _promise(
         3, "A transaction in a log was not refused, and nothing undone counts there.", "phantom-commit", "abandoned-row"
     ),
@@ -21,7 +40,13 @@ PROMISES: tuple[Promise, ...] = (
     _promise(5, "The pieces of a transaction are numbered from 1, in order.", "piece-order", is_purpose=True),
     _promise(6, "The pieces of a statement follow each other, or the statement is cancelled.", "broken-framing"),
     _promise(7, "A transaction does not end inside a statement.", "broken-framing"),
-    _promise(8, "The pieces of a transaction have its rows, once, in their order.", "wrong-content", is_purpose=True),
+    _promise(
+        8,
+        "The pieces of a transaction have its rows, once, in their order.",
+        "wrong-content",
+        "wrong-value",
+        is_purpose=True,
+    ),
     _promise(9, "Rows of a failed statement never count, and those before it do.", "failed-row", "wrong-content"),
     _promise(10, "Rows that were taken back to a savepoint never count.", "savepoint-row"),
     _promise(11, "Logs have transactions in the order of their commits.", "log-order", "streams-differ"),

@@ -15,7 +15,6 @@ US: Final = 1_000
 MASTERS: Final = (NodeId("m1"), NodeId("m2"))
 REPLICAS: Final = (NodeId("r1"), NodeId("r2"))
 OBSERVER: Final = NodeId("o1")
-OBSERVED: Final = MASTERS[0]
 
 # The servers from which each server replicates. The masters form a ring; r1 has all that m1 has, r2 follows both.
 SOURCES: Final[dict[NodeId, tuple[NodeId, ...]]] = {
@@ -24,11 +23,9 @@ SOURCES: Final[dict[NodeId, tuple[NodeId, ...]]] = {
     REPLICAS[0]: (MASTERS[0],),
     REPLICAS[1]: MASTERS,
 }
-ONLY_LOCAL: Final = frozenset({REPLICAS[1]})  # Servers that take only what was born at the source.
+ONLY_LOCAL: Final = frozenset({REPLICAS[1]})  # Servers that take only transactions born at the source.
 
-FILE_SOURCE: Final = f"{OBSERVED} file"  # The file log as the source of the observer.
-
-TABLES: Final = ("lists", "queues", "private")  # Of each master; those of m2 have names that end in 2.
+TABLES: Final = ("lists", "queues", "private")  # Each master has such; the names on m2 end in 2.
 OWN: Final = "own"  # The value of people that were inserted on a replica.
 PEOPLE: Final = "people"  # A table whose rows are set, and change their keys.
 ADMITTED: Final = frozenset({"lists", "queues", "lists2", "queues2"})  # The tables of the filtered stream.
@@ -41,6 +38,11 @@ BATCH: Final = 25  # Transactions of one poll.
 def source_name(node: NodeId, source: NodeId) -> str:
     """The log that a server applies, as checks call it."""
     return f"{source} local" if node in ONLY_LOCAL else str(source)
+
+
+def file_source(master: NodeId) -> str:
+    """A master's file log, which the observer applies, as checks call it."""
+    return f"{master} file"
 
 
 def master_of(key: Json) -> NodeId:

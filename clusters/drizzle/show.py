@@ -10,7 +10,7 @@ from clusters.drizzle.logs.assembly import Assembly, BadPieces
 from clusters.drizzle.logs.engine import Engine
 from clusters.drizzle.logs.file_log import FileLog, Head
 from clusters.drizzle.messages import Committed, Entry, Piece
-from clusters.drizzle.shape import FILE_SOURCE, MASTERS, OBSERVED, PEOPLE, SOURCES, source_name
+from clusters.drizzle.shape import MASTERS, PEOPLE, SOURCES, file_source, source_name
 from harness.core.machine import Dump, NodeId
 from harness.core.record import Json
 
@@ -23,7 +23,7 @@ def file_log(node: NodeId, log: FileLog, threshold: int) -> Iterator[Dump]:
     heads = [[each.offset, each.length] for each in log.records if isinstance(each, Head)]
     yield Dump(object="file-log", key=name, value=[threshold, heads, [*map(_piece, log.pieces)]])
     yield Dump(object="pieces", key=name, value=[*map(_framed, log.pieces)])
-    if name == FILE_SOURCE and node == OBSERVED:
+    if name == file_source(node):
         yield Dump(object="source-log", key=name, value=[*_finals(log.pieces)])
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import seamark
 from clusters import drizzle
 from clusters.drizzle.planted import BUGS
 from harness.scenario.scenario import Scenario
@@ -15,7 +16,7 @@ from nemesis.plan import Plan
 from nemesis.validation import plan_from_json
 from tests.planted.schedules import Case, Runs, require_clean, require_found, require_schedules
 
-PLANS = Path(__file__).parent / "drizzle"
+PLANS, ROOT = Path(__file__).parent / "drizzle", Path(__file__).resolve().parents[2]
 
 CASES: dict[str, Case] = {
     "end-flag-always-true": Case("piece-after-end", "DRZ-G4"),
@@ -102,6 +103,25 @@ def test_each_bug_is_found_by_a_promise_that_it_breaks(runs: Runs, bug: str) -> 
 @pytest.mark.parametrize("bug", CASES)
 def test_the_same_run_without_the_bug_finds_nothing(runs: Runs, bug: str) -> None:
     require_clean(runs.of(bug, is_planted=False), "valid", "vacuous")
+
+
+# The schedules of docs/findings/drizzle-messages.md: the bug, and a symptom.
+FINDINGS = {
+    "rollback": ("rollback-by-statement-seg", "open-unit DRZ-G28"),
+    "empty-last-piece": ("empty-final-dropped", "unlogged-commit DRZ-G2"),
+    "savepoint": ("savepoint-copy", "savepoint-row DRZ-G10"),
+    "applied-twice": ("apply-then-delete", "repeated-element DRZ-G21"),
+    "uncommitted": ("dirty-log-read", "phantom-element DRZ-G19"),
+    "commit-ids": ("commit-id-before-commit", "commit-id DRZ-G12"),
+}
+
+
+@pytest.mark.parametrize("name", FINDINGS)
+def test_the_schedules_of_the_findings_show_them(name: str, tmp_path: Path) -> None:
+    case = (ROOT / "docs/findings/drizzle-messages" / f"{name}.json").read_text(encoding="utf-8")
+    bug, symptom = FINDINGS[name]
+    assert symptom in seamark.repeat(case, cluster="drizzle", bugs=(bug,), store=tmp_path / "as read").symptoms
+    assert seamark.repeat(case, cluster="drizzle", store=tmp_path / "repaired").symptoms == ()
 
 
 def test_the_table_of_the_readme_says_what_is_found() -> None:

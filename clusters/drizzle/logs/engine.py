@@ -56,7 +56,7 @@ class Engine:
         self._site = site
         self.lists: dict[Json, list[Json]] = {}
         self.people: dict[Json, Json] = {}
-        self.versions: dict[str, int] = {}  # Of the tables.
+        self.versions: dict[str, int] = {}  # By table.
         self.log: list[Committed] = []  # The table log, without what is not visible yet.
         self.positions: dict[NodeId, int] = {}
         self.left_out: list[tuple[NodeId, int]] = []  # Transactions of sources that met an error here.

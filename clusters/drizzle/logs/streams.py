@@ -24,7 +24,7 @@ class _Kept:
     def __init__(self) -> None:
         self.segment = 0  # The pieces that went out.
         self.admitted: list[bool] = []  # For each complete statement.
-        self.is_open_admitted: bool | None = None  # Of the statement in progress.
+        self.is_open_admitted: bool | None = None  # The same for the statement in progress.
 
 
 class Filter:

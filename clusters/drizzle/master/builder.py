@@ -51,11 +51,11 @@ class Builder:
         """Begin a transaction."""
         self.trx: int | None = None
         self.has_sent = False
-        self.pieces: list[Piece] = []  # Those that went out.
+        self.pieces: list[Piece] = []  # The pieces so far.
         self._segment = 1
         self._entries: list[Entry] = []
         self._start_ns = 0
-        self._keep = 0  # The statements of the transaction, without those in progress or undone.
+        self._keep = 0  # Its complete statements that were not undone.
         self._is_open = False  # A statement is in progress,
         self._is_cut = False  # and a piece with rows of it went out.
 

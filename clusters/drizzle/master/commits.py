@@ -24,7 +24,7 @@ from clusters.drizzle.site import Site
 
 DISK: Final[Literal["disk"]] = "disk"
 Wait = Generator[int | Literal["disk"], None, None]
-PAUSE_NS: Final = 30 * MS  # Of planted bugs.
+PAUSE_NS: Final = 30 * MS  # With planted bugs.
 
 
 class Commits:
@@ -36,7 +36,7 @@ class Commits:
         first = 0 if planted.CRASH_LEAVES_OPEN in site.bugs else life * LIFE_TRXS
         self._next_trx = FIRST_TRX + first
         self.streams = Streams(site.bugs, full, filtered)
-        self.behind = 0  # Durable pieces that the observer does not have: nobody waits for it.
+        self.behind = 0  # Durable pieces that the observer does not have.
 
     def recover(self) -> None:
         """Decide about what a crash left open (3)."""

@@ -1,10 +1,10 @@
-"""The observer: follows the file log of a master, applies pieces as they come, and delivers what committed.
+"""The observer: follows the file logs of both masters, applies pieces as they come, and delivers what committed.
 
-Theory of operation.
+Theory of operation. It does the same for each master.
 1. Rows of a piece are kept apart until the last piece of their transaction has come. Then they are delivered, with the
-   place of that piece as their position, and a watermark of that position.
-2. After a crash it reads the log from the beginning, since it may need pieces of transactions that were open. What it
-   had delivered before is on disk as a place, and is not delivered again.
+   place of that piece as their position, and after each message a watermark of the last place.
+2. After a crash it reads the log from the beginning, since it may need pieces of transactions that were open. Places up
+   to which it had delivered are on disk, and what lies before is not delivered again.
 3. A session that ends is followed by another one, from where this one was.
 """
 
@@ -15,7 +15,7 @@ from msgspec import Struct
 from clusters.drizzle import planted
 from clusters.drizzle.logs.assembly import Assembly, BadPieces, Rows
 from clusters.drizzle.messages import Done, Follow, Got, Piece, Pushed, ReadThere, Refused
-from clusters.drizzle.shape import FILE_SOURCE, MS, OBSERVED, PEOPLE
+from clusters.drizzle.shape import MASTERS, MS, PEOPLE, file_source, master_of
 from clusters.drizzle.site import Site
 from harness.core.machine import (
     Answer,
@@ -26,6 +26,7 @@ from harness.core.machine import (
     Dump,
     Durable,
     Event,
+    NodeId,
     Received,
     Settings,
     Synced,
@@ -38,10 +39,81 @@ LOOK_NS = 40 * MS
 
 
 class Saved(Struct, frozen=True, tag=True):
-    """On disk: how many pieces were handled, and the number of the session."""
+    """On disk: how many pieces of a log were handled, and the number of the session."""
 
-    place: int
-    session: int
+    place: int = 0
+    session: int = 0
+
+
+class Followed:
+    """What the observer has of one master. Its sessions have numbers of their own: each `step`-th one."""
+
+    def __init__(self, site: Site, master: NodeId, saved: Saved, step: int) -> None:
+        self._site, self.master, self.saved, self._step = site, master, saved, step
+        self.session = saved.session
+        self.place = 0
+        self.error = ""
+        self.is_open = False
+        self.opened: dict[object, Assembly] = {}
+        self.lists: dict[Json, list[Json]] = {}
+
+    def begin(self) -> None:
+        """Open another session (3)."""
+        self.session = self.session + len(MASTERS) if self.session else self._step
+        self.is_open = True
+        self._deliver(Delivery(session=self.session, kind="open", span=self.master, position=self.saved.place))
+        self._site.context.put(f"saved {self.master}", Saved(self.saved.place, self.session))
+        self._site.send(self.master, Follow(self.session, self.place))
+
+    def pushed(self, pieces: tuple[Piece, ...]) -> None:
+        """Handle pieces of the log."""
+        for piece in pieces:
+            self.place += 1
+            if not self.error:
+                try:
+                    self._add(piece)
+                except BadPieces as reason:
+                    self.error = str(reason)
+                    self._deliver(Delivery(session=self.session, kind="error", span=self.master, value=self.error))
+        self._site.send(self.master, Got(self.session, self.place))
+        if self.place > self.saved.place and not self.error:
+            self._deliver(Delivery(session=self.session, kind="watermark", span=self.master, position=self.place))
+            saved = Saved(self.place, self.session)
+            self._site.context.put(f"saved {self.master}", saved)
+            self._site.sync(partial(self._durable, saved))
+
+    def _deliver(self, delivery: Delivery) -> None:
+        self._site.context.deliver(delivery)
+
+    def _durable(self, saved: Saved) -> None:
+        if saved.place > self.saved.place:
+            self.saved = saved
+
+    def _add(self, piece: Piece) -> None:
+        """Keep a piece, and apply its transaction if it is the last one (1)."""
+        if planted.STREAMING_WITHOUT_UNDO in self._site.bugs:
+            self._apply(tuple((entry, entry.changes) for entry in piece.entries), piece)
+            return
+        key = piece.server if planted.BUFFER_BY_SERVER_ONLY in self._site.bugs else (piece.server, piece.trx)
+        assembly = self.opened.setdefault(key, Assembly())
+        if assembly.add(piece):
+            del self.opened[key]
+            self._apply(assembly.rows, piece)
+
+    def _apply(self, rows: Rows, piece: Piece) -> None:
+        is_new = self.place > self.saved.place
+        ordinal = 0
+        for entry, changes in rows:
+            for change in changes if entry.table != PEOPLE else ():
+                self.lists.setdefault(change.key, []).append(change.value)
+                if is_new:
+                    self._deliver(
+                        Delivery(
+                            session=self.session, kind="row", span=self.master, key=change.key, value=change.value,
+                            position=self.place, ordinal=ordinal, unit=self.place,
+                        )
+                    )  # fmt: skip
+                    ordinal += 1
 
 
 class Observer:
@@ -49,37 +121,31 @@ class Observer:
 
     def recover(self, durable: Durable, settings: Settings, context: Context) -> None:
         self._site = Site(context.node, settings, context)
-        saved = durable.value("saved")
-        self._saved = saved if isinstance(saved, Saved) else Saved(0, 0)
-        self._session = self._saved.session
-        self._place = 0
-        self._open: dict[object, Assembly] = {}
-        self._lists: dict[Json, list[Json]] = {}
-        self._error = ""
-        self._is_open = False
-        if self._session:
-            context.sometimes("the observer began anew")
-        self._begin()
+        self._followed: dict[NodeId, Followed] = {}
+        for step, master in enumerate(MASTERS, start=1):
+            saved = durable.value(f"saved {master}")
+            followed = Followed(self._site, master, saved if isinstance(saved, Saved) else Saved(), step)
+            self._followed[master] = followed
+            if followed.session:
+                context.sometimes("the observer began anew")
+            followed.begin()
         context.set_timer(LOOK, LOOK_NS)
 
     def handle(self, event: Event, context: Context) -> None:
         self._site.context = context
         match event:
-            case Received(_, Pushed(session, place, pieces)) if session == self._session and place == self._place:
-                self._pushed(pieces)
-            case Received(_, Pushed()):
-                pass  # Of a session that is over.
+            case Received(sender, Pushed(session, place, pieces)) if sender in self._followed:
+                followed = self._followed[sender]
+                if (session, place) == (followed.session, followed.place):
+                    followed.pushed(pieces)
             case Received(sender, Call(number, ReadThere(keys))):
-                if self._place < self._saved.place:
-                    context.send(sender, Answer(number, Refused("it reads the log again")))
-                else:
-                    found: Json = [[key, list(self._lists.get(key, ()))] for key in keys]
-                    context.send(sender, Answer(number, Done(value=[[[FILE_SOURCE, self._place]], found])))
-            case Closed(peer) if peer == OBSERVED:
-                self._is_open = False
+                context.send(sender, Answer(number, self._read(keys)))
+            case Closed(peer) if peer in self._followed:
+                self._followed[peer].is_open = False
             case TimerFired():
-                if not self._is_open:
-                    self._begin()
+                for followed in self._followed.values():
+                    if not followed.is_open:
+                        followed.begin()
                 context.set_timer(LOOK, LOOK_NS)
             case Synced(token):
                 self._site.synced(token)
@@ -88,67 +154,19 @@ class Observer:
             case _:
                 pass
 
-    def _begin(self) -> None:
-        """Open another session (3)."""
-        self._session += 1
-        self._is_open = True
-        self._site.context.deliver(Delivery(session=self._session, kind="open", position=self._saved.place))
-        self._site.context.put("saved", Saved(self._saved.place, self._session))
-        self._site.send(OBSERVED, Follow(self._session, self._place))
-
-    def _pushed(self, pieces: tuple[Piece, ...]) -> None:
-        for piece in pieces:
-            self._place += 1
-            if self._error:
-                return
-            try:
-                self._add(piece)
-            except BadPieces as reason:
-                self._error = str(reason)
-                self._site.context.deliver(Delivery(session=self._session, kind="error", value=self._error))
-        self._site.send(OBSERVED, Got(self._session, self._place))
-        if self._place > self._saved.place:
-            self._site.context.deliver(Delivery(session=self._session, kind="watermark", position=self._place))
-            saved = Saved(self._place, self._session)
-            self._site.context.put("saved", saved)
-            self._site.sync(partial(self._durable, saved))
-
-    def _durable(self, saved: Saved) -> None:
-        if saved.place > self._saved.place:
-            self._saved = saved
-
-    def _add(self, piece: Piece) -> None:
-        """Keep a piece, and apply its transaction if it is the last one (1)."""
-        if planted.STREAMING_WITHOUT_UNDO in self._site.bugs:
-            alone = Assembly()
-            for entry in piece.entries:
-                if entry.kind == "rows":
-                    self._apply(((entry, entry.changes),), piece)
-            del alone
-            return
-        key = piece.server if planted.BUFFER_BY_SERVER_ONLY in self._site.bugs else (piece.server, piece.trx)
-        assembly = self._open.setdefault(key, Assembly())
-        if assembly.add(piece):
-            del self._open[key]
-            self._apply(assembly.rows, piece)
-
-    def _apply(self, rows: Rows, piece: Piece) -> None:
-        is_new = self._place > self._saved.place
-        ordinal = 0
-        for entry, changes in rows:
-            for change in changes if entry.table != PEOPLE else ():
-                self._lists.setdefault(change.key, []).append(change.value)
-                if is_new:
-                    self._site.context.deliver(
-                        Delivery(
-                            session=self._session, kind="row", key=change.key, value=change.value,
-                            position=self._place, ordinal=ordinal, unit=piece.trx,
-                        )
-                    )  # fmt: skip
-                    ordinal += 1
+    def _read(self, keys: tuple[Json, ...]) -> Done | Refused:
+        """The lists under these keys, unless it is not yet as far as it was before a crash (2)."""
+        if any(each.place < each.saved.place for each in self._followed.values()):
+            return Refused("it reads a log again")
+        positions: Json = [[file_source(master), each.place] for master, each in self._followed.items()]
+        found: Json = [[key, list(self._followed[master_of(key)].lists.get(key, ()))] for key in keys]
+        return Done(value=[positions, found])
 
     def dump(self, context: Context) -> None:
-        """Record what it has of the log, and the error that stopped it."""
-        lists = [[key, held] for key, held in sorted(self._lists.items(), key=str)]
-        opened = sorted(str(key) for key in self._open)
-        context.dump(Dump(object="observed", key=context.node, value=[self._place, lists, opened, self._error or None]))
+        """Record what it has of the logs, and the errors that stopped it."""
+        for master, each in self._followed.items():
+            lists = [[key, held] for key, held in sorted(each.lists.items(), key=str)]
+            opened = sorted(str(key) for key in each.opened)
+            context.dump(
+                Dump(object="observed", key=master, value=[each.place, lists, opened, each.error or None])
+            )  # fmt: skip

@@ -28,7 +28,7 @@ from harness.core.machine import Message, NodeId
 from harness.core.record import Json
 
 LATER: Final = "later"
-LATER_NS: Final = 15 * MS  # Of planted bugs.
+LATER_NS: Final = 15 * MS  # With planted bugs.
 
 
 class Removed(Struct, frozen=True, tag=True):

@@ -46,13 +46,13 @@ class Producer:
         self._site, self.source, self._queued = site, source, queued
         self.position = position  # The last commit id that is on disk.
         self._upto = 0  # Up to where the log was read by the last answer.
-        self.answered_ns = -1  # The time at which the last answer was asked for that had nothing new.
+        self.answered_ns = -1  # When the last request was sent whose answer had nothing new.
         self.error = ""
         self._number = site.now_ns()
         self._asked_ns = -SILENT_NS
         self._is_waiting = False
         self._listed: tuple[tuple[int, int], ...] = ()
-        self._pieces: set[tuple[int, int]] = set()  # Of a planted bug: the keys that are in the queue.
+        self._pieces: set[tuple[int, int]] = set()  # With a planted bug: the keys that are in the queue.
 
     def poll(self) -> None:
         """Ask for more (1, 4)."""

@@ -23,7 +23,7 @@ from harness.core.record import Json, MicroOp
 from harness.core.seams import Invocation, Workload
 from harness.scenario.workloads.options import WorkloadOptions
 
-SIZE: Final = 12  # Keys of a group; those of one master are every second.
+SIZE: Final = 12  # Keys of a group; every second one belongs to the same master.
 MASTERS: Final = 2
 MOST: Final = 9  # Appends of the longest transaction.
 FOLLOWERS: Final = ("m1", "m2", "r1", "r2")
@@ -67,7 +67,7 @@ LARGE: Final = Kinds(
     MOST,
     40,
 )
-SESSIONS: Final = Kinds(("txn", "reads", "reads", "reads", "bulk", "replica-read"), 2, 30)
+SESSIONS: Final = Kinds(("txn", "reads", "reads", "reads", "bulk", "abandoned", "replica-read"), 3, 30)
 
 
 class Turns(msgspec.Struct, frozen=True):
@@ -93,8 +93,7 @@ class Turns(msgspec.Struct, frozen=True):
             case "replica-read":
                 shown = range(max(0, first - SIZE) if percent % 3 == 0 else first, first + SIZE)
                 reader = READERS[percent % len(READERS)]
-                chosen: list[Json] = [key for key in shown if reader != "o1" or key % MASTERS == 0]
-                return Invocation(f=f, value=[reader, chosen])
+                return Invocation(f=f, value=[reader, [*shown]])
             case "person":
                 name, value = f"{PEOPLE[picks[0] % len(PEOPLE)]}{master}", VALUES[picks[1] % len(VALUES)]
                 if picks[2] < SIZE // MASTERS // 2:
