@@ -1,10 +1,10 @@
 """Legal streams of Debezium, CockroachDB and etcd raise no alarm, and what is changed in them is found: a table.
 
-    python -m tests.bench.public_streams LEGAL CHANGED
+    python -m tests.bench.public_streams LEGAL CHANGED [FIRST]
 
-LEGAL streams of each kind are judged, and CHANGED with one of sixteen changes drawn. The setups are those of
-`tests.worlds.streams.public`; half of the users of a stream that promises each event at least once declare that each
-comes once.
+LEGAL streams of each kind are judged, and CHANGED with one of sixteen changes drawn, from seed FIRST on. The setups are
+those of `tests.worlds.streams.public`. Lines of Debezium have their offsets, from 0 on, as tools for Kafka print them.
+Half of the users of a stream that promises each event at least once declare that each comes once.
 """
 
 import sys
@@ -50,7 +50,12 @@ def verdict(kind: str, items: Items, folder: Path, *, is_once: bool) -> tuple[st
     """The verdict on a stream, and the anomalies that were found."""
     path = folder / "stream.jsonl"
     if kind in ("postgresql", "mysql"):
-        path.write_bytes(b"".join(msgspec.json.encode(item.line) + b"\n" for item in items))
+        offsets: Counter[str] = Counter()
+        with path.open("wb") as file:
+            for item in items:
+                topic = item.line["topic"]
+                file.write(msgspec.json.encode(item.line | {"offset": offsets[topic]}) + b"\n")
+                offsets[topic] += 1
         once = folder / "once.toml"
         once.write_text('format = "debezium"\n[stream]\ndelivery = "exactly-once"\n')
         report = check(path, stream=str(once) if is_once else "debezium")
@@ -113,12 +118,14 @@ def changes(kind: str, count: int, folder: Path, first: int = 0) -> Counter[str]
     return result
 
 
-def main(legal_count: int, changed_count: int) -> None:
+def main(legal_count: int, changed_count: int, first: int = 0) -> None:
     with tempfile.TemporaryDirectory() as folder:
         for kind in STREAMS:
-            print(f"{kind}: {legal_count} legal {dict(legal(kind, legal_count, Path(folder)))}", flush=True)
-            print(f"{kind}: {changed_count} changed {dict(changes(kind, changed_count, Path(folder)))}", flush=True)
+            print(f"{kind}: {legal_count} legal {dict(legal(kind, legal_count, Path(folder), first))}", flush=True)
+            print(
+                f"{kind}: {changed_count} changed {dict(changes(kind, changed_count, Path(folder), first))}", flush=True
+            )
 
 
 if __name__ == "__main__":
-    main(*map(int, sys.argv[1:3]))
+    main(*map(int, sys.argv[1:4]))

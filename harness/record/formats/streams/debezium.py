@@ -21,6 +21,7 @@ from harness.record.formats.streams.line import (
     decoded,
     enveloped,
     inside,
+    is_first_of_all,
     span_of,
 )
 from harness.record.formats.streams.sources import place_in
@@ -123,7 +124,13 @@ def _read(key: tuple[str, ...], line: Json) -> Iterator[Content]:
     if "status" in message and "id" in message:
         kind = {"BEGIN": "begun", "END": "unit"}.get(str(message["status"]))
         if kind is not None:
-            yield Content(kind, unit=_transaction(message["id"]), sizes=tuple(_sizes(message)), span=span_of(around))
+            yield Content(
+                kind,
+                unit=_transaction(message["id"]),
+                sizes=tuple(_sizes(message)),
+                span=span_of(around),
+                is_first=is_first_of_all(around),
+            )
         return
     if message.get("tombstone") and (deleted := _own_key(around)) is not None:
         yield Content("tombstone", deleted, span=span_of(around))
@@ -149,7 +156,7 @@ def _read(key: tuple[str, ...], line: Json) -> Iterator[Content]:
         unit=_transaction(transaction.get("id")),
         ordinal=_number(transaction.get("total_order")),
         table_ordinal=_number(transaction.get("data_collection_order")),
-        is_incremental=source.get("snapshot") == "incremental",
+        is_first=is_first_of_all(around),
         collection=collection,
         has_key=found is not None,
         before=_before(message, source) if operation in _REPLACING else None,

@@ -56,7 +56,7 @@ class Content(NamedTuple):
     time_ns: int | None = None
     collection: str | None = None
     table_ordinal: int | None = None  # The row's number among those of its unit and collection.
-    is_incremental: bool = False  # A row of a snapshot that was taken while the stream went on.
+    is_first: bool = False  # The first message of its partition ever: the file lacks none before it.
     sizes: tuple[tuple[str, int], ...] = ()
     has_key: bool = True  # False: `key` is the whole row.
     before: Before | None = None
@@ -115,6 +115,11 @@ def decoded(value: Json) -> Json:
     except (msgspec.DecodeError, RecursionError):
         return value
     return found
+
+
+def is_first_of_all(around: dict[str, Json]) -> bool:
+    """True if the envelope shows that no message came before in its partition."""
+    return around.get("offset") == 0
 
 
 def span_of(around: dict[str, Json]) -> str | None:

@@ -1,7 +1,8 @@
 """Units whose begins and ends came on a topic of their own: each topic has an order, and there is none between topics.
 
-So a unit can be judged once every partition of its tables has passed it: once a row of a later unit came there. The
-recording of a partition that does not begin with a snapshot may begin anywhere.
+So a unit can be judged once every partition of its tables has passed it: once a row of a later unit came there. A file
+may have a partition from anywhere on, also if it begins with a snapshot, which may be taken at any time: only the
+offset 0 shows that nothing came before.
 """
 
 from collections.abc import Iterable, Iterator
@@ -19,28 +20,28 @@ class Topics:
         self._order: dict[Json, int] = {}  # Units in the order in which they began.
         self._ends_at: dict[Json, int] = {}  # The number of each end.
         self._cut: set[Json] = set()  # Units whose beginning the file may lack.
-        self._whole: set[str | None] = set()  # Partitions that begin with a snapshot.
+        self._whole: set[str | None] = set()  # Partitions that the file has from their first message on.
         self._spans_of: dict[str, set[str | None]] = {}  # The partitions with rows of each table.
         self._reach: dict[str | None, tuple[int, int]] = {}
 
     def take(self, content: Content, number: int) -> None:
         """Note a row, a begin or an end, with its number in the file."""
+        if content.is_first:
+            self._whole.add(content.span)
         if content.kind in ("unit", "begun"):
             if content.kind == "unit":
                 self._ends_at.setdefault(content.unit, number)
-                self._cut |= set() if self._ends else {content.unit}
+                self._cut |= set() if self._ends or content.is_first else {content.unit}
             self._ends[content.span] = None
             self._order.setdefault(content.unit, len(self._order))
             return
         if content.collection is not None:
             self._spans_of.setdefault(content.collection, set()).add(content.span)
-        if content.unit is None:
-            self._whole |= set() if content.span in self._rows or content.is_incremental else {content.span}
-            self._rows.setdefault(content.span, {})
-        else:
-            if content.span not in self._rows and content.ordinal not in (None, 1):
+        units = self._rows.setdefault(content.span, {})
+        if content.unit is not None:
+            if not units and content.span not in self._whole and content.ordinal not in (None, 1):
                 self._cut.add(content.unit)
-            self._rows.setdefault(content.span, {})[content.unit] = None
+            units[content.unit] = None
 
     @property
     def are_apart(self) -> bool:
@@ -75,6 +76,8 @@ class Topics:
         for number, content in contents:
             if content.kind not in ("unit", "begun"):
                 continue
+            if last is None and content.kind == "unit" and self._ends.keys() <= self._whole:
+                yield number, Content("commit", unit=content.unit, unit_rows=-1)
             is_new = (content.kind, content.unit) not in seen
             seen.add((content.kind, content.unit))
             if is_new and last is not None and last.unit != content.unit:

@@ -68,10 +68,17 @@ def test_a_row_that_its_partition_passed_is_missing(tmp_path: Path) -> None:
     assert "but not every row that unit a has (lines 5 and 2)" in sentence
     ends = [meta("END", "b", u=1), meta("BEGIN", "c"), meta("END", "c", t=1, u=1)]
     others = [row("c", 1, 4), row("c", 2, 5, table="u")]
-    snapshot = row("-", 0, 0, table="u", op="r") | {}
-    snapshot["value"] = snapshot["value"] | {"transaction": None}
-    [sentence] = found(tmp_path, snapshot, A, A_END, B, *ends, *ROWS[:2], *others)
+    snapshot = row("-", 0, 0, table="u", op="r")
+    snapshot["value"] |= {"transaction": None}
+    lines = [A, A_END, B, *ends, *ROWS[:2], *others]
+    [sentence] = found(tmp_path, snapshot | {"offset": 0}, *lines)
     assert sentence.startswith("The end of transaction b names 1 row, and none of them reached stream (line 5)")
+    assert found(tmp_path, snapshot, *lines) == []  # A blocking snapshot, behind b, and read from its middle.
+
+
+def test_metadata_from_its_first_message_on_begins_with_a_begin(tmp_path: Path) -> None:
+    [sentence] = found(tmp_path, A_END | {"offset": 0}, B, B_END, *ROWS)
+    assert sentence.startswith("The end of transaction a did not reach stream right after its begin (line 1)")
 
 
 LONG = [row("a", 1, 1), row("a", 2, 2), row("b", 1, 3, key=1), row("c", 1, 4), row("c", 2, 5), row("c", 3, 6)]
