@@ -14,7 +14,7 @@ from harness.core.record import BUSY
 PLANS = Path(__file__).with_name("plans")
 SEED = 5
 LIMIT_S = 180  # A run of 20 seconds that takes longer hangs.
-TIMES_S = {"tutorial": 20, "ndb": 20, "ticdc": 8, "pravega": 8}
+TIMES_S = {"tutorial": 20, "ndb": 20, "ticdc": 8, "pravega": 8, "materialize": 8}
 
 
 def carried_out(cluster: str, runtime: str, store: Path) -> Path:
