@@ -47,7 +47,9 @@ def opened(path: Path) -> Iterator[IO[bytes]]:
     try:
         with opener(path) as inner, io.BufferedReader(_Limited(path, inner), _BUFFER) as file:
             yield cast("IO[bytes]", file)
-    except (EOFError, gzip.BadGzipFile, zlib.error, pa.ArrowException) as error:
+    except (EOFError, OSError, zlib.error, pa.ArrowException) as error:
+        if isinstance(error, OSError) and error.errno is not None:  # Arrow and gzip name no error of the system.
+            raise
         raise HistoryError(f"{path}: its compressed content is damaged or ends too early ({error})") from None
 
 

@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from harness.core.errors import HistoryError, ScenarioError
@@ -64,9 +65,11 @@ def test_a_truncated_file_is_refused_with_its_line(name: str, tmp_path: Path) ->
     path.write_bytes(path.read_bytes()[:-4])
     with pytest.raises(HistoryError, match=r"s\.jsonl, (line|element) \d+: "):
         check(path, stream=name, key=SAMPLES[name].key)
-    path.write_bytes(gzip.compress("\n".join(SAMPLES[name].lines).encode())[:-12])
-    with pytest.raises(HistoryError, match=r"s\.jsonl: its compressed content is damaged or ends too early"):
-        check(path, stream=name, key=SAMPLES[name].key)
+    whole = "\n".join(SAMPLES[name].lines).encode()
+    for packed in (gzip.compress(whole), pa.compress(whole, codec="zstd", asbytes=True)):
+        path.write_bytes(packed[:-12])
+        with pytest.raises(HistoryError, match=r"s\.jsonl: its compressed content is damaged or ends too early"):
+            check(path, stream=name, key=SAMPLES[name].key)
 
 
 @pytest.mark.parametrize("name", SAMPLES)
@@ -79,14 +82,17 @@ def test_a_file_of_another_kind_is_refused_with_its_format(name: str, tmp_path: 
 
 def test_several_files_are_one_stream(tmp_path: Path) -> None:
     first, *rest = SAMPLES["etcd"].lines
-    a, b = tmp_path / "a.jsonl", tmp_path / "b.jsonl.gz"
-    a.write_text(first)
-    b.write_bytes(gzip.compress("\n".join(rest[1:]).encode()))
-    ready = answerable(Question(path=a, more=(b,), stream="etcd"))
-    with EngineStart("local", first=a) as start:
-        report = answer(ready, start.engine_for, print)
-    [finding] = report.findings
-    assert "lines 1 of a.jsonl and 1 of b.jsonl.gz" in finding.sentence
+    text = "\n".join(rest[1:]).encode()
+    packed = {"b.jsonl.gz": gzip.compress(text), "b.jsonl.zst": pa.compress(text, codec="zstd", asbytes=True)}
+    for name, content in packed.items():
+        a, b = tmp_path / "a.jsonl", tmp_path / name
+        a.write_text(first)
+        b.write_bytes(content)
+        ready = answerable(Question(path=a, more=(b,), stream="etcd"))
+        with EngineStart("local", first=a) as start:
+            report = answer(ready, start.engine_for, print)
+        [finding] = report.findings
+        assert f"lines 1 of a.jsonl and 1 of {name}" in finding.sentence
 
 
 @pytest.mark.parametrize("name", sorted(SAMPLES.keys() - {"debezium", "redis", "test_decoding"}))
