@@ -80,6 +80,34 @@ def test_a_file_of_another_kind_is_refused_with_its_format(name: str, tmp_path: 
         check(path, stream=name)
 
 
+def enriched(at: int) -> str:
+    source = {"changefeed_sink": "kafka", "table_name": "t", "primary_keys": ["id"], "ts_hlc": f"{at}.0000000000"}
+    payload = {"after": {"id": 1, "v": at}, "before": None, "op": "u", "source": source, "ts_ns": at}
+    value = {"payload": payload, "schema": {"type": "struct", "name": "cockroachdb.envelope"}}
+    return json.dumps({"topic": "t", "partition": 0, "key": {"id": 1}, "value": value})
+
+
+def sinkless(at: int) -> str:
+    return f't,[1],"{{""after"": {{""id"": 1, ""v"": {at}}}, ""updated"": ""{at}.0000000000""}}"'
+
+
+RESOLVED = '{"topic": "t", "partition": 0, "key": null, "value": {"resolved": "25.0000000000"}}'
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        [enriched(10), enriched(20), RESOLVED, enriched(30)],
+        ["table,key,value", sinkless(10), sinkless(20), 'NULL,NULL,"{""resolved"":""25.0000000000""}"', sinkless(30)],
+    ],
+    ids=["enriched", "sinkless CSV"],
+)
+def test_other_envelopes_of_cockroachdb_are_its_format(lines: list[str], tmp_path: Path) -> None:
+    assert likeness(first_lines(written(tmp_path, lines)))[0].name == "crdb"
+    assert anomalies(tmp_path, "crdb", lines) == set()
+    assert anomalies(tmp_path, "crdb", [*lines[:-3], lines[-2], lines[-3], lines[-1]]) == {"late-event"}
+
+
 def test_several_files_are_one_stream(tmp_path: Path) -> None:
     first, *rest = SAMPLES["etcd"].lines
     text = "\n".join(rest[1:]).encode()

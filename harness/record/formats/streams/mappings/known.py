@@ -18,7 +18,7 @@ from harness.record.formats.promise_file import contract_of
 from harness.record.formats.streams.debezium import NAME as DEBEZIUM
 from harness.record.formats.streams.debezium import debezium
 from harness.record.formats.streams.envelopes import crdb
-from harness.record.formats.streams.line import StreamFormat, decoded
+from harness.record.formats.streams.line import StreamFormat, decoded, inside
 from harness.record.formats.streams.mappings.mapped import mapped
 from harness.record.formats.streams.mappings.mapping import Mapping, mapping_of
 
@@ -28,7 +28,7 @@ CRDB: Final = "crdb"
 # By name, the fields of which each message has one of each tuple.
 _SIGNS: Final = {
     DEBEZIUM: (("op", "status"), ("source", "id")),
-    CRDB: (("after", "resolved"), ("updated", "resolved")),
+    CRDB: (("after", "resolved"), ("updated", "resolved", "source.ts_hlc")),
 }
 _NEAR: Final = 0.6  # The share of a format's signs from which a file is nearly in it.
 
@@ -139,7 +139,7 @@ def _contents(line: Json) -> list[Json]:
 def _has(message: Json, name: str) -> bool:
     if isinstance(message, list):
         return name.isdecimal() and int(name) < len(message)
-    return isinstance(message, dict) and name in message
+    return isinstance(message, dict) and (name in message or inside(message, name) is not None)
 
 
 def hint(lines: Sequence[Json], given: str | None = None) -> str | None:
