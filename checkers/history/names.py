@@ -104,7 +104,7 @@ class Forms:
     key_pattern: str = "{}"
     place_pattern: str = "position {}"
     mark_pattern: str = "watermark {}"
-    notation: Literal["number", "epoch", "lsn", "hybrid"] = "number"
+    notation: Literal["number", "epoch", "lsn", "time", "id"] = "number"
     low_bits: int | None = None
     texts: Callable[[int], str | None] | None = None  # The system's own text for a position, where it is no number.
 
@@ -116,8 +116,8 @@ class Forms:
         """A position without its noun: 10/10, 0/16B3748, 3.251 s +2, 42."""
         if self.texts is not None and (text := self.texts(position)) is not None:
             return text
-        if self.notation == "hybrid" and self.low_bits is not None:
-            return _hybrid(position, self.low_bits)
+        if self.notation in ("time", "id") and self.low_bits is not None:
+            return _hybrid(position, self.low_bits, is_id=self.notation == "id")
         if self.notation == "lsn":
             return f"{position >> _LSN_BITS:X}/{position & ((1 << _LSN_BITS) - 1):X}"
         return epoch_name(self.low_bits)(position) if self.notation == "epoch" else str(position)
@@ -180,21 +180,23 @@ PLAIN: Final = Names()
 def forms_of(naming: Naming, contract: StreamContract | None, bounds: Bounds, origins: Origins | None = None) -> Forms:
     """The forms that a system declares, or that its contract suggests."""
     kind = contract.position if contract is not None else None
-    notation: Literal["number", "epoch", "lsn", "hybrid"] = kind if kind in ("epoch", "lsn") else "number"
+    notation: Literal["number", "epoch", "lsn"] = kind if kind in ("epoch", "lsn") else "number"
     place, mark = _PATTERNS.get(kind or "", (Forms().place_pattern, Forms().mark_pattern))
     return Forms(
         key_pattern=naming.key,
         place_pattern=naming.position or place,
         mark_pattern=naming.watermark or mark,
-        notation=notation if naming.logical_bits is None else "hybrid",
+        notation=notation if naming.logical_bits is None else naming.logical_form,
         low_bits=bounds.saved_bits if naming.logical_bits is None else naming.logical_bits,
         texts=None if origins is None else origins.texts(POSITION),
     )
 
 
-def _hybrid(timestamp: int, logical_bits: int) -> str:
-    """A hybrid timestamp: its seconds, and its counter unless that is 0."""
+def _hybrid(timestamp: int, logical_bits: int, *, is_id: bool) -> str:
+    """A hybrid timestamp: its seconds, and its counter unless that is 0. As an ID: its milliseconds and its counter."""
     ms, logical = timestamp >> logical_bits, timestamp & ((1 << logical_bits) - 1)
+    if is_id:
+        return f"{ms}-{logical}"
     return f"{ms // 1000}.{ms % 1000:03} s{f' +{logical}' if logical else ''}"
 
 

@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from clusters.redis.rows import NUMBER_BITS
 from clusters.redis.service import WAITAOF
 from clusters.servers.promises import Documentation
 from harness.core.machine import Settings
@@ -20,7 +21,7 @@ STREAM: Final = StreamContract(
     wm_idle="rests",
     realtime="follows",
 )
-NAMING: Final = Naming(position="entry {}", watermark="the ack floor {}")
+NAMING: Final = Naming(position="entry {}", watermark="the ack floor {}", logical_bits=NUMBER_BITS, logical_form="id")
 _MANAGED: Final = "operate/oss_and_stack/management"
 _STREAMS: Final = "develop/data-types/streams/"
 _SAFETY: Final = f'{_STREAMS}, "Persistence, replication and message safety"'

@@ -92,13 +92,14 @@ class Naming(msgspec.Struct, frozen=True, kw_only=True):
     """The forms in which a system's users name the numbers of a history: patterns, each with one {}.
 
     None: as the contract's `position` suggests, such as "LSN {}" for an lsn. Raw records keep the numbers. With
-    `logical_bits` a position is milliseconds, shifted by these bits, and a counter: "3.251 s +2".
+    `logical_bits` a position is milliseconds, shifted by these bits, and a counter: "3.251 s +2", or "3251-2" as an id.
     """
 
     key: str = "k{}"  # A key that is a number.
     position: str | None = None  # "epoch {}"
     watermark: str | None = None  # "resolved timestamp {}"
     logical_bits: Annotated[int, msgspec.Meta(ge=1, le=62)] | None = None
+    logical_form: Literal["time", "id"] = "time"
 
 
 class StreamContract(msgspec.Struct, frozen=True, kw_only=True):

@@ -46,6 +46,13 @@ def test_a_hybrid_timestamp_is_seconds_and_a_counter(position: int, said: str) -
     assert forms.watermark(position) == f"resolved {said}"
 
 
+def test_a_hybrid_timestamp_may_be_shown_as_the_id_that_it_stands_for() -> None:
+    naming = Naming(position="entry {}", watermark="the ack floor {}", logical_bits=20, logical_form="id")
+    forms = forms_of(naming, contract(position="offset"), Bounds())
+    assert [forms.position(each) for each in (3_251 << 20 | 2, 60_007 << 20)] == ["entry 3251-2", "entry 60007-0"]
+    assert forms.watermark((1 << 20) - 1) == "the ack floor 0-1048575"
+
+
 def test_an_epoch_of_unknown_parts_is_one_number() -> None:
     assert forms_of(Naming(), contract(position="epoch"), Bounds()).position(42) == "epoch 42"
 
