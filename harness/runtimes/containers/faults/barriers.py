@@ -69,6 +69,8 @@ class Barriers:
                 await self._set(name)
 
     async def _set(self, name: str) -> None:
+        if name not in self._standing:  # It was taken away while another one of its member was set again.
+            return
         source, target, _ = self._standing[name]
         try:
             address = await self._site.address_of(source)
@@ -81,6 +83,8 @@ class Barriers:
         else:
             if name in self._standing:
                 self._standing[name] = (source, target, rule)
+            else:  # It was taken away in between, before it had this rule.
+                await self._lift(target, rule)
 
     async def _lift(self, target: NodeId, rule: Sequence[str]) -> None:
         if rule:

@@ -1,10 +1,12 @@
 """Faults of links between members: rules in the receiving member's namespace, counted, and set again after a start."""
 
 import asyncio
+from collections.abc import Sequence
 
 import pytest
 
 from clusters.etcd import Cluster
+from harness.core.machine import NodeId
 from harness.runtimes.containers.faults.barriers import Barriers, OnMembers
 from harness.runtimes.containers.faults.faults import faults_on_machines
 from harness.runtimes.host.control import LinkCounters
@@ -99,3 +101,38 @@ def test_servers_have_direct_links_unless_they_have_doors() -> None:
     system.dials = (("client", "member"), ("member", "member"))
     system.__post_init__()
     assert system.links["member", "member"] == "fifo"
+
+
+@pytest.mark.parametrize("ended", [["one", "two"], ["one"], ["two"]], ids=" ".join)
+@pytest.mark.parametrize("at", [1, 2, 3, 4])
+def test_a_barrier_that_is_taken_away_while_its_member_starts_leaves_no_rule(ended: list[str], at: int) -> None:
+    async def main() -> None:
+        site = FakeSite()
+        barriers = Barriers(site)
+        await barriers.begin("stall", {"one": "n1>n2", "two": "n2>n1"})
+        site.filters, site.addresses[N1] = {}, "10.0.0.9"  # Both start again: the namespaces are new.
+        calls, address_of, filter_packets = 0, site.address_of, site.filter_packets
+
+        async def interrupted() -> None:
+            nonlocal calls
+            calls += 1
+            if calls == at:
+                await barriers.end(ended)
+
+        async def slow_address(node: NodeId) -> str:
+            await interrupted()
+            return await address_of(node)
+
+        async def slow_filter(node: NodeId, arguments: Sequence[str]) -> str:
+            if arguments[0] == "-I":
+                await interrupted()
+            elif " ".join(list(arguments)[2:]) not in site.filters.get(node, []):
+                return ""  # iptables would complain; the namespace is new.
+            return await filter_packets(node, arguments)
+
+        site.address_of, site.filter_packets = slow_address, slow_filter  # type: ignore[method-assign]
+        await barriers.again(N1)
+        await barriers.end(["one", "two"])
+        assert [rule for rules in site.filters.values() for rule in rules] == []
+
+    asyncio.run(main())
