@@ -22,7 +22,7 @@ def file_log(node: NodeId, log: FileLog, threshold: int) -> Iterator[Dump]:
     name = f"{node} {log.name}"
     heads = [[each.offset, each.length] for each in log.records if isinstance(each, Head)]
     yield Dump(object="file-log", key=name, value=[threshold, heads, [*map(_piece, log.pieces)]])
-    yield Dump(object="pieces", key=name, value=[*map(_framed, log.pieces)])
+    yield Dump(object="pieces", key=name, value=[*map(framed, log.pieces)])
     if name == file_source(node):
         yield Dump(object="source-log", key=name, value=[*_finals(log.pieces)])
 
@@ -36,7 +36,7 @@ def table_log(node: NodeId, log: Sequence[Committed]) -> Iterator[Dump]:
     ]  # fmt: skip
     yield Dump(object="table-log", key=node, value=whole)
     pieces = [piece for each in log if each.origin == node for piece in each.pieces]
-    yield Dump(object="pieces", key=f"{node} table", value=[*map(_framed, pieces)])
+    yield Dump(object="pieces", key=f"{node} table", value=[*map(framed, pieces)])
     for source, chosen in ((node, log), (f"{node} local", [each for each in log if each.origin == node])):
         units = [[each.commit, _name(each), _rows(each.pieces)] for each in chosen]
         yield Dump(object="source-log", key=source, value=units)
@@ -84,7 +84,8 @@ def _rows(pieces: Sequence[Piece]) -> list[list[Json]]:
     return [[change.key, change.value] for entry, changes in whole.rows if entry.table != PEOPLE for change in changes]
 
 
-def _framed(piece: Piece) -> list[object]:
+def framed(piece: Piece) -> list[object]:
+    """A piece for the check of framing."""
     return [f"{piece.server}:{piece.trx}", piece.segment, piece.is_end, [_symbol(entry) for entry in piece.entries]]
 
 
