@@ -174,3 +174,16 @@ def test_a_state_that_no_prefix_explains_is_found_where_all_stream_rules_are_sil
         "T2 on r1 shows transactions 1 and 2 of stream torn apart: it lacks 1 under x, of 1 at 5, and has 2 under y, "
         "of 2, which comes later, at 9."
     )
+
+
+def test_the_documented_records_are_judged(tmp_path: Path) -> None:
+    """The read of docs/history-format.md shows a part of the transaction in the log beside it."""
+    text = (Path(__file__).parents[4] / "docs/history-format.md").read_text(encoding="utf-8")
+    lines = [line.strip() for line in text.splitlines() if line.startswith('    {"type": ')]
+    invoke = '{"type": "invoke", "index": 0, "time_ns": 10, "process": 0, "f": "replica-read"}'
+    (tmp_path / "own.jsonl").write_text("\n".join([invoke, lines[2], *lines[:2]]) + "\n", encoding="utf-8")
+    promise = '[[promise]]\nid = "P"\ntext = "t"\nsource = "s"\nforbids = ["torn-transaction", "open-unit"]\n'
+    (tmp_path / "own.toml").write_text(promise, encoding="utf-8")
+    report = seamark.check(tmp_path / "own.jsonl", promises=tmp_path / "own.toml")
+    assert "torn-transaction" in {each.anomaly for each in report.findings}
+    assert "open-unit" not in {each.anomaly for each in report.findings}
