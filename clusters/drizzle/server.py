@@ -53,6 +53,7 @@ from harness.core.record import Json
 
 POLL, SESSION = "poll", "session "
 FULL, FILTERED = "file", "filtered"
+BEAT_NS: Final = 100 * MS
 PUSHED: Final = 40  # Pieces of one message to the observer.
 
 
@@ -77,7 +78,7 @@ class Server:
         self._sessions: dict[str, Session] = {}
         self._count = 0
         self._drains: list[tuple[NodeId, int, int]] = []
-        self._followers: dict[NodeId, tuple[int, int]] = {}
+        self._followers: dict[NodeId, tuple[int, int, int]] = {}  # Session, place, and when it was last sent.
         self._got: dict[NodeId, int] = {}  # How far followers have come.
         self._full.listener = self._push
         self._consumer = Consumer(self._site, self._engine, self._commits.new_trx, durable.value)
@@ -113,10 +114,10 @@ class Server:
             case Received(sender, Call(number, body)):
                 self._called(sender, number, body)
             case Received(sender, Follow(session, place)):
-                self._followers[sender] = (session, place)
+                self._followers[sender] = (session, place, -BEAT_NS)
                 self._push()
             case Received(sender, Got(session, place)):
-                if self._followers.get(sender, (0, 0))[0] == session:
+                if self._followers.get(sender, (0, 0, 0))[0] == session:
                     self._got[sender] = place
                     self._look_behind()
             case Received(sender, message):
@@ -174,6 +175,7 @@ class Server:
                 producer.poll()
             self._consumer.apply()
             self._drain()
+            self._push()
             self._site.context.set_timer(POLL, self._poll_ns())
         elif name == LATER:
             self._consumer.go_on()
@@ -204,12 +206,15 @@ class Server:
                 self._drains.remove(drain)
 
     def _push(self) -> None:
-        """Send followers what is durable (4)."""
+        """Send followers what is durable (4); without anything new, a sign of life now and then."""
         pieces = self._full.pieces
-        for follower, (session, place) in [*self._followers.items()]:
-            for first in range(place, len(pieces), PUSHED):
+        now_ns = self._site.now_ns()
+        for follower, (session, place, sent_ns) in [*self._followers.items()]:
+            if place == len(pieces) and now_ns < sent_ns + BEAT_NS:
+                continue
+            for first in range(place, max(len(pieces), place + 1), PUSHED):
                 self._site.send(follower, Pushed(session, first, tuple(pieces[first : first + PUSHED])))
-            self._followers[follower] = (session, len(pieces))
+            self._followers[follower] = (session, len(pieces), now_ns)
         self._look_behind()
 
     def _look_behind(self) -> None:

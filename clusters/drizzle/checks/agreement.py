@@ -9,7 +9,8 @@
    an entry that was born elsewhere.
 5. `diverged`: at rest the rows of a replica are what the logs of its sources give, without what it left out. A witness
    is a row.
-6. `stopped-replica`: no server stops to replicate, as no log has anything that it cannot apply. A witness is a server.
+6. `stopped-replica`: no server, and no observer, stops to replicate, as no log has anything that it cannot apply. A
+   witness is a server.
 """
 
 from collections.abc import Iterator, Sequence
@@ -26,6 +27,7 @@ from clusters.drizzle.checks.dumped import (
     TABLE,
     Held,
     Logged,
+    Observed,
     Shown,
     Whole,
     changed,
@@ -80,7 +82,19 @@ def check(history: Path, _context: Context) -> Judgement:
         troubles += [each for source, rows in by_source.items() for each in _diverged(held, node, source, rows)]
         if node not in MASTERS:
             troubles += _surplus(held, node, {key for _, people in by_source.values() for key in people})
+    for followed, seen in found.observed.items():
+        witnesses[STOPPED] += 1
+        troubles += _observed(followed, seen, len(found.files[followed, FULL].pieces))
     return judgement(CHECKER, ANOMALIES, troubles, witnesses)
+
+
+def _observed(master: str, seen: Observed, count: int) -> Iterator[Trouble]:
+    """5 and 6, for the observer."""
+    if seen.error is not None:
+        yield Trouble(STOPPED, f"The observer of {master} stopped: {seen.error}.", ("o1", master))
+    elif seen.place < count:
+        sentence = f"At rest the observer has {seen.place} of the {count} pieces of {master}."
+        yield Trouble(DIVERGED, sentence, ("o1", master))
 
 
 def _of(log: Sequence[Whole]) -> Rows:

@@ -82,6 +82,15 @@ class Held(msgspec.Struct, frozen=True, array_like=True):
     error: str | None
 
 
+class Observed(msgspec.Struct, frozen=True, array_like=True):
+    """What the observer has of a master: the pieces so far, lists, open transactions, and what stopped it."""
+
+    place: int
+    lists: tuple[tuple[Json, tuple[Json, ...]], ...]
+    opened: tuple[str, ...]
+    error: str | None
+
+
 class Whole(NamedTuple):
     """A transaction of a log that ended there, and was not rolled back: its statements that count."""
 
@@ -110,6 +119,7 @@ class Shown(NamedTuple):
     tables: Mapping[str, tuple[Logged, ...]]
     held: Mapping[str, Held]
     skipped: Mapping[str, tuple[tuple[str, int], ...]]
+    observed: Mapping[str, Observed]
 
     def logs(self) -> Iterator[tuple[str, str, list[Whole]]]:
         """Each log of what was born at its master: master, name, its transactions in order."""
@@ -121,7 +131,7 @@ class Shown(NamedTuple):
 
 def shown(history: Path) -> Shown | None:
     """What the servers showed; None if they showed nothing. Raises HistoryError if a record is damaged."""
-    found = states(history, Dictionary(history), "file-log", "table-log", "rows", "skipped")
+    found = states(history, Dictionary(history), "file-log", "table-log", "rows", "skipped", "observed")
     try:
         files = {}
         for state in found["file-log"]:
@@ -129,10 +139,11 @@ def shown(history: Path) -> Shown | None:
             files[master, name] = msgspec.convert(state.value, FileLog)
         tables = {str(each.key): msgspec.convert(each.value, tuple[Logged, ...]) for each in found["table-log"]}
         held = {str(each.key): msgspec.convert(each.value, Held) for each in found["rows"]}
+        observed = {str(each.key): msgspec.convert(each.value, Observed) for each in found["observed"]}
         left = {str(each.key): msgspec.convert(each.value, tuple[tuple[str, int], ...]) for each in found["skipped"]}
     except (msgspec.ValidationError, ValueError) as error:
         raise HistoryError(f"{history}: the state of a server is damaged ({error})") from None
-    return Shown(files, tables, held, left) if files else None
+    return Shown(files, tables, held, left, observed) if files else None
 
 
 def wholes(pieces: Sequence[Piece]) -> Iterator[Whole]:
