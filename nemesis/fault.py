@@ -59,6 +59,7 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True):
     is_silencing: bool = False  # Its targets carry or handle no messages, which hides other faults of messages.
     needs_messages: bool = False  # It only slows the handling of messages.
     is_prepared: bool = False  # It is prepared when a server is started, so it cannot strike attached servers.
+    procedure: str | None = None  # What the cluster must declare for it: one of `Topology.procedures`.
     beyond: Mapping[str, str] = {}  # The runtimes that cannot do it, each with the reason.
 
 

@@ -12,7 +12,9 @@ import msgspec
 LinkFault = Literal["cut", "reset", "stall", "delay", "bandwidth", "limit-data"]
 DatagramFault = Literal["drop", "duplicate", "reorder"]
 ClientFault = Literal["late"]
-NodeFault = Literal["crash", "pause", "consumer", "clock", "disk-full", "failover", "rot"]
+NodeFault = Literal[
+    "crash", "pause", "consumer", "clock", "disk-full", "failover", "rot", "restart", "upgrade", "remove", "replace"
+]
 FaultName = LinkFault | DatagramFault | ClientFault | NodeFault
 
 

@@ -11,6 +11,8 @@ SUBSCRIBER = "subscriber"
 FIFO = "fifo"
 DATAGRAM = "datagram"
 DIRECT = "direct"  # Connections between servers without a proxy: only packets can be stopped there.
+MEMBERSHIP = "a change of members"
+UPGRADES = "an upgrade from these options"
 ENOUGH = 3  # If a role has fewer nodes, a single link between them may carry no traffic for a while.
 
 
@@ -24,6 +26,7 @@ class Topology(msgspec.Struct, frozen=True, kw_only=True):
     points: tuple[str, ...] = ()
     point_roles: Mapping[str, str] = {}  # The role of the nodes that reach a failpoint, where one is declared.
     clockless: tuple[str, ...] = ()  # Nodes that have no clock of their own, or do not decide by it.
+    procedures: tuple[str, ...] = ()  # What the cluster itself declares how to do: MEMBERSHIP, UPGRADES.
 
     def ids(self) -> tuple[str, ...]:
         """All nodes, in order."""

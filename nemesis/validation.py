@@ -66,6 +66,8 @@ def problems(plan: Plan, topology: Topology, *, duration_ns: int | None = None, 
         fault = FAULTS.get(step.fault)
         if fault is not None and runtime in fault.beyond:
             lines.append(fault.beyond[runtime])
+        elif fault is not None and fault.procedure not in (None, *topology.procedures):
+            lines.append(f"this cluster does not declare {fault.procedure}")
         elif fault is not None:
             lines += [*_target_problems(fault, step, topology), *_argument_problems(fault, step, topology)]
         found += [f"step {number} ({step.fault}): {line}" for line in lines]

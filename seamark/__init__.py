@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from harness.core.seams import GoModule as GoModule
     from harness.core.seams import Invocation as Invocation
     from harness.core.seams import MachineCluster as MachineCluster
+    from harness.core.seams import Membership as Membership
     from harness.core.seams import Node as Node
     from harness.core.seams import Option as Option
     from harness.core.seams import Parameter as Parameter
@@ -94,8 +95,8 @@ _HOMES: Final = {
     "harness.core.promises": "Bounds Naming Promise StreamContract",
     "harness.core.record": "MicroOp",
     "harness.core.seams": (
-        "CallFailed Client Completion Connection Deliver Doors GoModule Invocation MachineCluster Node Option "
-        "Parameter Service ServiceClient Subscriber Wheel"
+        "CallFailed Client Completion Connection Deliver Doors GoModule Invocation MachineCluster Membership Node "
+        "Option Parameter Service ServiceClient Subscriber Wheel"
     ),
     "harness.core.system": "System",
     "harness.core.verdict": "Step",

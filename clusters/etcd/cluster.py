@@ -4,7 +4,8 @@ from typing import Final
 
 from clusters.etcd import planted, promises
 from clusters.etcd.client import EtcdClient
-from clusters.etcd.service import MEMBERS, VERSIONS, service
+from clusters.etcd.members import MEMBERSHIP
+from clusters.etcd.service import MEMBERS, UPGRADES, VERSIONS, service
 from clusters.etcd.setup import prepare
 from clusters.etcd.subscriber import EtcdSubscriber
 from clusters.servers.declared import FAULTS, SECOND, SUBSCRIBERS, nodes
@@ -24,6 +25,7 @@ def cluster() -> System:
         idle=((SUBSCRIBER, _MEMBER),),
         service=service,
         prepare=prepare,
+        membership=MEMBERSHIP,
         client=EtcdClient,
         subscriber=EtcdSubscriber,
         promises=promises.ALL,
@@ -31,7 +33,7 @@ def cluster() -> System:
         stream=promises.STREAM,
         bugs=planted.BUGS,
         options=(
-            Option(name="version", values=VERSIONS, text="the release of etcd"),
+            Option(name="version", values=VERSIONS, text="the release of etcd", upgrades=UPGRADES),
             Option(
                 name="reads",
                 values=("linearizable", "serializable"),
@@ -39,7 +41,7 @@ def cluster() -> System:
             ),
             Option(name="compaction", values=("off", "on"), text="whether clients discard old revisions"),
         ),
-        faults=FAULTS,
+        faults=(*FAULTS, "rolling-restart", "membership"),
         workloads=(
             "list-append",
             "rw-register",

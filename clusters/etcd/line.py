@@ -13,8 +13,10 @@ from typing import Any, Final, Self
 from clusters.etcd.errors import is_definite
 from clusters.etcd.messages import CALLS, MESSAGES, WATCH
 from clusters.servers.client import Broken, Refused
-from harness.core.seams import Address
+from harness.core.seams import Address, Doors
 
+_CONNECTED_WITHIN_S: Final = 1.0
+_ANSWERED_WITHIN_S: Final = 1.5
 _OPTIONS: Final = (
     ("grpc.enable_retries", 0),
     ("grpc.enable_http_proxy", 0),
@@ -75,6 +77,19 @@ class Line:
     async def close(self) -> None:
         """End the connection, and all calls on it."""
         await self._channel.close()
+
+
+async def asked(doors: Doors, call: str, request: Any) -> Any:
+    """The answer of the first member that gives one. Raises OSError with the reason of the last."""
+    reason = "there is no other member"
+    for node in sorted(doors):
+        try:
+            async with asyncio.timeout(_ANSWERED_WITHIN_S), Line(doors[node]) as line:
+                await line.connected(_CONNECTED_WITHIN_S)
+                return await line.ask(call, request)
+        except (OSError, Refused) as error:
+            reason = f"{node}: {str(error) or 'no answer in time'}"
+    raise OSError(reason)
 
 
 class Watch:

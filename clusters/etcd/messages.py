@@ -52,6 +52,13 @@ _TABLE: Final[Mapping[str, str]] = {
     "UnlockResponse": "header 1 ResponseHeader",
     "StatusRequest": "",
     "StatusResponse": "header 1 ResponseHeader, version 2 string, dbSize 3 int64, leader 4 uint64, raftIndex 5 uint64",
+    "Member": "ID 1 uint64, name 2 string, peerURLs 3 *string, clientURLs 4 *string",
+    "MemberListRequest": "linearizable 1 bool",
+    "MemberListResponse": "header 1 ResponseHeader, members 2 *Member",
+    "MemberAddRequest": "peerURLs 1 *string",
+    "MemberAddResponse": "header 1 ResponseHeader, member 2 Member, members 3 *Member",
+    "MemberRemoveRequest": "ID 1 uint64",
+    "MemberRemoveResponse": "header 1 ResponseHeader, members 2 *Member",
     "HashKVRequest": "revision 1 int64",
     "HashKVResponse": "header 1 ResponseHeader, hash 2 uint32, compact_revision 3 int64",
 }
@@ -66,6 +73,9 @@ CALLS: Final[Mapping[str, tuple[str, str, str]]] = {
     "lock": ("/v3lockpb.Lock/Lock", "LockRequest", "LockResponse"),
     "unlock": ("/v3lockpb.Lock/Unlock", "UnlockRequest", "UnlockResponse"),
     "status": ("/etcdserverpb.Maintenance/Status", "StatusRequest", "StatusResponse"),
+    "member_list": ("/etcdserverpb.Cluster/MemberList", "MemberListRequest", "MemberListResponse"),
+    "member_add": ("/etcdserverpb.Cluster/MemberAdd", "MemberAddRequest", "MemberAddResponse"),
+    "member_remove": ("/etcdserverpb.Cluster/MemberRemove", "MemberRemoveRequest", "MemberRemoveResponse"),
     "hash_kv": ("/etcdserverpb.Maintenance/HashKV", "HashKVRequest", "HashKVResponse"),
 }
 WATCH: Final = ("/etcdserverpb.Watch/Watch", "WatchRequest", "WatchResponse")

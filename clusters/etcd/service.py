@@ -3,7 +3,7 @@
 What the defaults sync, is synced, unless a planted bug turns that off.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from clusters.etcd import planted
@@ -33,10 +33,25 @@ _PROGRAMS: Final[Mapping[str, tuple[Program, ...]]] = {
     "3.7.3": (GoModule(package="go.etcd.io/etcd/server/v3", version="v3.7.3", name="etcd"),),
 }
 VERSIONS: Final = tuple(_PROGRAMS)
+# etcd upgrades by one minor release at a time.
+UPGRADES: Final[Mapping[str, str]] = {_DEBIAN: "3.5.1"}
+
+
+def peer_url(node: NodeId) -> str:
+    """The address at which the other members reach that one."""
+    return f"http://{node}:{_PEERS_PORT}"
 
 
 def service(node: NodeId, _: Doors, settings: Settings) -> Service:
-    """A member, which reaches the others by their names: all members have one list of addresses."""
+    """A member of the cluster as it begins."""
+    return service_of(node, settings, MEMBERS)
+
+
+def service_of(node: NodeId, settings: Settings, members: Sequence[NodeId], *, is_new: bool = True) -> Service:
+    """A member, which reaches the others by their names: all members have one list of addresses.
+
+    `is_new`: the cluster begins with these members; else it exists, and the member joins it.
+    """
     version = settings.options["version"]
     own = f"http://{node}"
     flags = {
@@ -45,9 +60,9 @@ def service(node: NodeId, _: Doors, settings: Settings) -> Service:
         "listen-client-urls": f"http://0.0.0.0:{CLIENTS_PORT}",
         "advertise-client-urls": f"{own}:{CLIENTS_PORT}",
         "listen-peer-urls": f"http://0.0.0.0:{_PEERS_PORT}",
-        "initial-advertise-peer-urls": f"{own}:{_PEERS_PORT}",
-        "initial-cluster": ",".join(f"{each}=http://{each}:{_PEERS_PORT}" for each in MEMBERS),
-        "initial-cluster-state": "new",
+        "initial-advertise-peer-urls": peer_url(node),
+        "initial-cluster": ",".join(f"{each}={peer_url(each)}" for each in members),
+        "initial-cluster-state": "new" if is_new else "existing",
         "logger": "zap",
     }
     if planted.UNSAFE_NO_FSYNC in settings.bugs:

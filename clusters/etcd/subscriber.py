@@ -5,7 +5,9 @@ next member, since every member has the same revisions.
 1. Events are delivered as they come. The kept revision follows them: a response has whole revisions, in order.
 2. Fifty times a second the subscriber requests a progress notification. Its revision is delivered as a watermark: etcd
    documents that no event at or below it is still to come. So the kept revision follows it as well.
-3. A watch below the compacted revision is refused with that revision. The subscriber delivers a gap, as events before
+3. etcd sends no notification below the revision at which a watch begins. So a watch that begins behind all there is
+   stays silent until the next change. The session after a silent one begins at the kept revision, and drops its events.
+4. A watch below the compacted revision is refused with that revision. The subscriber delivers a gap, as events before
    it are lost to it, and goes on from the compacted revision.
 """
 
@@ -35,6 +37,7 @@ class EtcdSubscriber:
         self._doors, self._nodes, self._kept = doors, sorted(doors), kept
         self._turn = sum(node.encode()) % len(self._nodes)  # Two subscribers begin at two members.
         self._announced = 0  # The last watermark of the session.
+        self._repeats = False  # The session before was silent.
         self._skips = planted.SKIP_MISSED in settings.bugs
 
     async def receive(self, deliver: Deliver) -> None:
@@ -49,7 +52,8 @@ class EtcdSubscriber:
                 watch.close()
 
     async def _follow(self, watch: Watch, deliver: Deliver) -> None:
-        begin = 0 if self._skips else self._reached() + 1
+        kept, repeats, self._repeats = self._reached(), self._repeats, False
+        begin = 0 if self._skips else kept if repeats and kept else kept + 1
         await watch.tell(_creation(begin))
         created = await watch.received(_CREATED_WITHIN_S)
         if created is None:
@@ -60,12 +64,14 @@ class EtcdSubscriber:
         watch.repeat(message("WatchRequest", progress_request=message("WatchProgressRequest")), _PROGRESS_EVERY_S)
         while (response := await watch.received(_SILENT_S)) is not None:
             await self._refused(response, deliver)
-            await self._take(response, deliver)
+            await self._take(response, deliver, kept)
+        self._repeats = True
         raise Broken("the member sends nothing more")
 
-    async def _take(self, response: Any, deliver: Deliver) -> None:
+    async def _take(self, response: Any, deliver: Deliver, kept: int) -> None:
+        """Deliver a response of a session that began with that revision kept."""
         if response.events:
-            for event in deliveries(response.events):
+            for event in deliveries([event for event in response.events if event.kv.mod_revision > kept]):
                 await deliver(event)
             self._keep(response.events[-1].kv.mod_revision)
         elif not response.created and response.header.revision != self._announced:
@@ -75,7 +81,7 @@ class EtcdSubscriber:
 
     async def _refused(self, response: Any, deliver: Deliver) -> None:
         """Return if the watch goes on. Raises Broken if the member has ended it, after the gap if there is one."""
-        if response.compact_revision:
+        if response.compact_revision > self._reached() + 1:  # Else nothing is lost that was not delivered.
             await deliver(Delivery(session=0, kind="gap", position=response.compact_revision))
             self._keep(response.compact_revision - 1)
         if response.canceled:

@@ -118,11 +118,15 @@ class Parameter(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Option(msgspec.Struct, frozen=True, kw_only=True):
-    """A choice about the cluster for the user: one of `values`, of which the first is the default."""
+    """A choice about the cluster for the user: one of `values`, of which the first is the default.
+
+    `upgrades` has for a value the one to which a rolling upgrade takes the servers, node by node, on the same data.
+    """
 
     name: str
     values: tuple[str, ...]
     text: str
+    upgrades: Mapping[str, str] = {}
 
 
 class Cluster(Protocol):
@@ -224,6 +228,18 @@ class Service(msgspec.Struct, frozen=True, kw_only=True):
     capabilities: tuple[str, ...] = ()  # "IPC_LOCK", ...
 
 
+class Membership(msgspec.Struct, frozen=True, kw_only=True):
+    """How the members of a running system change: requests to the members that stay. All of them raise OSError.
+
+    `doors` are those of the other nodes, some of which may be down. A request may be repeated.
+    """
+
+    listed: Callable[[Doors, Settings], Awaitable[frozenset[NodeId]]]  # The members, as a majority knows them.
+    remove: Callable[[NodeId, Doors, Settings], Awaitable[None]]
+    # Announces the node, and returns the service with which it starts, without data.
+    add: Callable[[NodeId, Doors, Settings], Awaitable[Service]]
+
+
 class ServiceClient(Client, Protocol):
     """A client that owns its connections."""
 
@@ -249,6 +265,7 @@ class ServiceCluster(Cluster, Protocol):
     """
 
     dials: tuple[tuple[str, str], ...]
+    membership: Membership | None = None
 
     def service(self, node: NodeId, peers: Doors, settings: Settings, /) -> Service:
         """The service to start for that node; `peers` are the addresses of the nodes to which it connects."""

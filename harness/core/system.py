@@ -15,6 +15,7 @@ from harness.core.seams import (
     SUMMARY,
     WORKLOADS,
     Doors,
+    Membership,
     Node,
     Option,
     Parameter,
@@ -51,9 +52,9 @@ class System:
 
     The default is one server n1, to which clients connect. `dials` defaults to clients and subscribers connecting to
     all other nodes; servers without doors between them have direct links. Pairs in `idle` have no traffic that a fault
-    could disturb, so no fault is drawn for them. `holds`
-    decides which promises hold with given settings. `checks` are modules, or files beside the system's own, with checks
-    that only this system needs.
+    could disturb, so no fault is drawn for them. With `membership` nodes can leave and join. `holds` decides which
+    promises hold with given settings. `checks` are modules, or files beside the system's own, with checks that only
+    this system needs.
     """
 
     name: str
@@ -62,6 +63,7 @@ class System:
     subscriber: Callable[[NodeId, Doors, Settings, dict[str, object]], Subscriber] = _no_subscriber
     prepare: Callable[[Doors, Settings], Coroutine[Any, Any, None]] = nothing_to_prepare
     fail_over: Callable[[NodeId, Doors, Settings], Coroutine[Any, Any, NodeId]] = _nobody_takes_over
+    membership: Membership | None = None
     holds: Callable[[Promise, Settings], bool] = _always
     summary: str = SUMMARY
     nodes: tuple[Node, ...] = (Node(NodeId("n1"), SERVER),)

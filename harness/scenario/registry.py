@@ -28,7 +28,7 @@ from nemesis.registry import PACKAGES
 
 PACKAGES_OF_OURS = ("seamark", "harness", "nemesis", "checkers", "clusters")
 NAME = re.compile(r"[A-Za-z0-9][\w.-]*")  # The name of a cluster becomes that of a folder.
-OPTIONAL = ("checks", "naming")  # Newer than clusters that others have written.
+OPTIONAL = ("checks", "naming", "membership")  # Newer than clusters that others have written.
 DEFAULT_METHODS = ("bounds", "promised")
 OWN_MODULE = "seamark_own_"  # The prefix of the names of modules loaded from a user's own file.
 
@@ -247,6 +247,9 @@ def _problems(cluster: Cluster) -> Iterator[str]:
     for field, allowed in (("faults", tuple(PACKAGES)), ("workloads", tuple(WORKLOADS))):
         for name in getattr(cluster, field):
             yield from _unknown(name, allowed, field)
+    for option in cluster.options:
+        for name in (*option.upgrades, *option.upgrades.values()):
+            yield from _unknown(name, option.values, f"upgrades of {option.name}")
     if not cluster.workloads or not cluster.nodes:
         yield "it needs at least one node and one workload"
     if len({node.id for node in cluster.nodes}) < len(cluster.nodes):

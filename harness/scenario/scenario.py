@@ -1,6 +1,6 @@
 """A test and all choices of its seed. The user writes a `Scenario`; `decide` draws the rest."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, get_args
@@ -24,7 +24,7 @@ from nemesis.registry import PACKAGES, UNATTACHABLE
 from nemesis.styles.field import Field
 from nemesis.styles.styles import SWARM, draw_styled
 from nemesis.swarm import IN_CONTAINERS, ON_REQUEST, UNITS, UNITS_IN_CONTAINERS, draw_plan
-from nemesis.topology import Topology
+from nemesis.topology import MEMBERSHIP, UPGRADES, Topology
 from nemesis.validation import validate
 
 SECOND = 1_000_000_000
@@ -118,7 +118,7 @@ def decide(scenario: Scenario, cluster: Cluster, plan: Plan | None = None) -> De
     for bug in scenario.bugs:
         known(bug, tuple(cluster.bugs), f"bug of {cluster.name}")
     if plan is not None:
-        struck = _reachable(topology(cluster), scenario)
+        struck = _reachable(topology(cluster, scenario.options), scenario)
         _refuse_unattached(scenario, tuple("power" if loses_writes(step) else step.fault for step in plan.steps))
         validate(plan, struck, duration_ns=int(scenario.time_s * SECOND), runtime=scenario.runtime)
     draw = Draw(scenario.seed)
@@ -144,15 +144,27 @@ def _to_the_limit(stream: Stream, low: int, high: int) -> int:
     return stream.choice((low, high)) if stream.chance(*EXTREME) else stream.between(low, high)
 
 
-def topology(cluster: Cluster) -> Topology:
-    """The cluster as fault packages see it."""
+def topology(cluster: Cluster, options: Mapping[str, str] | None = None) -> Topology:
+    """The cluster with these options, or their defaults, as fault packages see it."""
+    can_change = is_of_services(cluster) and getattr(cluster, "membership", None) is not None
+    is_upgradable = upgraded(cluster, options or {}) is not None
     return Topology(
         nodes=tuple((str(node.id), node.role) for node in cluster.nodes),
         links=dict(cluster.links),
         points=cluster.points,
         point_roles=getattr(cluster, "point_roles", {}),
         clockless=tuple(node.id for node in cluster.nodes if is_of_services(cluster) and node.role == SUBSCRIBER),
+        procedures=(MEMBERSHIP,) * can_change + (UPGRADES,) * is_upgradable,
     )
+
+
+def upgraded(cluster: Cluster, options: Mapping[str, str]) -> dict[str, str] | None:
+    """The options to which a rolling upgrade takes the cluster's servers; None if none is declared."""
+    given = {each.name: options.get(each.name, each.values[0]) for each in cluster.options}
+    later = {
+        each.name: each.upgrades[given[each.name]] for each in cluster.options if given[each.name] in each.upgrades
+    }
+    return given | later if later else None
 
 
 def _reachable(whole: Topology, scenario: Scenario) -> Topology:
@@ -209,7 +221,7 @@ def _drawn_plan(scenario: Scenario, cluster: Cluster, draw: Draw) -> Plan:
         known(name, tuple(dict.fromkeys((*cluster.faults, *IN_CONTAINERS, *requested))), f"fault of {cluster.name}")
     packages = tuple(PACKAGES[name] for name in names)
     units = UNITS_IN_CONTAINERS if scenario.runtime == "docker" else UNITS
-    struck = worth_striking(_reachable(topology(cluster), scenario), cluster)
+    struck = worth_striking(_reachable(topology(cluster, scenario.options), scenario), cluster)
     duration_ns = int(scenario.time_s * SECOND)
     styled = None
     if scenario.style is not None and packages:

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 from pyarrow import parquet
 
-from harness.core.record import Json
+from harness.core.record import BUSY, Json
 
 
 def carried_out(folder: Path, cluster: str, seed: int, *options: str) -> tuple[int, set[str], list[int]]:
@@ -17,11 +17,19 @@ def carried_out(folder: Path, cluster: str, seed: int, *options: str) -> tuple[i
     command = [seamark, "run", "--cluster", cluster, "--runtime", "docker", "--seed", str(seed), *options]
     command += ["--engine", "local", "--json", "--store", str(folder)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode not in (0, 1, 3):
-        print(done.stderr.strip() or done.stdout[:500], file=sys.stderr)
+    if done.returncode not in (0, 1, 2, 3):
+        told = [log.read_text(encoding="utf-8").strip() for log in folder.glob("*/*/logs/run.log")]
+        print(f"exit {done.returncode}:", *(told or [done.stderr.strip()]), sep="\n", file=sys.stderr)
         return done.returncode, set(), []
     promises = msgspec.convert(json.loads(done.stdout)["promises"], list[dict[str, Json]])
-    [run] = (folder / cluster).iterdir()
-    rows = parquet.read_table(run / "history" / "faults.parquet").to_pylist()
-    effects = [row["effect"] for row in rows if row["phase"] == "effect" and row["kind"] == "power"]
+    effects = [count for kind, count, _ in effects_in(folder / cluster) if kind == "power"]
     return done.returncode, {str(each["id"]) for each in promises if each["verdict"] == "violated"}, effects
+
+
+def effects_in(runs: Path) -> list[tuple[str, int, str]]:
+    """The package of each step of the only run there, with the count and the note of its effect."""
+    [run] = runs.iterdir()
+    rows = parquet.read_table(run / "history" / "faults.parquet").to_pylist()
+    return [
+        (row["kind"], row["effect"], row["note"]) for row in rows if row["phase"] == "effect" and row["kind"] != BUSY
+    ]

@@ -5,6 +5,7 @@ faults   each system, etcd in each of its versions, runs for 30 s under all its 
 power    servers of etcd and PostgreSQL, with and without fsync, lose power ten times in each of RUNS / 4 runs: it is
          counted how often that took effect.
 planted  each planted bug is found, and the same run without it is clean.
+members  members of etcd leave, join, restart and are upgraded, in each version.
 many     RUNS * 5 / 2 short runs, one after the other.
 
 In the end nothing may be left: no container, network, volume, or loop device. Exits with 1 if something else was found,
@@ -23,10 +24,11 @@ from harness.runtimes.containers.engine.engine import connect
 from harness.runtimes.containers.engine.labels import RUN
 from nemesis.plan import Plan, Step
 from nemesis.validation import plan_to_json
-from tests.bench import planted_systems
+from tests.bench import changing_members, planted_systems
 from tests.bench.carried_out import carried_out
 
 RUNS: Final = 20
+VERDICTS: Final = (0, 1, 2, 3)  # The exit codes of runs that were not the harness's own failure.
 SECOND: Final = 1_000_000_000
 EVERY_S, AWAY_S, FAILURES = 6, 1, 10
 KNOWN: Final = {"3.4.23": {"ETCD-16", "ETCD-19"}, "3.5.1": {"ETCD-16", "ETCD-19"}}
@@ -37,6 +39,8 @@ SYSTEMS: Final = (
     ("nats", (), set[str]()),
     *(("redis", ("--option", f"server={server}"), set[str]()) for server in SERVERS),
 )
+# The settings that promise safety, where the first ones do not.
+SAFE: Final = {"etcd": NEWEST, "nats": ("--option", "sync=always")}
 ALL_OF_ETCD: Final = ("n1", "n2", "n3")
 # Each with its options, and the groups that lose power in turn. Without fsync a single member of etcd may end for good.
 POWERED: Final = (
@@ -112,20 +116,25 @@ def without_power(runs: int) -> int:
 
 
 def one_after_the_other(runs: int) -> int:
-    count, failed = runs * 5 // 2, 0
+    count = runs * 5 // 2
+    codes: Counter[tuple[str, int]] = Counter()
     for seed in range(1, count + 1):
         with tempfile.TemporaryDirectory(prefix="seamark-systems-") as folder:
             cluster = ("etcd", "nats", "redis", "redis-sentinel")[seed % 4]
-            ended, _, _ = carried_out(Path(folder), cluster, seed, "--time", "4", "--nemesis", "power,late,partition")
-        failed += ended not in (0, 1, 3)
-    print(f"{count} short runs: {failed} failed", flush=True)
-    return 4 if failed else 0
+            options = SAFE.get(cluster, ())
+            shape = ("--time", "4", "--nemesis", "power,late,partition", *options)
+            ended, _, _ = carried_out(Path(folder), cluster, seed, *shape)
+        codes[cluster, ended] += 1
+    told = ", ".join(f"{number} of {cluster} exit {code}" for (cluster, code), number in sorted(codes.items()))
+    print(f"{count} short runs: {told}", flush=True)
+    return 4 if any(code not in VERDICTS for _, code in codes) else 0
 
 
 PARTS: Final = {
     "faults": under_faults,
     "power": without_power,
     "planted": lambda _: planted_systems.main(),
+    "members": lambda _: changing_members.main(),
     "many": one_after_the_other,
 }
 

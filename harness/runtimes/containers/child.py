@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Final, Protocol
 
 import docker
+import msgspec
 
 from harness.core.errors import SeamarkError, Unsound
 from harness.core.machine import NodeId
@@ -42,12 +43,13 @@ from harness.runtimes.containers.lateness import Lateness
 from harness.runtimes.containers.links.network import ContainerNetwork
 from harness.runtimes.containers.links.wiring import CLIENT
 from harness.runtimes.containers.machines import NODE_IMAGE, Blueprint, Machines
+from harness.runtimes.containers.procedures import ServiceProcedures
 from harness.runtimes.containers.service_site import ServiceSite
-from harness.runtimes.containers.services import POWER, ServiceBlueprint, Services
+from harness.runtimes.containers.services import POWER, UPGRADE, ServiceBlueprint, Services
 from harness.runtimes.containers.subscribers import Subscribers
 from harness.scenario.consent import Code, on_command_line
 from harness.scenario.registry import load_cluster, module_of
-from harness.scenario.scenario import Decided, Scenario, decide, scenario_of, topology
+from harness.scenario.scenario import Decided, Scenario, decide, scenario_of, topology, upgraded
 from nemesis.faults.crash import loses_writes
 
 MS: Final = 1_000_000
@@ -138,9 +140,13 @@ class Test:
         if is_of_machines(cluster):
             image_for(NODE_IMAGE, client)
         elif is_of_services(cluster) and self._scenario.attach is None:
-            crew = Services(self._services(cluster))
+            blueprint = self._services(cluster)
+            crew, later = Services(blueprint), upgraded(cluster, blueprint.settings.options)
             for node in crew.nodes:
                 crew.image(node, client)
+                if later is not None and UPGRADE in self._faults:
+                    crew.serve(node, msgspec.structs.replace(blueprint.settings, options=later))
+                    crew.image(node, client)
 
     def _services(self, cluster: ServiceCluster) -> ServiceBlueprint:
         return ServiceBlueprint(
@@ -181,16 +187,15 @@ class Test:
         def make(node: NodeId, kept: dict[str, object]) -> Subscriber:
             return cluster.subscriber(node, site.doors(node), settings, kept)
 
-        async def promote(dead: NodeId) -> NodeId:
-            return await cluster.fail_over(dead, site.doors(CLIENT), settings)
-
         subscribers = Subscribers(make, self._collector.deliver, self._fail_node)
-        site = ServiceSite(client, self._services(cluster), subscribers)
+        blueprint = self._services(cluster)
+        site = ServiceSite(client, blueprint, subscribers)
+        procedures = ServiceProcedures(site, blueprint, upgraded(cluster, settings.options))
         async with removed_after(site, logs):
             await site.open()
             runtime = self._runtime(
                 clients_of_services(cluster, site.doors(CLIENT), settings),
-                ContainerFaults(site, topology(cluster), site, Holds(), promote),
+                ContainerFaults(site, topology(cluster, settings.options), site, Holds(), procedures),
                 site.handled,
                 site.deployment,
             )

@@ -34,6 +34,7 @@ class Crew(Protocol):
     shuts_doors: bool  # True to disable the proxies of a node that is down: Toxiproxy is slow to notice it.
     is_direct: bool  # True if nodes know each other by name: each has an address for good.
     small_disk: str | None  # Options of a tmpfs for each node; None if no disk will become full.
+    outlives_container: bool  # True if a node's data must be there for its next container.
     disk_mb: int | None  # The size of a separate file system for each node; None if no node will lose power.
 
     def is_published(self, wire: Wire) -> bool:

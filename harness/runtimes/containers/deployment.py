@@ -8,14 +8,13 @@ A `Crew` defines the nodes: machines of ours or third-party servers.
 
 import asyncio
 import contextlib
-import time
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 import docker
-from docker.errors import APIError, DockerException, NotFound
+from docker.errors import DockerException, NotFound
 from docker.models.containers import Container
 from docker.models.networks import Network
 from docker.types import LogConfig
@@ -30,35 +29,27 @@ from harness.runtimes.containers.disks.volumes import Volumes
 from harness.runtimes.containers.engine import inside, outside
 from harness.runtimes.containers.engine.addresses import addresses
 from harness.runtimes.containers.engine.calls import in_thread, short, tail_of
-from harness.runtimes.containers.engine.confinement import confined, private_network
+from harness.runtimes.containers.engine.confinement import private_network
+from harness.runtimes.containers.engine.ending import killed, stopped
 from harness.runtimes.containers.engine.labels import RUN, labels_for
 from harness.runtimes.containers.engine.sweeper import remove_run
 from harness.runtimes.containers.faults.site import PAUSED
 from harness.runtimes.containers.images.images import image_for
-from harness.runtimes.containers.images.pins import identity_of
 from harness.runtimes.containers.links.late import Lateness
 from harness.runtimes.containers.links.links import DOWN, Toxiproxy
-from harness.runtimes.containers.links.wiring import CLIENT, LOOPBACK, PROXY_API_PORT, PROXY_HOST
+from harness.runtimes.containers.links.proxy_server import start_toxiproxy
+from harness.runtimes.containers.links.wiring import CLIENT, LOOPBACK, NAMES, PROXY_HOST
+from harness.runtimes.containers.logs import save_log
 from harness.runtimes.containers.readiness import ready
 
 PROXY_IMAGE: Final = "seamark-toxiproxy"
-PROXY_READY_S: Final = 30.0
-POLL_S: Final = 0.02
 STANDING: Final = ("running", "paused", "created")  # States of a container that has not ended.
 COUNT_S: Final = 1.0
 WATCH_S: Final = 1.0
 CALL_WITHIN_S: Final = 30  # The longest for one call to an engine: a hanging call must not hold up the run's end.
-CONFLICT: Final = 409
 FIRST: Final = "0--"  # The beginning of a name that sorts before the networks of projects.
 LOGS: Final = LogConfig(type="json-file", config={"max-size": "8m", "max-file": "1"})
 LIMITS: Final[dict[str, Any]] = {"mem_limit": "512m", "pids_limit": 256}
-# Small buffers in Toxiproxy: its sender must soon notice a slow reader. Few attempts to connect:
-# Toxiproxy accepts no connection while it dials, and a node that dies meanwhile would block its proxy for 30 s.
-PROXY_SYSCTLS: Final = {
-    "net.ipv4.tcp_rmem": "4096 16384 65536",
-    "net.ipv4.tcp_wmem": "4096 16384 65536",
-    "net.ipv4.tcp_syn_retries": "1",
-}
 
 
 class Deployment:
@@ -74,6 +65,8 @@ class Deployment:
         self._found: Found | None = None
         self._toxiproxy: Container | None = None
         self._volumes = Volumes(client, self._prefix, self._labels)
+        self._network_of_nodes: Network
+        self._retired: dict[str, Container] = {}  # By the name of its log.
         self.nodes: dict[NodeId, NodeContainer] = {}
         self.published: dict[str, int] = {}  # The loopback port of each wire's proxy, by the wire's name.
 
@@ -98,12 +91,12 @@ class Deployment:
             self._client.api.timeout = CALL_WITHIN_S
             nodes, control = await asyncio.gather(*(in_thread(self._network, name) for name in ("nodes", "control")))
             small, disk_mb = crew.small_disk, crew.disk_mb
-            volumes = await in_thread(partial(self._volumes.make, crew.nodes, small=small, disk_mb=disk_mb))
+            make = partial(self._volumes.make, small=small, disk_mb=disk_mb, is_plain=crew.outlives_container)
+            volumes = await in_thread(make, crew.nodes)
             in_memory = volumes if small is not None else {}
-            created = asyncio.gather(
-                *(in_thread(self._node, images.get(node, ""), nodes, node, volumes.get(node)) for node in crew.nodes)
-            )
-            await in_thread(self._start_toxiproxy, toxiproxy, nodes, control, in_memory)
+            self._network_of_nodes = nodes
+            created = asyncio.gather(*(in_thread(self._node, images.get(node, ""), node) for node in crew.nodes))
+            await in_thread(self._start_toxiproxy, toxiproxy, (nodes, control), in_memory)
             for node, container in zip(crew.nodes, await created, strict=True):
                 self.nodes[node] = NodeContainer(
                     node=node, folder=crew.folder(node), container=container, control=crew.control(node)
@@ -117,6 +110,9 @@ class Deployment:
         for each in self.nodes.values():
             each.control.away()
         # All at once: faster, and a hanging engine holds up one call, not eight. The last line reports failures.
+        if logs is not None:
+            for name, former in self._retired.items():
+                await in_thread(save_log, self._client, former, logs / f"{name}.log")
         each_gone = (in_thread(self._remove_node, each, logs) for each in self.nodes.values())
         await asyncio.gather(*each_gone, return_exceptions=True)
         await in_thread(remove_run, self._client, self._crew.run_id)
@@ -144,7 +140,25 @@ class Deployment:
             each.control.away()
             with contextlib.suppress(NotFound):
                 # At once: data that proxies hold back must not outlive its sender.
-                await asyncio.gather(in_thread(_killed, each.container), in_thread(self._shut, node, True))
+                await asyncio.gather(in_thread(killed, each.container), in_thread(self._shut, node, True))
+
+    async def stop(self, node: NodeId) -> bool:
+        """Ask a node to end, and kill it if it does not in time. True if it ended by itself."""
+        each = self.nodes[node]
+        async with each.turn:
+            each.is_down = True
+            each.control.away()
+            await in_thread(self._shut, node, True)  # Servers wait until their clients' connections have ended.
+            return await in_thread(stopped, each.container)
+
+    async def renew(self, node: NodeId, *, keeps_data: bool) -> None:
+        """Make a new container for a node that is down, as the crew describes it now. Raises DeployError."""
+        each = self.nodes[node]
+        async with each.turn:
+            try:
+                await in_thread(self._renew, node, keeps_data)
+            except (DockerException, OSError) as error:
+                raise DeployError(f"{node} got no new container: {short(error)}") from error
 
     def lateness(self, _: str) -> Lateness | None:
         """None: clients of machines reach them without a relay."""
@@ -296,9 +310,10 @@ class Deployment:
             return _published(each.container, port)
         return next(self.published[wire.name] for wire in self._crew.wires if wire.target == each.node)
 
-    def _node(self, image: str, network: Network, node: NodeId, volume: str | None) -> Container:
+    def _node(self, image: str, node: NodeId) -> Container:
         if self._found:
             return self._found.containers[node]
+        network, volume = self._network_of_nodes, self._volumes.names.get(node)
         known = addresses(network, self._crew.nodes) if self._crew.is_direct else {}
         endpoint = self._client.api.create_endpoint_config(aliases=[str(node)], ipv4_address=known.get(node))
         container = self._client.containers.create(
@@ -311,52 +326,39 @@ class Deployment:
             volumes={volume: {"bind": self._crew.folder(node)}} if volume else {},
             labels=self._labels,
             log_config=LOGS,
+            dns_opt=list(NAMES),
             **self._crew.options(node),
         )
         for path, text in self._crew.files(node).items():
             inside.put(container, path, text.encode())
         return container
 
-    def _start_toxiproxy(self, image: str, nodes: Network, control: Network, volumes: Mapping[NodeId, str]) -> None:
+    def _start_toxiproxy(self, image: str, networks: tuple[Network, Network], volumes: Mapping[NodeId, str]) -> None:
         dialled = [wire for wire in self._crew.wires if self._crew.is_published(wire)]
-        container = self._toxiproxy = self._client.containers.create(
+        self._toxiproxy, self.proxies, self.published = start_toxiproxy(
+            self._client,
             image,
-            # Toxiproxy's API listens in the first network only; the nodes know only the second.
-            ["sh", "-c", f'exec toxiproxy-server -host "$(hostname -i)" -port {PROXY_API_PORT}'],
+            networks,
+            self._crew.wires,
+            dialled,
+            volumes,
             name=f"{self._prefix}-{PROXY_HOST}",
-            network=control.name,
-            ports={f"{port}/tcp": (LOOPBACK, 0) for port in (PROXY_API_PORT, *(wire.port for wire in dialled))},
-            # A tmpfs volume is emptied when no container mounts it. Toxiproxy outlives the nodes' crashes.
-            volumes={volume: {"bind": f"/keep/{node}"} for node, volume in volumes.items()},
-            sysctls=PROXY_SYSCTLS,
             labels=self._labels,
             log_config=LOGS,
-            **confined(),
             **LIMITS,
         )
-        container.start()
-        container.reload()
-        published = {
-            int(name.partition("/")[0]): int(each[0]["HostPort"]) for name, each in container.ports.items() if each
-        }
-        self.published = {wire.name: published[wire.port] for wire in dialled}
-        self.proxies = Toxiproxy(LOOPBACK, published[PROXY_API_PORT])
-        self._await_proxies(container)  # The address is looked up before Toxiproxy joins the second network.
-        nodes.connect(container, aliases=[PROXY_HOST])
-        for wire in self._crew.wires:
-            self.proxies.create(wire.name, f"0.0.0.0:{wire.port}", wire.upstream)
 
-    def _await_proxies(self, container: Container) -> None:
-        deadline_s = time.monotonic() + PROXY_READY_S
-        while True:
-            try:
-                self.proxies.version()
-            except DeployError:
-                if time.monotonic() > deadline_s:
-                    raise DeployError(f"Toxiproxy does not answer; it said: {tail_of(container)}") from None
-                time.sleep(POLL_S)
-            else:
-                return
+    def _renew(self, node: NodeId, keeps_data: bool) -> None:
+        """Put another container in the place of a node's, which stays, stopped, until the end, for its log."""
+        each = self.nodes[node]
+        if self._found:
+            raise DeployError(f"{node} was started by someone else: its container stays as it is")
+        number = len(self._retired)
+        each.container.rename(f"{self._prefix}-{node}-{number}")
+        self._retired[f"{node}-{number}"] = each.container
+        if not keeps_data:
+            self._volumes.empty(node, self._toxiproxy)
+        each.container = self._node(self._crew.image(node, self._client), node)
 
     def _states(self) -> dict[str | None, str]:
         """The engine's state of each container of this run, by id."""
@@ -366,13 +368,7 @@ class Deployment:
 
     def _remove_node(self, each: NodeContainer, logs: Path | None) -> None:
         if logs is not None:
-            text = b""
-            with contextlib.suppress(DockerException):
-                text = each.container.logs(timestamps=True)
-                image = str(each.container.attrs["Config"]["Image"])
-                text = f"image: {identity_of(self._client, image)}\n".encode() + text
-            with contextlib.suppress(OSError):  # No space is left there; containers are removed all the same.
-                (logs / f"{each.node}.log").write_bytes(text)
+            save_log(self._client, each.container, logs / f"{each.node}.log")
         if not self._found:
             each.container.remove(force=True, v=True)
             return
@@ -389,12 +385,3 @@ def _published(container: Container, port: int) -> int:
     if not published:
         raise DeployError(f"{container.name}: its port {port} is not published; it said: {tail_of(container)}")
     return int(published[0]["HostPort"])
-
-
-def _killed(container: Container) -> None:
-    try:
-        container.kill()
-    except APIError as error:
-        if error.status_code != CONFLICT:  # It is not running.
-            raise
-    container.wait()

@@ -42,6 +42,7 @@ class Machines:
 
     shuts_doors = False
     is_direct = False
+    outlives_container = False
     ready_s = 30.0
 
     def __init__(self, blueprint: Blueprint, hearers: Hearers) -> None:

@@ -35,10 +35,10 @@ class ServiceSite:
 
     def __init__(self, client: docker.DockerClient, blueprint: ServiceBlueprint, subscribers: Subscribers) -> None:
         self._blueprint, self._subscribers = blueprint, subscribers
-        self._crew = Services(blueprint)
-        self._wires = {wire.name: wire for wire in self._crew.wires}
-        self.deployment = Deployment(client, self._crew)
-        self._crew.run_in = self.deployment.run_in
+        self.crew = Services(blueprint)
+        self._wires = {wire.name: wire for wire in self.crew.wires}
+        self.deployment = Deployment(client, self.crew)
+        self.crew.run_in = self.deployment.run_in
         self._relays: dict[str, Relay] = {}  # By the name of the wire.
         self._probed: dict[str, list[Seen]] = {}  # For wires between servers.
 
@@ -103,6 +103,13 @@ class ServiceSite:
     async def kill(self, node: NodeId) -> None:
         """Kill the node: SIGKILL for a server, the equivalent for a subscriber."""
         await (self.deployment.kill(node) if node in self.deployment.nodes else self._subscribers.kill(node))
+
+    async def stop(self, node: NodeId) -> bool:
+        """Ask the node to end; a subscriber is cancelled."""
+        if node in self.deployment.nodes:
+            return await self.deployment.stop(node)
+        await self._subscribers.kill(node)
+        return True
 
     def lateness(self, link: str) -> Lateness | None:
         """The lateness of the relay in that link; None if there is no relay."""
@@ -175,7 +182,7 @@ class ServiceSite:
     async def _seen(self, proxy: str, timeout_s: float) -> Seen:
         loop = asyncio.get_running_loop()
         began_s = loop.time()
-        service = self._crew.services[self._wires[proxy].target]
+        service = self.crew.services[self._wires[proxy].target]
         reason = await answers(self.deployment.published[proxy], service.hello, timeout_s)
         seen = Seen(loop.time() - began_s, "") if reason is None else Seen(None, reason)
         self._probed.setdefault(proxy, []).append(seen)

@@ -15,7 +15,7 @@ import docker
 
 from harness.core.errors import DeployError, ScenarioError
 from harness.core.machine import NodeId, Settings
-from harness.core.seams import Address, Service, ServiceCluster
+from harness.core.seams import Address, Doors, Service, ServiceCluster
 from harness.core.system import SUBSCRIBER
 from harness.runtimes.containers.compose import Found, find_project
 from harness.runtimes.containers.engine.confinement import capabilities_of, confined
@@ -29,6 +29,7 @@ _RETRY_S: Final = 0.05
 _HELLO_WITHIN_S: Final = 2.0
 _PIDS: Final = 2048
 _DISK_MB: Final = 256
+UPGRADE: Final = "upgrade"
 POWER: Final = "power"  # In a blueprint's faults: a crash that loses unsynced writes.
 _NOTHING: Final = Counters(0, 0, 0, 0, {}, {})
 
@@ -56,17 +57,22 @@ class Services:
         self.nodes = tuple(node.id for node in cluster.nodes if node.role != SUBSCRIBER)
         pairs = dialled_pairs(cluster)
         doors = {pair: Address(PROXY_HOST, FIRST_PROXY_PORT + number) for number, pair in enumerate(pairs)}
+        self._cluster, self._doors = cluster, doors
         self.services: dict[NodeId, Service] = {}
         for node in self.nodes:
-            peers = {target: door for (source, target), door in doors.items() if source == node}
-            self.services[node] = cluster.service(node, peers, blueprint.settings)
+            self.serve(node, blueprint.settings)
         proxied = [pair for pair in pairs if self._attach is None or pair[0] not in self.nodes]
         self.wires = tuple(Wire(*pair, doors[pair].port, self.services[pair[1]].port) for pair in proxied)
         self.is_direct = self._attach is None and "direct" in cluster.links.values()
         self.disk_mb = _DISK_MB if POWER in blueprint.faults else None
         is_small = "disk-full" in blueprint.faults and self.disk_mb is None
         self.small_disk = f"size={_DISK_MB}m,mode=1777" if is_small else None
+        self.outlives_container = UPGRADE in blueprint.faults
         self.run_in: Callable[[NodeId, list[str]], Any] | None = None
+
+    def serve(self, node: NodeId, settings: Settings) -> None:
+        """Let the node's next container be that of these settings."""
+        self.services[node] = self._cluster.service(node, self._peers(node), settings)
 
     def is_published(self, wire: Wire) -> bool:
         """True, also for wires between nodes: the harness probes them from outside."""
@@ -106,6 +112,9 @@ class Services:
     def control_port(self, node: NodeId) -> int | None:
         """None: the harness reaches the server as clients do."""
         return None
+
+    def _peers(self, node: NodeId) -> Doors:
+        return {target: door for (source, target), door in self._doors.items() if source == node}
 
     async def _output_of(self, node: NodeId, command: list[str]) -> str:
         if self.run_in is None:

@@ -69,7 +69,7 @@ class Faults:
                 return Consumer(step, hosts)
             case "clock":
                 return OnClocks(step, hosts)
-            case "disk-full" | "failover" | "late" | "rot":
+            case "disk-full" | "failover" | "late" | "rot" | "restart" | "upgrade" | "remove" | "replace":
                 raise AssertionError(f"{step.fault} was not refused, though no simulation can do it")
             case (
                 "cut" | "stall" | "reset" | "delay" | "bandwidth" | "limit-data" | "drop" | "duplicate" | "reorder"

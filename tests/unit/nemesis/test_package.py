@@ -18,11 +18,13 @@ from tests.unit.nemesis.topologies import LONE, QUORUM, SMALL
 SECOND = 1_000_000_000
 MINUTE = 60 * SECOND
 SEEDS = range(500)
+DECLARED = ("membership", "rolling-upgrade")  # They need a procedure of the cluster.
+IN_CONTAINERS_ONLY = ("full-disk", "failover", "late", "bit-rot", "rolling-restart")
 FITTING = {
-    "small": (SMALL, tuple(name for name in PACKAGES if name not in ("datagrams", "bit-rot"))),
+    "small": (SMALL, tuple(name for name in PACKAGES if name not in ("datagrams", "bit-rot", *DECLARED))),
     "quorum": (
         QUORUM,
-        tuple(name for name in PACKAGES if name not in ("slow-subscriber", "full-disk", "failover", "late", "bit-rot")),
+        tuple(name for name in PACKAGES if name not in ("slow-subscriber", *IN_CONTAINERS_ONLY, *DECLARED)),
     ),
     "lone": (LONE, ("crash", "pause", "slow-link", "clock", "power")),
 }
@@ -66,7 +68,7 @@ def test_every_kind_of_fault_and_argument_appears() -> None:
     steps = [step for seed in SEEDS for where in FITTING for step in plan(seed, where).steps]
     assert {step.fault for step in steps} == {
         "cut", "stall", "delay", "bandwidth", "drop", "duplicate", "reorder", "crash", "pause", "consumer", "clock",
-        "reset", "limit-data", "disk-full", "failover", "late",
+        "reset", "limit-data", "disk-full", "failover", "late", "restart",
     }  # fmt: skip
     assert {name for step in steps for name in step.args} == {
         "latency_ns", "jitter_ns", "bytes_per_s", "permille", "disk", "point", "delay_ns", "step_ns", "drift_ppm",

@@ -47,9 +47,7 @@ class LoopDisk:
             raise DeployError(f"{reason}; choose other faults by --nemesis")
         self._device, self.path = _attached(size_mb * MB)
         try:
-            _run("mke2fs", "-q", "-t", "ext4", "-E", "nodiscard", self.path)
-            # An engine fills an empty volume from the image's folder, with its owner. This folder would be in the way.
-            _run("debugfs", "-w", "-R", "rmdir lost+found", self.path)
+            self.format()
         except BaseException:
             self.release()
             raise
@@ -64,6 +62,12 @@ class LoopDisk:
     def number(self) -> int:
         """The number of its device, as `st_dev` of its files gives it."""
         return os.fstat(self._device).st_rdev
+
+    def format(self) -> None:
+        """Make its file system anew, without a file. It must not be mounted."""
+        _run("mke2fs", "-q", "-F", "-t", "ext4", "-E", "nodiscard", self.path)
+        # An engine fills an empty volume from the image's folder, with its owner. This folder would be in the way.
+        _run("debugfs", "-w", "-R", "rmdir lost+found", self.path)
 
     def release(self) -> None:
         """Let go. Once it is mounted nowhere, device and content are gone."""

@@ -19,12 +19,14 @@ from harness.runtimes.containers.faults.barriers import OnMembers, Together
 from harness.runtimes.containers.faults.late_requests import Late
 from harness.runtimes.containers.faults.probing import Prober, Probing
 from harness.runtimes.containers.faults.rules import Rules
-from harness.runtimes.containers.faults.site import GONE, ClientTraffic, Holds, Site, Struck
+from harness.runtimes.containers.faults.site import GONE, ClientTraffic, Holds, Procedures, Site, Struck
 from harness.runtimes.containers.faults.struck_clocks import OnClocks
 from harness.runtimes.containers.faults.struck_files import Rot
-from harness.runtimes.containers.faults.struck_leaders import Failover, Promote
+from harness.runtimes.containers.faults.struck_leaders import Failover
 from harness.runtimes.containers.faults.struck_links import OnLinks
+from harness.runtimes.containers.faults.struck_members import Membership
 from harness.runtimes.containers.faults.struck_nodes import Consumer, Crash, FullDisk, Pause
+from harness.runtimes.containers.faults.struck_rolls import Roll
 from nemesis.plan import Effect, NodeFault, Plan, Step
 from nemesis.registry import FAULTS
 from nemesis.topology import DIRECT, Topology, ends
@@ -35,10 +37,10 @@ class ContainerFaults:
     """The `FaultRuntime` of containers."""
 
     def __init__(
-        self, site: Site, topology: Topology, prober: Probing, holds: Holds, promote: Promote | None = None
+        self, site: Site, topology: Topology, prober: Probing, holds: Holds, procedures: Procedures | None = None
     ) -> None:
         self._site, self._topology, self._prober, self._holds = site, topology, prober, holds
-        self._promote = promote
+        self._procedures = procedures
         self._rules = Rules(site, holds)
         self._struck: list[tuple[Step, Struck]] = []  # All steps of the run, in order of application.
         self._in_force: list[tuple[Step, Struck]] = []
@@ -46,7 +48,7 @@ class ContainerFaults:
 
     def refusal(self, step: Step) -> str | None:
         """The reason why containers cannot do that step, in one line, or None."""
-        if step.fault == "failover" and self._promote is None:
+        if step.fault == "failover" and self._procedures is None:
             return "no node can be promoted here: machines elect their leader themselves"
         if step.fault == "late" and any(self._site.lateness(target) is None for target in step.targets):
             return "clients of machines reach them without a relay, so their requests cannot be late"
@@ -118,10 +120,14 @@ class ContainerFaults:
                 return OnClocks(step, nodes, site=site)
             case "disk-full":
                 return FullDisk(nodes, site=site, rules=rules)
-            case "failover":
-                if self._promote is None:
-                    raise AssertionError("failover was accepted, though no node can be promoted")
-                return Failover(nodes[0], site=site, promote=self._promote)
+            case "restart" | "upgrade":
+                return Roll(step, nodes, site=site, rules=rules, holds=holds, procedures=self._procedures)
+            case "failover" | "remove" | "replace":
+                if self._procedures is None:
+                    raise AssertionError(f"{fault} was accepted, though the cluster declares no procedure")
+                if fault == "failover":
+                    return Failover(nodes[0], site=site, procedures=self._procedures)
+                return Membership(step, site=site, rules=rules, holds=holds, procedures=self._procedures)
             case unknown:
                 assert_never(unknown)
 

@@ -10,7 +10,7 @@ from harness.core.errors import DeployError, Unsound
 from harness.core.machine import NodeId
 from harness.runtimes.containers.faults.probing import Probing
 from harness.runtimes.containers.faults.rules import Rules
-from harness.runtimes.containers.faults.site import GONE, PAUSED, SETTLED_S, Holds, Site
+from harness.runtimes.containers.faults.site import DOWN, GONE, PAUSED, SETTLED_S, Holds, Site
 from harness.runtimes.host.control import Counters, Slow
 from harness.runtimes.host.storage import CRASH_MODE_FILE
 from nemesis.plan import Effect, Step
@@ -20,7 +20,6 @@ SILENT_S: Final = 0.3
 _SMALL_KB: Final = 1 << 20  # A larger disk is not a small volume, but the machine's own, which is never filled.
 _DF_SIZE: Final = 8  # The index of the size in the output of `df -P`: the heading has seven parts.
 _KEPT: Final = "kept"
-_DOWN: Final = "down"
 
 
 class Crash:
@@ -45,7 +44,7 @@ class Crash:
     async def end(self) -> None:
         await self._strikes.end()
         held, self._held = self._held, []
-        await asyncio.gather(*(self._restart(node) for node in held if self._holds.drop(_DOWN, node)))
+        await asyncio.gather(*(self._restart(node) for node in held if self._holds.drop(DOWN, node)))
 
     async def effect(self) -> Effect:
         await self._strikes.settled()
@@ -65,7 +64,7 @@ class Crash:
     async def _strike(self, node: NodeId) -> None:
         place = self._site.nodes[node]
         self._held.append(node)
-        if self._holds.take(_DOWN, node):
+        if self._holds.take(DOWN, node):
             if place.is_down:  # The previous fault is over, but on a busy machine a node is slow to come back.
                 await place.control.ready(SETTLED_S)
             was_up, life = not place.is_down, place.control.life

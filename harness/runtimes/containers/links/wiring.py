@@ -19,6 +19,9 @@ PROXY_API_PORT: Final = 8474
 NODE_PORT: Final = 7000  # The node's port for its peers and clients,
 CONTROL_PORT: Final = 7001  # and for the harness.
 FIRST_PROXY_PORT: Final = 20_000
+# The name of a container that is down is unknown, and the networks of a run lead to no server of names that could tell:
+# by default each look-up takes twenty seconds, in which Toxiproxy neither accepts a connection nor closes a proxy.
+NAMES: Final = ("timeout:1", "attempts:1")
 
 
 class Wire(NamedTuple):

@@ -153,6 +153,7 @@ class FakeSite:
         self.failed_power: list[tuple[NodeId, bool]] = []
         self.keeps_power = False
         self.left = Canaries(synced=True, unsynced=False)
+        self.stubborn: list[NodeId] = []  # Nodes that must be killed.
         self.stuck: list[str] = []  # Links that carry nothing for a reason of their own.
 
     def port_of(self, source: str, target: str) -> int:
@@ -257,6 +258,10 @@ class FakeSite:
             raise DeployError(f"no container {node}")
         self.nodes[node].is_down = True
         self.nodes[node].rules.clear()
+
+    async def stop(self, node: NodeId) -> bool:
+        await self.kill(node)
+        return node not in self.stubborn
 
     async def start(self, node: NodeId) -> None:
         self.starting.append(node)

@@ -24,7 +24,7 @@ def test_no_container_is_created_without_its_confinement() -> None:
     made = [
         found
         for text in sources.values()
-        for found in re.findall(r"containers\.(?:create|run)\(.*?\n {8}\)", text, re.DOTALL)
+        for found in re.findall(r"containers\.(?:create|run)\(.*?\n {4,8}\)", text, re.DOTALL)
     ]
     assert len(made) == sum(len(re.findall(r"containers\.(?:create|run)\(", text)) for text in sources.values()) == 2
     assert all("**confined()" in each or "**self._crew.options(node)" in each for each in made)
