@@ -9,9 +9,11 @@ from harness.core.promises import Excuse
 from nemesis import faults
 from nemesis.fault import Fault, Package
 
+_MODULES = [
+    import_module(f"{faults.__name__}.{file}") for file in sorted(m.name for m in iter_modules(faults.__path__))
+]
 _ALL: tuple[Package, ...] = tuple(
-    import_module(f"{faults.__name__}.{file}").PACKAGE
-    for file in sorted(each.name for each in iter_modules(faults.__path__))
+    package for module in _MODULES for package in getattr(module, "PACKAGES", None) or (module.PACKAGE,)
 )
 PACKAGES: Mapping[str, Package] = MappingProxyType({package.name: package for package in _ALL})
 FAULTS: Mapping[str, Fault] = MappingProxyType({fault.name: fault for package in _ALL for fault in package.faults})

@@ -26,7 +26,7 @@ class Topology(msgspec.Struct, frozen=True, kw_only=True):
     points: tuple[str, ...] = ()
     point_roles: Mapping[str, str] = {}  # The role of the nodes that reach a failpoint, where one is declared.
     clockless: tuple[str, ...] = ()  # Nodes that have no clock of their own, or do not decide by it.
-    procedures: tuple[str, ...] = ()  # What the cluster itself declares how to do: MEMBERSHIP, UPGRADES.
+    procedures: tuple[str, ...] = ()  # Those that the cluster declares: MEMBERSHIP, UPGRADES.
 
     def ids(self) -> tuple[str, ...]:
         """All nodes, in order."""

@@ -75,13 +75,13 @@ class EtcdSubscriber:
                 await deliver(event)
             self._keep(response.events[-1].kv.mod_revision)
         elif not response.created and response.header.revision != self._announced:
-            self._announced = response.header.revision  # One notification twice is no news.
+            self._announced = response.header.revision  # The same notification comes again and again.
             await deliver(Delivery(session=0, kind="watermark", position=self._announced))
             self._keep(self._announced)
 
     async def _refused(self, response: Any, deliver: Deliver) -> None:
         """Return if the watch goes on. Raises Broken if the member has ended it, after the gap if there is one."""
-        if response.compact_revision > self._reached() + 1:  # Else nothing is lost that was not delivered.
+        if response.compact_revision > self._reached() + 1:  # Below it the subscriber has everything.
             await deliver(Delivery(session=0, kind="gap", position=response.compact_revision))
             self._keep(response.compact_revision - 1)
         if response.canceled:

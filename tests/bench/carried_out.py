@@ -19,7 +19,12 @@ def carried_out(folder: Path, cluster: str, seed: int, *options: str) -> tuple[i
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode not in (0, 1, 2, 3):
         told = [log.read_text(encoding="utf-8").strip() for log in folder.glob("*/*/logs/run.log")]
-        print(f"exit {done.returncode}:", *(told or [done.stderr.strip()]), sep="\n", file=sys.stderr)
+        print(
+            f"{cluster} seed {seed}, exit {done.returncode}:",
+            *(told or [done.stderr.strip()]),
+            sep="\n",
+            file=sys.stderr,
+        )
         return done.returncode, set(), []
     promises = msgspec.convert(json.loads(done.stdout)["promises"], list[dict[str, Json]])
     effects = [count for kind, count, _ in effects_in(folder / cluster) if kind == "power"]

@@ -199,7 +199,8 @@ class Deployment:
     async def canaries(self, node: NodeId) -> Canaries:
         """The canaries on the disk of a node, after its start."""
         each = self.nodes[node]
-        return await in_thread(self._volumes.canaries, node, each.container, each.folder)
+        async with each.turn:  # Another power failure writes them anew.
+            return await in_thread(self._volumes.canaries, node, each.container, each.folder)
 
     async def pause(self, node: NodeId) -> None:
         """Freeze all processes of the container."""

@@ -16,7 +16,7 @@ from nemesis.plan import Effect
 
 GONE: Final = (DeployError, DockerException, TimeoutError)  # Raised for a container that is gone, or does not answer.
 PAUSED: Final = "paused"
-DOWN: Final = "down"  # What a fault claims that keeps a node from running.
+DOWN: Final = "down"  # A claim of each fault that keeps a node from running.
 SETTLED_S: Final = 5.0  # A healed link or node should answer within this; else the deployment reports it.
 
 

@@ -51,7 +51,7 @@ class Membership:
             await self._site.kill(node)
             await self._back(self._within_s)
             return
-        place.may_end, before = True, place.may_end  # It may end by itself once it has left.
+        place.may_end, before = True, place.may_end  # Members of etcd end once they have left.
         try:
             await self._procedures.leave(node, self._within_s)
         finally:
