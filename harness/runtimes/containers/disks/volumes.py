@@ -80,7 +80,7 @@ class Volumes:
 
     def canaries(self, node: NodeId, container: Container, folder: str) -> power.Canaries:
         """The canaries on a node's disk, after a start of its container, which need not run any more."""
-        with suppress(DeployError):
+        with suppress(DeployError, OSError):  # Its disk may have failed again.
             seen = power.found(_seen_from_here(container, folder))
             if is_running(container):  # Else its folder may have gone while it was read.
                 return seen

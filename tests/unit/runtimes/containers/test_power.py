@@ -4,14 +4,19 @@ import asyncio
 import shutil
 import subprocess
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
+import docker
 import pytest
+from docker.models.containers import Container
 
 from harness.core.errors import DeployError, Unsound
 from harness.core.machine import NodeId
-from harness.runtimes.containers.disks import loop, power
+from harness.runtimes.containers.disks import loop, power, volumes
 from harness.runtimes.containers.disks.loop import LoopDisk
 from harness.runtimes.containers.disks.power import SYNCED, UNSYNCED, Canaries
+from harness.runtimes.containers.disks.volumes import Volumes
 from tests.unit.runtimes.containers.fake_site import N1, N2, step
 from tests.unit.runtimes.containers.stage import Stage, run
 
@@ -127,6 +132,19 @@ def test_the_canaries_of_a_server_that_has_ended_are_read_from_its_disk_once_a_s
     debugfs("feature needs_recovery")
     with pytest.raises(DeployError, match="has not been mounted since the power failed"):
         power.found_on(str(disk))
+
+
+def test_a_disk_that_fails_again_while_its_canaries_are_read_has_shown_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def reading(_: object) -> Canaries:
+        raise OSError(5, "Input/output error")
+
+    made = Volumes(cast("docker.DockerClient", None), "run", {})
+    made._disks[N1] = cast("LoopDisk", SimpleNamespace(path="/dev/loop9"))
+    monkeypatch.setattr(volumes, "_seen_from_here", lambda *_: Path("/folder"))
+    monkeypatch.setattr(power, "found", reading)
+    monkeypatch.setattr(power, "_debugged", lambda *_: b"needs_recovery")
+    with pytest.raises(DeployError, match="/dev/loop9 has not been mounted since the power failed"):
+        made.canaries(N1, cast("Container", None), "/data")
 
 
 def test_a_folder_on_another_file_system_is_left_alone(tmp_path: Path) -> None:
