@@ -5,7 +5,8 @@ Theory of operation. It does the same for each master.
    place of that piece as their position, and after each message a watermark of the last place.
 2. After a crash it reads the log from the beginning, since it may need pieces of transactions that were open. Places up
    to which it had delivered are on disk, and what lies before is not delivered again.
-3. A session that ends, or is silent, is followed by another one, from where this one was.
+3. A session that ends, or is silent, is followed by another one, from where this one was. Pieces that an earlier
+   session asked for are as good: else a link slower than the patience with silence would keep the observer behind.
 """
 
 from functools import partial
@@ -137,10 +138,10 @@ class Observer:
     def handle(self, event: Event, context: Context) -> None:
         self._site.context = context
         match event:
-            case Received(sender, Pushed(session, place, pieces)) if sender in self._followed:
+            case Received(sender, Pushed(_, place, pieces)) if sender in self._followed:
                 followed = self._followed[sender]
-                if (session, place) == (followed.session, followed.place):
-                    followed.pushed(pieces)
+                if place <= followed.place <= place + len(pieces):
+                    followed.pushed(pieces[followed.place - place :])
             case Received(sender, Call(number, ReadThere(keys))):
                 context.send(sender, Answer(number, self._read(keys)))
             case Closed(peer) if peer in self._followed:
