@@ -84,14 +84,17 @@ def check(history: Path, _context: Context) -> Judgement:
             troubles += _surplus(held, node, {key for _, people in by_source.values() for key in people})
     for followed, seen in found.observed.items():
         witnesses[STOPPED] += 1
-        troubles += _observed(followed, seen)
+        troubles += _observed(followed, seen, len(found.files[followed, FULL].pieces))
     return judgement(CHECKER, ANOMALIES, troubles, witnesses)
 
 
-def _observed(master: str, seen: Observed) -> Iterator[Trouble]:
-    """6, for the observer, which may stay behind."""
+def _observed(master: str, seen: Observed, count: int) -> Iterator[Trouble]:
+    """5 and 6, for the observer."""
     if seen.error is not None:
         yield Trouble(STOPPED, f"The observer of {master} stopped: {seen.error}.", ("o1", master))
+    elif seen.place < count:
+        sentence = f"At rest the observer has {seen.place} of the {count} pieces of {master}."
+        yield Trouble(DIVERGED, sentence, ("o1", master))
 
 
 def _of(log: Sequence[Whole]) -> Rows:

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from clusters.drizzle import planted
 from clusters.drizzle.logs.assembly import Assembly, BadPieces, Rows
-from clusters.drizzle.messages import Done, Follow, Got, Piece, Pushed, ReadThere, Refused
+from clusters.drizzle.messages import Done, Drain, Follow, Got, Piece, Pushed, ReadThere, Refused
 from clusters.drizzle.shape import MASTERS, MS, PEOPLE, file_source, master_of
 from clusters.drizzle.site import Site
 from harness.core.machine import (
@@ -38,6 +38,7 @@ from harness.core.record import Json
 LOOK = "look"
 LOOK_NS = 40 * MS
 SILENT_NS = 500 * MS
+DRAINED_NS = 200 * MS  # A message that comes so long after a request was sent after it.
 
 
 class Saved(Struct, frozen=True, tag=True):
@@ -57,6 +58,7 @@ class Followed:
         self.error = ""
         self.is_open = False
         self.heard_ns = 0
+        self.is_at_end = False  # The last message had nothing new.
         self.opened: dict[object, Assembly] = {}
         self.lists: dict[Json, list[Json]] = {}
 
@@ -71,6 +73,7 @@ class Followed:
     def pushed(self, pieces: tuple[Piece, ...]) -> None:
         """Handle pieces of the log."""
         self.heard_ns = self._site.now_ns()
+        self.is_at_end = not pieces
         for piece in pieces:
             self.place += 1
             if not self.error:
@@ -126,6 +129,7 @@ class Observer:
     def recover(self, durable: Durable, settings: Settings, context: Context) -> None:
         self._site = Site(context.node, settings, context)
         self._followed: dict[NodeId, Followed] = {}
+        self._drains: list[tuple[NodeId, int, int]] = []
         for step, master in enumerate(MASTERS, start=1):
             saved = durable.value(f"saved {master}")
             followed = Followed(self._site, master, saved if isinstance(saved, Saved) else Saved(), step)
@@ -144,12 +148,15 @@ class Observer:
                     followed.pushed(pieces[followed.place - place :])
             case Received(sender, Call(number, ReadThere(keys))):
                 context.send(sender, Answer(number, self._read(keys)))
+            case Received(sender, Call(number, Drain())):
+                self._drains.append((sender, number, context.now_ns()))
             case Closed(peer) if peer in self._followed:
                 self._followed[peer].is_open = False
             case TimerFired():
                 for followed in self._followed.values():
                     if not followed.is_open or context.now_ns() > followed.heard_ns + SILENT_NS:
                         followed.begin()
+                self._drain()
                 context.set_timer(LOOK, LOOK_NS)
             case Synced(token):
                 self._site.synced(token)
@@ -157,6 +164,17 @@ class Observer:
                 context.unexpected(message)
             case _:
                 pass
+
+    def _drain(self) -> None:
+        """Answer those who wait until it has all of the logs, or until it stopped."""
+        for drain in [*self._drains]:
+            sender, number, asked_ns = drain
+            if all(
+                each.error or (each.is_at_end and each.heard_ns > asked_ns + DRAINED_NS)
+                for each in self._followed.values()
+            ):
+                self._site.send(sender, Answer(number, Done()))
+                self._drains.remove(drain)
 
     def _read(self, keys: tuple[Json, ...]) -> Done | Refused:
         """The lists under these keys, unless it is not yet as far as it was before a crash (2)."""

@@ -26,7 +26,7 @@ from harness.scenario.workloads.options import WorkloadOptions
 SIZE: Final = 12  # Keys of a group; every second one belongs to the same master.
 MASTERS: Final = 2
 MOST: Final = 9  # Appends of the longest transaction.
-FOLLOWERS: Final = ("m1", "m2", "r1", "r2")
+FOLLOWERS: Final = ("m1", "m2", "r1", "r2", "o1")
 READERS: Final = ("r1", "r1", "r2", "r2", "o1")
 AHEAD: Final = 6  # Operations that a conflict looks ahead.
 FIRST_SHARE: Final = 65  # Percent of the transactions on the first master.
