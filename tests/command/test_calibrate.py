@@ -44,7 +44,9 @@ def test_what_was_measured_is_not_run_again_and_what_became_worse_is_named(seama
     assert {path: path.stat().st_mtime_ns for path in folder.rglob("*.parquet")} == rows
     table = seamark("calibrate", *SMALL, "--markdown", "--quiet")
     assert table.code == 0
-    assert "| `tutorial` `late-row` |" in table.out
+    assert "| `late-row` |" in table.out
+    into = seamark("calibrate", *SMALL, "--into", folder / "calibration.json", "--quiet")
+    assert (into.code, read_calibration(folder / "calibration.json")) == (0, found)
 
 
 def test_a_bug_that_is_found_less_often_than_before_is_named(seamark: Seamark, tmp_path: Path) -> None:

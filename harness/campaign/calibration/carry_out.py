@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from harness.campaign.calibration.cells import Cell, Limits
-from harness.campaign.calibration.document import Calibration
+from harness.campaign.calibration.document import Calibration, Sampling
 from harness.campaign.calibration.rows import SCRIPTED, calibration_row
 from harness.campaign.ledger.rows import ATTEMPTS, Row
 from harness.campaign.task import Task, done, failed
@@ -48,14 +48,21 @@ def calibrated(
     correct = [cell.correct() for cell in cells if cell.bug is None]
     clean = {each.cluster: each.client / each.runs if each.runs else 0.0 for each in correct}
     return Calibration(
+        samplings=tuple(_sampling(name, limits) for name in dict.fromkeys(cell.code.name for cell in cells)),
+        bugs=tuple(cell.outcome(clean.get(cell.code.name, 0.0)) for cell in cells if cell.bug is not None),
+        correct=tuple(correct),
+    )
+
+
+def _sampling(cluster: str, limits: Limits) -> Sampling:
+    return Sampling(
+        cluster=cluster,
         versions=dict(versions()),
         time_s=limits.time_s,
         seed=limits.seed,
         workload=limits.workload,
         runs_max=limits.runs,
         hits_max=limits.hits,
-        bugs=tuple(cell.outcome(clean.get(cell.code.name, 0.0)) for cell in cells if cell.bug is not None),
-        correct=tuple(correct),
     )
 
 

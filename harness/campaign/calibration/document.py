@@ -5,8 +5,9 @@ of the rate is (hits - 1) / (runs - 1). Intervals are Clopper and Pearson's exac
 """
 
 import math
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final, Literal, TypeVar
 
 import msgspec
 
@@ -14,7 +15,7 @@ from harness.core.errors import ScenarioError
 from harness.record.bounded import Amount, Count, Seed, Share
 from harness.record.documents import read_document
 
-CALIBRATION_SCHEMA: Final = 1
+CALIBRATION_SCHEMA: Final = 2
 CALIBRATION_FILE: Final = "calibration.json"
 CALIBRATION: Final = "calibration"  # The folder of calibrations in a store.
 CONFIDENCE: Final = 0.95
@@ -77,21 +78,48 @@ class CorrectCell(msgspec.Struct, frozen=True, kw_only=True):
     seeds: tuple[int, ...] = ()  # The seeds of the false alarms.
 
 
-class Calibration(msgspec.Struct, frozen=True, kw_only=True):
-    """The outcome of a calibration. `time_s` is the load of each run, `seed` the first.
+class Sampling(msgspec.Struct, frozen=True, kw_only=True):
+    """How the runs of one cluster were drawn: seeds from `seed` on, with `time_s` s of load each.
 
-    `workload` is that of all runs, or "any"; None: each cluster's first, with plans of one style.
+    A bug's runs end when `hits_max` show it, or after `runs_max`. `workload` is that of all runs, or "any"; None: the
+    cluster's first, with plans of one style. `versions` are those of Seamark and of what it runs on.
     """
 
-    schema: int = CALIBRATION_SCHEMA
+    cluster: str
     versions: dict[str, str]
     time_s: Amount
     seed: Seed = 0
     workload: str | None = None
     runs_max: Count
     hits_max: Count
+
+
+class Calibration(msgspec.Struct, frozen=True, kw_only=True):
+    """The outcome of a calibration: for each cluster how its runs were drawn, its bugs, and its runs without a bug."""
+
+    schema: int = CALIBRATION_SCHEMA
+    samplings: tuple[Sampling, ...]
     bugs: tuple[BugCell, ...]
     correct: tuple[CorrectCell, ...]
+
+
+Of = TypeVar("Of", bound=Sampling | BugCell | CorrectCell)  # What a calibration has of a cluster.
+
+
+def merged(now: Calibration, before: Calibration) -> Calibration:
+    """Both: the clusters of `before` in their order, then new ones. A cluster that `now` has is taken from it whole."""
+    clusters = [each.cluster for each in now.samplings]
+    order = list(dict.fromkeys([*(each.cluster for each in before.samplings), *clusters]))
+
+    def together(new: Iterable[Of], old: Iterable[Of]) -> tuple[Of, ...]:
+        kept = (each for each in old if each.cluster not in clusters)
+        return tuple(sorted((*new, *kept), key=lambda each: order.index(each.cluster)))
+
+    return Calibration(
+        samplings=together(now.samplings, before.samplings),
+        bugs=together(now.bugs, before.bugs),
+        correct=together(now.correct, before.correct),
+    )
 
 
 def interval_of(hits: int, runs: int) -> Interval:

@@ -20,7 +20,7 @@ def calibration_page(calibration: Calibration) -> str:
         (),
         {"hover": {}},
         calibration=calibration,
-        versions=", ".join(f"{name} {version}" for name, version in calibration.versions.items()),
+        drawn=drawn_sentences(calibration),
         rows=[(cell, title_of(cell.anomaly) if cell.anomaly else None, seeds_shown(cell)) for cell in calibration.bugs],
         alarms=sum(each.false_alarms for each in calibration.correct),
         share=_share,
@@ -28,35 +28,43 @@ def calibration_page(calibration: Calibration) -> str:
 
 
 def calibration_markdown(calibration: Calibration) -> str:
-    """The table of docs/calibration.md."""
-    rows = [
-        (
-            f"`{cell.cluster}` `{cell.bug}`",
-            f"{cell.hits} of {cell.runs}: {_share(cell.rate)}",
-            f"{_share(cell.interval.low)} to {_share(cell.interval.high)}",
-            seeds_shown(cell),
-            f"{cell.anomaly} ({cell.promise})" if cell.anomaly else "–",
-            cell.found_by,
-            "yes" if cell.is_client_more else "no",
-        )
-        for cell in calibration.bugs
-    ]
-    of = "" if calibration.workload is None else f" of {calibration.workload} workload"
-    load = f"Seeds from {calibration.seed:,} on, {calibration.time_s:g} s of load{of}"
+    """docs/calibration.md: a table for each cluster."""
     text = [
         "# Calibration: how soon the checks find each bug",
         "",
-        f"{load} and drawn faults, until {calibration.hits_max} runs show a",
-        f"bug or {calibration.runs_max} are made. The rate comes from inverse sampling, (hits - 1) / (runs - 1), with",
-        "Clopper and Pearson's interval. *seeds*: this number of seeds gives an even chance of finding the bug;",
-        "*scripted only*: no seed shows the bug, but its schedule does. *checks*: the watermark graph, the rules of",
-        "streams, both, or others. *clients alone*: checks of client operations find more than without the bug.",
-        "The pages of [promises](promises.md) describe each bug.",
-        "",
-        *table(HEAD, rows),
+        "Drawn seeds and faults, until enough runs show a bug. The rate comes from inverse sampling,",
+        "(hits - 1) / (runs - 1), with Clopper and Pearson's interval. *seeds*: this number of seeds gives an even",
+        "chance of finding the bug; *scripted only*: no seed shows the bug, but its schedule does. *checks*: the",
+        "watermark graph, the rules of streams, both, or others. *clients alone*: checks of client operations find",
+        "more than without the bug. The pages of [promises](promises.md) describe each bug.",
         "",
     ]
+    for each, drawn in zip(calibration.samplings, drawn_sentences(calibration), strict=True):
+        cells = [cell for cell in calibration.bugs if cell.cluster == each.cluster]
+        text += [f"## {each.cluster}", "", drawn, "", *table(HEAD, [_row(cell) for cell in cells]), ""]
     return "\n".join([*text, *(f"{correct_sentence(each)}\n" for each in calibration.correct)])
+
+
+def drawn_sentences(calibration: Calibration) -> list[str]:
+    """For each cluster how its runs were drawn."""
+    return [
+        f"{each.cluster}: seeds from {each.seed:,} on, {each.time_s:g} s of load"
+        f"{'' if each.workload is None else f' of {each.workload} workload'}, until {each.hits_max} runs show a bug or "
+        f"{each.runs_max} are made; {', '.join(f'{name} {version}' for name, version in each.versions.items())}."
+        for each in calibration.samplings
+    ]
+
+
+def _row(cell: BugCell) -> tuple[str, ...]:
+    return (
+        f"`{cell.bug}`",
+        f"{cell.hits} of {cell.runs}: {_share(cell.rate)}",
+        f"{_share(cell.interval.low)} to {_share(cell.interval.high)}",
+        seeds_shown(cell),
+        f"{cell.anomaly} ({cell.promise})" if cell.anomaly else "–",
+        cell.found_by,
+        "yes" if cell.is_client_more else "no",
+    )
 
 
 def lines(calibration: Calibration) -> Iterator[str]:

@@ -16,6 +16,7 @@ from harness.campaign.calibration.document import (
     CALIBRATION_FILE,
     Calibration,
     calibration_at,
+    merged,
     worse,
 )
 from harness.campaign.calibration.rows import SCRIPTED
@@ -55,12 +56,16 @@ def calibrate(  # noqa: PLR0913, PLR0917  Each argument is an option of the comm
     compare: Annotated[
         Path | None, typer.Option(metavar="JSON", help="An earlier one: exit with 4 if anything became worse.")
     ] = None,
+    into: Annotated[
+        Path | None,
+        typer.Option(metavar="JSON", help="An earlier one: these clusters are written anew in it, its others stay."),
+    ] = None,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print docs/calibration.md and nothing else.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print calibration.json and nothing else.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress.")] = False,
 ) -> int:
     """Measure how often, and by what, planted bugs are found. Runs that an earlier call made are not made again."""
-    _require(plans, is_both=as_json and markdown)
+    _require(plans, into, is_both=as_json and markdown)
     pool = None if on is None else partial(spark_pool, require_cluster(on))
     before = None if compare is None else calibration_at(compare)
     limits = Limits(
@@ -75,23 +80,32 @@ def calibrate(  # noqa: PLR0913, PLR0917  Each argument is an option of the comm
     cells = cells_of(clusters, bug or (), limits, (folder := store / CALIBRATION) / "rows", plans)
     with resumable("the same command, which makes only the runs that are left"), watched(is_shown=not quiet) as watcher:
         outcome = calibrated(cells, limits, folder, partial(_tell, watcher), pool, jobs)
-    write_atomically(folder / PAGE_FILE, encoded(calibration_page(outcome)))
-    _write_json(folder / CALIBRATION_FILE, outcome)
-    if as_json:
-        print_json(outcome)
-    elif markdown:
-        sys.stdout.write(calibration_markdown(outcome))
-    else:
-        _show(outcome, folder / PAGE_FILE)
+    _keep(outcome, folder, into)
+    shown = print_json if as_json else _print_markdown if markdown else partial(_show, page=folder / PAGE_FILE)
+    shown(outcome)
     return _compared(outcome, before)
 
 
-def _require(plans: Path, *, is_both: bool) -> None:
-    """Raise ScenarioError if the options contradict each other, or name a folder that is not there."""
+def _require(plans: Path, into: Path | None, *, is_both: bool) -> None:
+    """Raise ScenarioError if the options contradict each other, or name what is not there."""
     if is_both:
         raise ScenarioError("--json and --markdown both print one document: choose one")
     if plans != PLANS and not plans.is_dir():
         raise ScenarioError(f"--plans {plans}: there is no such folder; schedules are in it as CLUSTER/BUG.json")
+    if into is not None:
+        calibration_at(into)
+
+
+def _keep(outcome: Calibration, folder: Path, into: Path | None) -> None:
+    """Write the page and the document of a calibration, and its clusters into an earlier one."""
+    write_atomically(folder / PAGE_FILE, encoded(calibration_page(outcome)))
+    _write_json(folder / CALIBRATION_FILE, outcome)
+    if into is not None:
+        _write_json(into, merged(outcome, calibration_at(into)))
+
+
+def _print_markdown(outcome: Calibration) -> None:
+    sys.stdout.write(calibration_markdown(outcome))
 
 
 def _show(outcome: Calibration, page: Path) -> None:

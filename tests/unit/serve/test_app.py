@@ -289,7 +289,8 @@ def test_runs_and_anomalies_are_shown_by_release(tmp_path: Path) -> None:
 
 
 CALIBRATED = """{
-"versions": {}, "time_s": 20.0, "runs_max": 200, "hits_max": 5, "correct": [], "bugs": [{
+"schema": 2, "samplings": [{"cluster": "ndb", "versions": {}, "time_s": 20.0, "runs_max": 200, "hits_max": 5}],
+"correct": [], "bugs": [{
 "cluster": "ndb", "bug": "late-row", "description": "<b>d</b>", "key": "k", "runs": 90, "hits": 5,
 "errors": 0, "rate": 0.045,
 "interval": {"low": 0.018, "high": 0.124}, "median_seeds": 16, "promise": "NDB-G8", "anomaly": "a", "checker": "c",

@@ -51,9 +51,7 @@ def test_no_chance_is_told_as_certain(chance: float, message: str) -> None:
 
 def test_power_is_the_chance_that_these_runs_show_a_bug_and_the_weakest_comes_first() -> None:
     every = (bug("often", 5, 7, 0.3, 0.6), bug("seldom", 5, 200, 0.01, 0.02), bug("never", 0, 200, 0.0, 0.0))
-    calibration = Calibration(
-        versions={}, time_s=20, runs_max=200, hits_max=5, bugs=(*every, bug("x", 5, 7, 0.3, 0.6, "other")), correct=()
-    )
+    calibration = Calibration(samplings=(), bugs=(*every, bug("x", 5, 7, 0.3, 0.6, "other")), correct=())
     rows = power_rows(calibration, sweep())
     assert [row.bug for row in rows] == ["never", "seldom", "often"]
     assert rows[0].chance is None
