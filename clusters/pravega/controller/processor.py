@@ -25,7 +25,7 @@ from clusters.parts.routing import Procedure
 from clusters.pravega import planted
 from clusters.pravega.controller.bounds import Bounds
 from clusters.pravega.controller.marks import Marks
-from clusters.pravega.controller.metadata import Stream, Superseded, each, held, listed, replaced, stream
+from clusters.pravega.controller.metadata import Stream, Superseded, each, listed, replaced, stream
 from clusters.pravega.controller.scaling import Scaling
 from clusters.pravega.messages import Create, Delete, Merge, Ok, Seal, ToStore
 from clusters.pravega.records import (
@@ -98,8 +98,11 @@ class Processor:
             records.versions[STATE] = yield from replaced(STATE, records.versions[STATE], encoded(State("scaling")))
             yield from self._scaling.finish(records)
             return
-        for txn in records.aborts:
-            yield from self._abort(txn, records.versions[f"{ABORTS}{txn}"], records.history)
+        if records.aborts:
+            yield from self._abort_all(records)
+        if records.state.name == "sealing" and records.committing is None:
+            yield from self._bounds.go_on_sealing(records)
+            records = yield from stream()
         if records.committing is not None or records.versions[COMMITS]:
             yield from self._commit(records)
             if planted.NO_FAIR_QUEUE in self._bugs:
@@ -107,9 +110,6 @@ class Processor:
             records = yield from stream()
         if records.state.name == "committing" and records.committing is None:
             yield from replaced(STATE, records.versions[STATE], encoded(State()))
-            return
-        if records.state.name == "sealing":
-            yield from self._bounds.go_on_sealing(records)
             return
         if records.versions[TRUNCATE] and records.transition is None:
             yield from self._bounds.truncate(records)
@@ -124,17 +124,19 @@ class Processor:
 
     # Aborts.
 
-    def _abort(self, txn: int, version: int, epochs: History) -> Step:
-        """Delete the segments of a transaction, and record its end."""
-        entry = yield from held(f"{TXNS}{txn}")
-        if entry.value is not None:
-            record = txn_of(entry.value)
-            if record.status == "aborting":
-                segments = [span.segment.of(txn) for span in epochs.epochs[record.epoch].spans]
-                yield from asked([Delete(segment) for segment in segments])
-                self._site.context.point("txn-segments-deleted")
-                yield from self._end([txn], "aborted")
-        yield from replaced(f"{ABORTS}{txn}", version, None)
+    def _abort_all(self, records: Stream) -> Step:
+        """Delete the segments of the transactions to be aborted, all at once, and record their end."""
+        entries = yield from each([Get(f"{TXNS}{txn}") for txn in records.aborts])
+        found = [txn_of(entry.value) for entry in entries if entry.value is not None]
+        aborting = [txn for txn in found if txn.status == "aborting"]
+        if aborting:
+            epochs = records.history.epochs
+            segments = [span.segment.of(txn.id) for txn in aborting for span in epochs[txn.epoch].spans]
+            yield from asked([Delete(segment) for segment in segments])
+            self._site.context.point("txn-segments-deleted")
+            yield from self._end([txn.id for txn in aborting], "aborted")
+        names = [f"{ABORTS}{txn}" for txn in records.aborts]
+        yield from each([Cas(name, records.versions[name], None) for name in names])
 
     def _end(self, txns: Sequence[int], status: TxnStatus) -> Step:
         """Record how transactions ended, in their order, and forget what they were."""
