@@ -35,7 +35,7 @@ from clusters.ndb.messages import (
     Sysfile,
 )
 from clusters.ndb.parts import Site
-from clusters.ndb.shape import DATA_NODES, MS, SUBSCRIBERS
+from clusters.ndb.shape import DATA_NODES, INJECTORS, MS, SUBSCRIBERS
 from clusters.ndb.stream.messages import PUBLISHER_MESSAGES, GroupAck, RemoveSubscriber, Sessions
 from clusters.ndb.stream.publisher import Publisher
 from clusters.ndb.transactions.coordinator import Coordinator
@@ -189,7 +189,7 @@ class DataNode:
     def _closed(self, peer: NodeId) -> None:
         if peer in DATA_NODES:
             self._membership.lose(peer)
-        elif peer in SUBSCRIBERS:
+        elif peer in SUBSCRIBERS or peer in INJECTORS:
             self._publisher.closed(peer)
 
     def _join(self) -> None:

@@ -143,3 +143,35 @@ PROMISES = (
         check="watermark-graph-locked",
     ),
 )
+
+
+# What binlogs and a replica add.
+REPLICA_PROMISES = (
+    _promise(
+        17,
+        "A binlog has one transaction for each epoch with changes, in order, with the epoch in its position.",
+        "split-epoch",
+        "binlog-order",
+        "binlog-gap",
+    ),
+    _promise(18, "The index of a binlog names the places of the epochs' transactions.", "false-index"),
+    _promise(
+        19,
+        "A replica shows the state of its source after an epoch, with its position, and never an earlier one again.",
+        "torn-prefix",
+        "torn-transaction",
+        "prefix-regress",
+        "false-position",
+        "repeated-element",
+        "skipped-element",
+        "phantom-element",
+        is_purpose=True,
+    ),
+    _promise(
+        20,
+        "After a restart or a change of binlogs a replica lacks nothing, or it stops.",
+        "left-out",
+        "behind",
+        "lost-schema-change",
+    ),
+)

@@ -1,9 +1,9 @@
-"""The checks of what only NDB has: epochs, cuts between them, replicas, arbitration, causes of gaps, backlogs."""
+"""The checks of what only NDB has: epochs, cuts, replicas, arbitration, causes of gaps, backlogs, binlogs."""
 
 from typing import Final
 
 from checkers.engine.protocol import Check
-from clusters.ndb.checks import authority, backlog, causes, cuts, epochs, replicas
+from clusters.ndb.checks import authority, backlog, binlogs, causes, cuts, epochs, replicas
 
 CHECKS: Final[tuple[Check, ...]] = (
     *cuts.CHECKS,
@@ -12,4 +12,5 @@ CHECKS: Final[tuple[Check, ...]] = (
     *authority.CHECKS,
     *causes.CHECKS,
     *backlog.CHECKS,
+    *binlogs.CHECKS,
 )

@@ -37,7 +37,10 @@ class SubStartConf(Struct, frozen=True, tag=True):
 
 
 class Row(Struct, frozen=True, tag=True):
-    """A transaction changed a row: `value` is the last element that it appended."""
+    """A transaction changed a row: `value` is the last element that it appended.
+
+    `any_value` is the id of the server from which the change came; 0 if it was made here.
+    """
 
     session: int
     epoch: int
@@ -45,6 +48,7 @@ class Row(Struct, frozen=True, tag=True):
     transid: int
     key: Json
     value: Json
+    any_value: int = 0
 
 
 class EpochComplete(Struct, frozen=True, tag=True):

@@ -63,10 +63,14 @@ class Subscriber:
         saved = durable.value("session")
         self._session = saved.number if isinstance(saved, SessionNumber) else 0
         self._bugs = settings.bugs
-        self._user = User(settings.parameters["event_buffer"], settings.parameters["nap_permille"])
+        self._user = self.user_for(settings)
         self._generation = 0  # The newest generation seen in this life.
         context.set_timer(TICK, TICK_NS)
         self._begin(context)
+
+    def user_for(self, settings: Settings) -> User:
+        """The user of the events."""
+        return User(settings.parameters["event_buffer"], settings.parameters["nap_permille"])
 
     def handle(self, event: Event, context: Context) -> None:
         match event:

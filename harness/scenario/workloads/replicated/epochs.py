@@ -1,0 +1,112 @@
+"""Loads for a cluster whose epochs a replica applies: list-append, reads there, schema changes, and switches.
+
+Every few operations one is another: `replica-read` shows some lists of the replica at one moment, `ddl` changes the
+schema (an element of the list "schema"), and `switch` has the replica take the other binlog. `epochs` is the mixture
+for all, in `hot-epochs` an epoch has many changes of one key. At the end all keys are read,
+then the replica must have all (`drain`), and show it.
+"""
+
+from functools import partial
+from typing import Final
+
+import msgspec
+
+from harness.core.generators.combinators import Answer, Event, Phases, Stagger, TimeLimit, planned
+from harness.core.generators.dice import Dice
+from harness.core.generators.generator import PENDING, Context, Generator
+from harness.core.generators.until_ok import FINAL_PAUSE_NS, EachUntilOk
+from harness.core.record import MicroOp
+from harness.core.seams import Invocation, Workload
+from harness.scenario.workloads.list_append import Transactions, planned_key_count
+from harness.scenario.workloads.options import WorkloadOptions
+from harness.scenario.workloads.populations import (
+    NDB_MIX,
+    WIDE_MAX,
+    Mix,
+    Population,
+    counter,
+    two_keys,
+    wide,
+)
+
+REPLICA: Final = "r1"
+READ_EVERY: Final = 4  # One operation in so many is a read of the replica,
+DDL_EVERY: Final = 37  # or a change of the schema,
+SWITCH_EVERY: Final = 151  # or a switch.
+SHOWN: Final = 24  # Keys of one read: the latest.
+HOT: Mix = (
+    (50, Population(counter, "locked")),
+    (30, Population(two_keys, is_orderly=True)),
+    (20, Population(wide, places=WIDE_MAX, is_orderly=True)),
+)
+
+
+class Replicated(msgspec.Struct, frozen=True):
+    """An endless source: transactions, with the other operations among them."""
+
+    transactions: Transactions
+    number: int = 1
+
+    def op(self, context: Context) -> Answer:
+        if not context.free:
+            return PENDING, self
+        number, source = self.number, self.transactions
+        if number % SWITCH_EVERY == 0:
+            invocation = Invocation(f="switch")
+        elif number % DDL_EVERY == 0:
+            invocation = Invocation(f="ddl", mops=(MicroOp("append", "schema", number),))
+        elif number % READ_EVERY == 0:
+            keys = range(max(0, source.next_key - SHOWN), source.next_key)
+            invocation = Invocation(f="replica-read", value=[REPLICA, [*keys]])
+        else:
+            answer = source.op(context)
+            assert answer is not None  # It is endless.
+            plan, after = answer
+            assert isinstance(after, Transactions)
+            return plan, Replicated(after, number + 1)
+        return planned(context, invocation), Replicated(source, number + 1)
+
+    def update(self, context: Context, event: Event) -> Generator:
+        return self
+
+
+class FinalPhases(msgspec.Struct, frozen=True):
+    """Reads of all keys, then the replica must have everything, then a read there."""
+
+    load: Generator
+
+    def op(self, context: Context) -> Answer:
+        count = planned_key_count(self.load)
+        reads = tuple(Invocation(f="txn", mops=(MicroOp("r", key),)) for key in range(count))
+        drain = Invocation(f="drain", value=REPLICA)
+        shown = Invocation(f="replica-read", value=[REPLICA, [*range(count)]])
+        phases = (EachUntilOk(each, FINAL_PAUSE_NS) for each in (reads, (drain,), (shown,)))
+        return Phases(tuple(phases)).op(context)
+
+    def update(self, context: Context, event: Event) -> Generator:
+        return self
+
+
+def epochs(name: str, mix: Mix, options: WorkloadOptions) -> Workload:
+    """The workload as an open loop of `rate_per_s`."""
+    transactions = Transactions(
+        mix=mix,
+        max_length=options.max_txn_length,
+        max_appends=options.max_appends_per_key,
+        slots=(),
+        next_key=0,
+        dice=Dice.named(options.seed, f"workload-{name}"),
+    ).opened(options.key_count)
+    paced = Stagger(Replicated(transactions), options.mean_gap_ns, Dice.named(options.seed, "workload-times"))
+    load = TimeLimit(paced, options.duration_ns)
+    return Workload(
+        name=name,
+        load=load,
+        final=FinalPhases(load),
+        types=("txn", "replica-read"),
+        checks=("list-append",),
+    )
+
+
+EPOCHS_LOAD: Final = partial(epochs, "epochs", NDB_MIX)
+HOT_EPOCHS_LOAD: Final = partial(epochs, "hot-epochs", HOT)
