@@ -53,7 +53,7 @@ class Binlog:
         self._index = [row for row in durable.log(INDEX) if isinstance(row, IndexRow)]
         self._durable = len(self._records)
         self._syncs: deque[tuple[int, tuple[IndexRow, ...], int]] = deque()  # End, rows to index, complete epoch.
-        self._delayed: dict[int, tuple[BinlogRecord, ...]] = {}  # By token: records that follow their index (a bug).
+        self._delayed: dict[int, tuple[tuple[BinlogRecord, ...], int]] = {}  # By token: what follows its index (a bug).
         self._token = TOKENS
         self._cause = ""
         self._complete = 0  # The last complete epoch of which everything is durable; 0: none in this life.
@@ -79,16 +79,15 @@ class Binlog:
     def synced(self, token: int, context: Context) -> None:
         """Note that records are durable, and index their epochs (invariant 4)."""
         if token in self._delayed:
-            self._write(self._delayed.pop(token), (), 0, context)
+            records, late = self._delayed.pop(token)
+            self._append(records, (), late, context)
             return
         end, indexed, complete = self._syncs.popleft()
         self._durable = max(self._durable, end)
         self._complete = max(self._complete, complete)
         if indexed:
             context.point("before-index")
-        for row in indexed:
-            self._index.append(row)
-            context.append(INDEX, row)
+        self._enter(indexed, context)
 
     def located(self, message: Locate) -> Located:
         """The position from which a replica that has everything up to an epoch reads on (invariant 5)."""
@@ -129,7 +128,7 @@ class Binlog:
             parts = (data[: len(data) // 2], data[len(data) // 2 :])
             transactions = tuple(BinlogEpoch(self._server, epoch, part) for part in parts)
         ddl = tuple(BinlogDdl(epoch, row.value) for row in rows if row.key == SCHEMA)
-        place = len(self._records) + sum(map(len, self._delayed.values()))
+        place = len(self._records) + sum(len(records) for records, _ in self._delayed.values())
         indexed = (IndexRow(epoch, place, place + len(transactions), len(data)),) if data else ()
         if ddl and not data:
             context.sometimes("a binlog had a change of the schema alone")
@@ -138,24 +137,35 @@ class Binlog:
     def _write(
         self, records: tuple[BinlogRecord, ...], indexed: tuple[IndexRow, ...], complete: int, context: Context
     ) -> None:
-        """Append records, and sync them. An empty epoch needs no sync unless earlier records wait for one."""
-        self._token += 1
-        if planted.INDEX_BEFORE_BINLOG in self._bugs and (indexed or (records and self._delayed)):
-            self._delayed[self._token] = records
-            self._index.extend(indexed)
-            for row in indexed:
-                context.append(INDEX, row)
-            context.sync(self._token)
+        """Append records, then sync and index them; a bug first syncs the index, and then appends."""
+        if planted.INDEX_BEFORE_BINLOG not in self._bugs:
+            self._append(records, indexed, complete, context)
             return
+        self._enter(indexed, context)
+        self._token += 1
+        self._delayed[self._token] = (records, complete)
+        context.sync(self._token)
+
+    def _append(
+        self, records: tuple[BinlogRecord, ...], indexed: tuple[IndexRow, ...], complete: int, context: Context
+    ) -> None:
+        """Append and sync records. An empty epoch needs no sync unless earlier records wait for one."""
         for record in records:
             context.append(LOG, record)
         self._records.extend(records)
-        if not records and not self._syncs and not self._delayed:
+        if not records and not self._syncs:
             self._complete = max(self._complete, complete)
             return
         self._syncs.append((len(self._records), indexed, complete))
+        self._token += 1
         context.point("before-binlog-sync")
         context.sync(self._token)
+
+    def _enter(self, indexed: tuple[IndexRow, ...], context: Context) -> None:
+        """Enter rows into the index."""
+        for row in indexed:
+            self._index.append(row)
+            context.append(INDEX, row)
 
 
 def _shown(record: BinlogRecord) -> list[object]:

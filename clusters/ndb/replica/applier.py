@@ -51,7 +51,7 @@ class Applier:
     def _dealt(self, rows: tuple[BinlogRow, ...]) -> tuple[BinlogRow, ...]:
         """The rows, worker by worker (invariant 2)."""
         if planted.APPLIER_PARALLEL_NO_HASH in self._bugs:
-            return tuple(row for worker in range(WORKERS) for row in rows[worker::WORKERS][::-1])
+            return tuple(row for worker in range(WORKERS) for row in rows[worker::WORKERS])
         workers = [crc32(msgspec.json.encode(row.key)) % WORKERS for row in rows]
         return tuple(row for worker in range(WORKERS) for row, own in zip(rows, workers, strict=True) if own == worker)
 

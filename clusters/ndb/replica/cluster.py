@@ -8,7 +8,7 @@ from clusters.ndb.binlog.injector import Injector
 from clusters.ndb.cluster import Ndb
 from clusters.ndb.data_node import DataNode
 from clusters.ndb.membership.arbitrator import Arbitrator
-from clusters.ndb.promises import PROMISES, REPLICA_PROMISES
+from clusters.ndb.promises import REPLICA_PROMISES
 from clusters.ndb.replica.client import ReplicaClient
 from clusters.ndb.replica.replica import Replica
 from clusters.ndb.shape import ARBITRATOR, DATA_NODES, INJECTORS, REPLICA
@@ -39,7 +39,7 @@ class NdbReplica(Ndb):
             ("subscriber", "replica"): "fifo",
         }
     )
-    promises: tuple[Promise, ...] = (*PROMISES, *REPLICA_PROMISES)
+    promises: tuple[Promise, ...] = REPLICA_PROMISES
     bugs: Mapping[str, str] = planted.BUGS
     parameters: tuple[Parameter, ...] = (
         *Ndb.parameters,
@@ -72,7 +72,7 @@ class NdbReplica(Ndb):
         "an incident was written",
         "both binlogs had a gap",
     )
-    workloads: tuple[str, ...] = ("epochs", "hot-epochs")
+    workloads: tuple[str, ...] = ("epochs", "hot-epochs", "schemas")
 
     def machine(self, node: NodeId) -> Machine:
         """The machine for that node."""

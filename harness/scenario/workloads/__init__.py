@@ -23,7 +23,7 @@ from harness.scenario.workloads.populations import (
     TWO_KEYS,
     Mix,
 )
-from harness.scenario.workloads.replicated.epochs import EPOCHS_LOAD, HOT_EPOCHS_LOAD
+from harness.scenario.workloads.replicated.epochs import EPOCHS_LOAD, HOT_EPOCHS_LOAD, SCHEMAS_LOAD
 from harness.scenario.workloads.replicated.outcomes import LARGE_LOAD, OUTCOMES_LOAD, SESSIONS_LOAD
 from harness.scenario.workloads.restores import restores
 from harness.scenario.workloads.rw_register import rw_register
@@ -84,6 +84,7 @@ WORKLOADS: Mapping[str, Callable[[WorkloadOptions], Workload]] = MappingProxyTyp
         "sessions": SESSIONS_LOAD,
         "epochs": EPOCHS_LOAD,
         "hot-epochs": HOT_EPOCHS_LOAD,
+        "schemas": SCHEMAS_LOAD,
     }
     | {
         "churn": partial(list_append, "churn", CHURN, is_single=True),

@@ -2,12 +2,13 @@
 
 Every few operations one is another: `replica-read` shows some lists of the replica at one moment, `ddl` changes the
 schema (an element of the list "schema"), and `switch` has the replica take the other binlog. `epochs` is the mixture
-for all, in `hot-epochs` an epoch has many changes of one key. At the end all keys are read,
+for all, in `hot-epochs` an epoch has many changes of one key,
+and `schemas` has many schema changes and switches. At the end all keys are read,
 then the replica must have all (`drain`), and show it.
 """
 
 from functools import partial
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -30,10 +31,18 @@ from harness.scenario.workloads.populations import (
 )
 
 REPLICA: Final = "r1"
-READ_EVERY: Final = 4  # One operation in so many is a read of the replica,
-DDL_EVERY: Final = 37  # or a change of the schema,
-SWITCH_EVERY: Final = 151  # or a switch.
+SCHEMA: Final = "schema"
 SHOWN: Final = 24  # Keys of one read: the latest.
+
+
+class Turns(NamedTuple):
+    """The operations among transactions: every so many-th is a read of the replica, a schema change, or a switch."""
+
+    read: int = 4
+    ddl: int = 37
+    switch: int = 151
+
+
 HOT: Mix = (
     (50, Population(counter, "locked")),
     (30, Population(two_keys, is_orderly=True)),
@@ -45,17 +54,18 @@ class Replicated(msgspec.Struct, frozen=True):
     """An endless source: transactions, with the other operations among them."""
 
     transactions: Transactions
+    turns: Turns
     number: int = 1
 
     def op(self, context: Context) -> Answer:
         if not context.free:
             return PENDING, self
         number, source = self.number, self.transactions
-        if number % SWITCH_EVERY == 0:
+        if number % self.turns.switch == 0:
             invocation = Invocation(f="switch")
-        elif number % DDL_EVERY == 0:
-            invocation = Invocation(f="ddl", mops=(MicroOp("append", "schema", number),))
-        elif number % READ_EVERY == 0:
+        elif number % self.turns.ddl == 0:
+            invocation = Invocation(f="ddl", mops=(MicroOp("append", SCHEMA, number),))
+        elif number % self.turns.read == 0:
             keys = range(max(0, source.next_key - SHOWN), source.next_key)
             invocation = Invocation(f="replica-read", value=[REPLICA, [*keys]])
         else:
@@ -63,8 +73,8 @@ class Replicated(msgspec.Struct, frozen=True):
             assert answer is not None  # It is endless.
             plan, after = answer
             assert isinstance(after, Transactions)
-            return plan, Replicated(after, number + 1)
-        return planned(context, invocation), Replicated(source, number + 1)
+            return plan, Replicated(after, self.turns, number + 1)
+        return planned(context, invocation), Replicated(source, self.turns, number + 1)
 
     def update(self, context: Context, event: Event) -> Generator:
         return self
@@ -77,7 +87,7 @@ class FinalPhases(msgspec.Struct, frozen=True):
 
     def op(self, context: Context) -> Answer:
         count = planned_key_count(self.load)
-        reads = tuple(Invocation(f="txn", mops=(MicroOp("r", key),)) for key in range(count))
+        reads = tuple(Invocation(f="txn", mops=(MicroOp("r", key),)) for key in (*range(count), SCHEMA))
         drain = Invocation(f="drain", value=REPLICA)
         shown = Invocation(f="replica-read", value=[REPLICA, [*range(count)]])
         phases = (EachUntilOk(each, FINAL_PAUSE_NS) for each in (reads, (drain,), (shown,)))
@@ -87,7 +97,7 @@ class FinalPhases(msgspec.Struct, frozen=True):
         return self
 
 
-def epochs(name: str, mix: Mix, options: WorkloadOptions) -> Workload:
+def epochs(name: str, mix: Mix, turns: Turns, options: WorkloadOptions) -> Workload:
     """The workload as an open loop of `rate_per_s`."""
     transactions = Transactions(
         mix=mix,
@@ -97,7 +107,7 @@ def epochs(name: str, mix: Mix, options: WorkloadOptions) -> Workload:
         next_key=0,
         dice=Dice.named(options.seed, f"workload-{name}"),
     ).opened(options.key_count)
-    paced = Stagger(Replicated(transactions), options.mean_gap_ns, Dice.named(options.seed, "workload-times"))
+    paced = Stagger(Replicated(transactions, turns), options.mean_gap_ns, Dice.named(options.seed, "workload-times"))
     load = TimeLimit(paced, options.duration_ns)
     return Workload(
         name=name,
@@ -108,5 +118,6 @@ def epochs(name: str, mix: Mix, options: WorkloadOptions) -> Workload:
     )
 
 
-EPOCHS_LOAD: Final = partial(epochs, "epochs", NDB_MIX)
-HOT_EPOCHS_LOAD: Final = partial(epochs, "hot-epochs", HOT)
+EPOCHS_LOAD: Final = partial(epochs, "epochs", NDB_MIX, Turns())
+HOT_EPOCHS_LOAD: Final = partial(epochs, "hot-epochs", HOT, Turns())
+SCHEMAS_LOAD: Final = partial(epochs, "schemas", NDB_MIX, Turns(ddl=3, switch=23))

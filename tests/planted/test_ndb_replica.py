@@ -1,0 +1,57 @@
+"""Each planted bug of binlogs and replicas is found under a short schedule, by a promise that it breaks.
+
+The schedules are plan files: see schedules.py. Two bugs need none: they show under load alone.
+"""
+
+from pathlib import Path
+
+import pytest
+
+from clusters.ndb.binlog.planted import BUGS
+from harness.scenario.scenario import Scenario
+from nemesis.plan import Plan
+from nemesis.validation import plan_from_json
+from tests.planted.schedules import Case, Runs, require_clean, require_found, require_schedules
+
+PLANS = Path(__file__).parent / "ndb_replica"
+CASES: dict[str, Case] = {
+    "injector-ignores-inconsistent": Case("binlog-gap", "NDB-G13", seed=27, workload="epochs"),
+    "binlog-epoch-split": Case("split-epoch", "NDB-G17", seed=2, time_s=3),
+    "apply-status-separate": Case("repeated-element", "NDB-G19", seed=2, time_s=3),
+    "apply-status-before": Case("left-out", "NDB-G20", seed=2, time_s=3),
+    "index-before-binlog": Case("false-index", "NDB-G18", seed=4, time_s=3),
+    "switch-to-first-greater": Case("lost-schema-change", "NDB-G20", seed=3, workload="schemas", time_s=3),
+    "switch-ignores-gap": Case("left-out", "NDB-G20", seed=2, workload="epochs"),
+    "applier-parallel-no-hash": Case("skipped-element", "NDB-G19", seed=2, time_s=3),
+}
+
+
+def scenario_of(bug: str) -> Scenario:
+    case = CASES[bug]
+    return Scenario(
+        cluster="ndb-replica", seed=case.seed, time_s=case.time_s, clients=8, workload=case.workload or "hot-epochs"
+    )
+
+
+def schedule(bug: str) -> Plan:
+    return plan_from_json((PLANS / f"{bug}.json").read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
+    return Runs(tmp_path_factory.mktemp("planted"), scenario_of, schedule)
+
+
+def test_every_bug_has_a_schedule_that_says_what_it_does() -> None:
+    assert sorted(CASES) == sorted(BUGS) == sorted(path.stem for path in PLANS.iterdir())
+    require_schedules(PLANS, [*BUGS])
+
+
+@pytest.mark.parametrize("bug", CASES)
+def test_each_bug_is_found_by_a_promise_that_it_breaks(runs: Runs, bug: str) -> None:
+    require_found(CASES[bug], runs.of(bug))
+
+
+@pytest.mark.parametrize("bug", CASES)
+def test_the_same_run_without_the_bug_passes(runs: Runs, bug: str) -> None:
+    require_clean(runs.of(bug, is_planted=False), "valid")
