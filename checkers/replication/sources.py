@@ -117,7 +117,7 @@ def replication(history: Path) -> Replication:
                 left_out[place] = left_out.get(place, frozenset()) | {position}
     except (msgspec.ValidationError, msgspec.DecodeError, TypeError) as error:
         raise HistoryError(f"{history}: a log or a state of a replica has another form ({error})") from None
-    if not logs and reads:
+    if not logs and (reads or ends):
         logs = {STREAM: log_of(STREAM, _streamed(history, names))}
     return Replication(logs, [*reads, *ends], left_out)
 

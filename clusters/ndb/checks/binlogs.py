@@ -14,6 +14,7 @@ schema changes].
    lists and schema changes of a replica that had not to stop.
 """
 
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -146,10 +147,8 @@ def runs(log: Sequence[Entry]) -> list[tuple[int, int]]:
 def gaps(node: str, pairs: Sequence[tuple[int, int]], known: Mapping[int, str]) -> Iterator[Trouble]:
     """2. `known` has the epochs with changes, each with its evidence."""
     ascending = sorted(known)
-    place = 0
     for low, high in pairs:
-        while place < len(ascending) and ascending[place] <= low:
-            place += 1
+        place = bisect_right(ascending, low)
         if place < len(ascending) and ascending[place] < high:
             epoch = ascending[place]
             evidence = known[epoch] or "another binlog has it"
@@ -165,7 +164,7 @@ def misplaced(node: str, log: Sequence[Entry], index: Sequence[Indexed]) -> Iter
     for row in index:
         there = log[row.position] if row.position < len(log) else None
         is_there = there is not None and there.kind == EPOCH and there.epoch == row.epoch
-        if not is_there or row.next_position <= row.position or row.count != len(there.rows if there else ()):
+        if not is_there or row.next_position != row.position + 1 or row.count != len(there.rows if there else ()):
             what = "the end" if there is None else f"a record '{there.kind}' of {epoch_name(there.epoch)}"
             sentence = (
                 f"The index of {node} has {epoch_name(row.epoch)} with {row.count} rows at {row.position} to "

@@ -1,0 +1,101 @@
+"""Binlogs and a replica of NDB under random faults, judged by oracles that share nothing with the checkers."""
+
+import os
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from harness.core.record import State
+from harness.scenario.scenario import Scenario
+from tests.oracles.ndb_replica import Observed, complaints
+from tests.scenario.simulated import Simulated
+
+FIRST = int(os.environ.get("SEAMARK_TEST_SEED", "0"))
+SEEDS = range(FIRST, FIRST + int(os.environ.get("SEAMARK_FUZZ_COUNT", "9")))
+WORKLOADS = ("epochs", "hot-epochs", "schemas")
+# Bug: a seed that shows it, and the oracle that notices.
+BUGS = {
+    "binlog-epoch-split": (1, "binlogs"),
+    "apply-status-separate": (3, "reads"),
+    "applier-parallel-no-hash": (1, "reads"),
+}
+
+
+def simulated(seed: int, *bugs: str) -> Simulated:
+    """One run; every workload has its turn."""
+    workload = WORKLOADS[seed % len(WORKLOADS)]
+    return Simulated(Scenario(cluster="ndb-replica", seed=seed, time_s=5, workload=workload, bugs=bugs))
+
+
+@pytest.fixture(scope="module")
+def runs() -> dict[int, Simulated]:
+    print(f"seeds {SEEDS[0]} to {SEEDS[-1]}")
+    return {seed: simulated(seed) for seed in SEEDS}
+
+
+def test_no_oracle_complains_of_a_correct_run(runs: dict[int, Simulated]) -> None:
+    assert {run.reason for run in runs.values()} == {"completed"}
+    found = {seed: complaints(run.evidence) for seed, run in runs.items()}
+    assert {seed: sentences for seed, sentences in found.items() if sentences} == {}
+
+
+def test_the_runs_show_what_the_oracles_are_about(runs: dict[int, Simulated]) -> None:
+    """Else their silence would say nothing."""
+    goals: Counter[str] = Counter()
+    for run in runs.values():
+        goals.update({goal: 1 for goal, count in run.goals.items() if count})
+        observed = Observed(run.evidence)
+        assert sum(kind == "epoch" for _, log in observed.of("binlog") for kind, _, _, _ in log) > 20
+    for goal in (
+        "a binlog had a change of the schema alone",
+        "a channel stopped at an incident",
+        "a channel was switched under load",
+        "an epoch was tried again",
+        "an incident was written",
+    ):
+        assert goals[goal], goal
+
+
+def test_legal_two_binlogs_have_an_epoch_at_different_places(runs: dict[int, Simulated]) -> None:
+    places: dict[int, set[int]] = {}
+    for run in runs.values():
+        for _, rows in Observed(run.evidence).of("binlog-index"):
+            for epoch, position, _, _ in rows:
+                places.setdefault(epoch, set()).add(position)
+    assert any(len(each) > 1 for each in places.values())
+
+
+def test_a_seed_has_the_same_unseed_again(runs: dict[int, Simulated]) -> None:
+    assert simulated(FIRST).unseed == runs[FIRST].unseed
+
+
+@pytest.mark.parametrize("bug", BUGS)
+def test_an_oracle_notices_a_planted_bug(bug: str) -> None:
+    seed, oracle = BUGS[bug]
+    assert oracle in complaints(simulated(seed, bug).evidence)
+
+
+@pytest.mark.parametrize("name", ["binlog", "binlog-index", "replica", "replica-state"])
+def test_an_oracle_notices_what_lacks_at_the_end(runs: dict[int, Simulated], name: str) -> None:
+    """The last record of a binlog, row of an index, schema change or list is taken away, or moved."""
+    run = runs[FIRST]
+    spoiled = [_spoiled(each) if isinstance(each, State) and each.object == name else each for each in run.evidence]
+    assert complaints(spoiled) != {}
+
+
+def _spoiled(state: State) -> State:
+    value: Any = state.value
+    changed: Any
+    match state.object:
+        case "binlog":  # The first transaction is gone: the others are not where the index has them.
+            changed = value[1:]
+        case "binlog-index":
+            changed = [
+                [epoch, position + 1, next_position + 1, count] for epoch, position, next_position, count in value
+            ]
+        case "replica":
+            changed = [False, value[1], value[2][:-1]]
+        case _:
+            changed = [value[0], value[1][:-1]]
+    return State(state.time_ns, state.node, state.object, state.key, changed)
