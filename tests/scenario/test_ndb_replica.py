@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
+from clusters.ndb.shape import MS
 from harness.core.record import State
 from harness.scenario.scenario import Scenario
+from nemesis.plan import Plan, Step
 from tests.oracles.ndb_replica import Observed, complaints
 from tests.scenario.simulated import Simulated
 
@@ -99,3 +101,49 @@ def _spoiled(state: State) -> State:
         case _:
             changed = [value[0], value[1][:-1]]
     return State(state.time_ns, state.node, state.object, state.key, changed)
+
+
+def struck(targets: str, at_ms: int, until_ms: int, **args: Any) -> Simulated:
+    """A run in which these nodes die."""
+    crash = Step(
+        fault="crash",
+        package="crash",
+        at_ns=at_ms * MS,
+        until_ns=until_ms * MS,
+        targets=tuple(targets.split()),
+        args=args,
+    )
+    scenario = Scenario(
+        cluster="ndb-replica", seed=3, time_s=4, workload="epochs", parameters={"gci_ms": 1000, "nap_permille": 0}
+    )
+    return Simulated(scenario, Plan(steps=(crash,)))
+
+
+def test_legal_a_replica_is_ahead_of_a_source_that_lost_epochs_and_only_incidents_show_it() -> None:
+    """Hypothesis H15: the source restarts from a checkpoint that is older than the epochs which a replica has."""
+    run = struck("d1 d2 d3 d4", 2000, 2200, disk="lost")
+    assert run.reason == "completed"
+    assert complaints(run.evidence) == {}
+    observed = Observed(run.evidence)
+    source = {state.key: state.value for state in run.evidence if isinstance(state, State) and state.object == "row"}
+    replica: Any = observed.shown["replica-state", "r1"]
+    ahead = [key for key, held in replica[1] if {*held} - {*_list(source.get(key))}]
+    assert ahead
+    for _, log in observed.of("binlog"):
+        assert [rows[0][0] for kind, _, _, rows in log if kind == "incident"] == ["cluster-failure"]
+    assert observed.shown["replica", "r1"][0]  # It has stopped, with what the source lost.
+
+
+def test_legal_after_a_crash_an_index_lacks_the_last_epoch_of_its_binlog() -> None:
+    run = struck("b1", 1500, 1800, disk="lost", point="before-index")
+    assert complaints(run.evidence) == {}
+    observed = Observed(run.evidence)
+    indexed = {epoch for epoch, _, _, _ in observed.shown["binlog-index", "b1"]}
+    log = observed.shown["binlog", "b1"]
+    lacking = [at for at, (kind, epoch, _, _) in enumerate(log) if kind == "epoch" and epoch not in indexed]
+    assert lacking
+    assert all(any(kind == "incident" for kind, _, _, _ in log[at : at + 3]) for at in lacking)
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []

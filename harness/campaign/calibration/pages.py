@@ -72,7 +72,7 @@ def _row(design: Design, calibration: Calibration) -> tuple[str, ...]:
     planted = sum(len(cluster.bugs) for cluster in clusters)
     return (
         f"{design.name}: {', '.join(f'`{name}`' for name in names)}",
-        str(sum(len(cluster.promises) for cluster in clusters)),
+        str(len({promise.id for cluster in clusters for promise in cluster.promises})),
         str(planted) if design.catalogued is None else f"{planted} of {design.catalogued}",
         f"{sum(cell.hits > 0 for cell in cells)} of {len(cells)}",
         str(sum(cell.is_client_more for cell in cells)),
