@@ -176,5 +176,6 @@ REPLICA_PROMISES = (
         "left-out",
         "behind",
         "lost-schema-change",
+        "needless-stop",
     ),
 )

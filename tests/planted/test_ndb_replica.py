@@ -3,10 +3,12 @@
 The schedules are plan files: see schedules.py. Two bugs need none: they show under load alone.
 """
 
+import re
 from pathlib import Path
 
 import pytest
 
+from clusters import ndb
 from clusters.ndb.binlog.planted import BUGS
 from harness.scenario.scenario import Scenario
 from nemesis.plan import Plan
@@ -55,3 +57,10 @@ def test_each_bug_is_found_by_a_promise_that_it_breaks(runs: Runs, bug: str) -> 
 @pytest.mark.parametrize("bug", CASES)
 def test_the_same_run_without_the_bug_passes(runs: Runs, bug: str) -> None:
     require_clean(runs.of(bug, is_planted=False), "valid")
+
+
+def test_the_table_of_the_readme_says_what_is_found() -> None:
+    readme = Path(ndb.__file__).with_name("README.md").read_text(encoding="utf-8")
+    table = re.compile(r"^\| (B\d\d) `([a-z-]+)` \| ([\w-]+) \| (G\d+) \|$", re.MULTILINE)
+    expected = [(BUGS[bug][:3], bug, case.anomaly, case.promise.removeprefix("NDB-")) for bug, case in CASES.items()]
+    assert table.findall(readme) == expected

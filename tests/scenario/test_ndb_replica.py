@@ -14,7 +14,7 @@ from tests.oracles.ndb_replica import Observed, complaints
 from tests.scenario.simulated import Simulated
 
 FIRST = int(os.environ.get("SEAMARK_TEST_SEED", "0"))
-SEEDS = range(FIRST, FIRST + int(os.environ.get("SEAMARK_FUZZ_COUNT", "9")))
+SEEDS = range(FIRST, FIRST + int(os.environ.get("SEAMARK_FUZZ_COUNT", "6")))
 WORKLOADS = ("epochs", "hot-epochs", "schemas")
 # Bug: a seed that shows it, and the oracle that notices.
 BUGS = {

@@ -12,6 +12,8 @@ schema changes].
 4. `behind`: at rest the replica has the lists of the stream, unless both binlogs lack what it needs.
    `lost-schema-change`: under the same condition it has every acknowledged schema change. Witnesses are
    lists and schema changes of a replica that had not to stop.
+5. `needless-stop`: a replica stops only if each binlog has an incident that reaches beyond its position. A witness is
+   a replica that stopped.
 """
 
 from bisect import bisect_right
@@ -34,7 +36,7 @@ from harness.core.verdict import Judgement
 
 CHECKER: Final = "binlogs"
 SPLIT, ORDER, GAP, INDEX = "split-epoch", "binlog-order", "binlog-gap", "false-index"
-BEHIND, SCHEMA_LOST = "behind", "lost-schema-change"
+BEHIND, SCHEMA_LOST, NEEDLESS = "behind", "lost-schema-change", "needless-stop"
 ANOMALIES: Final = {
     SPLIT: "A binlog has several transactions for one epoch.",
     ORDER: "The epochs of a binlog do not rise, or its server changes.",
@@ -42,6 +44,7 @@ ANOMALIES: Final = {
     INDEX: "The index of a binlog names a place that does not have the epoch's transaction.",
     BEHIND: "At rest a replica lacks changes of its source, and does not stop for a gap.",
     SCHEMA_LOST: "At rest a replica lacks a change of the schema, and does not stop for a gap.",
+    NEEDLESS: "A replica stopped for a gap, and a binlog has none after its position.",
 }
 SCHEMA: Final = "schema"
 EPOCH, INCIDENT = "epoch", "incident"
@@ -100,6 +103,9 @@ def check(history: Path, _context: Context) -> Judgement:
         troubles += misplaced(node, log, index)
     lists = replication(history) if ends else None
     for node, end in ends.items():
+        if end.is_at_end:
+            witnesses[NEEDLESS] += 1
+            troubles += needless(node, end, binlogs)
         if lists is None or end.is_at_end or STREAM not in lists.logs:
             continue
         due = {key: [each for each, _ in held] for key, held in lists.logs[STREAM].keys.items() if key != SCHEMA}
@@ -192,6 +198,15 @@ def behind(node: str, due: Mapping[Json, Sequence[Json]], held: Mapping[Json, Se
             sentence = f"At rest {node} has {shown(there)} under {key}, and the stream {shown(elements)}."
             yield Trouble(BEHIND, sentence, (node, str(key)))
             return
+
+
+def needless(node: str, end: End, binlogs: Mapping[str, Sequence[Entry]]) -> Iterator[Trouble]:
+    """5."""
+    latest = max((epoch for _, epoch in end.status), default=0)
+    for source, log in binlogs.items():
+        if not any(each.kind == INCIDENT and each.epoch > latest for each in log):
+            sentence = f"{node} stopped at {epoch_name(latest)}, and the binlog of {source} has no gap after it."
+            yield Trouble(NEEDLESS, sentence, (node, source))
 
 
 def _told(history: Path, names: Dictionary) -> tuple[dict[int, str], tuple[Json, ...]]:
