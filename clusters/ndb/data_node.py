@@ -17,6 +17,7 @@ out.
 from collections.abc import Callable, Sequence
 from typing import Protocol, cast
 
+from clusters.ndb import planted
 from clusters.ndb.epochs.checkpoint import Checkpoint
 from clusters.ndb.epochs.master import Master
 from clusters.ndb.membership.membership import Membership
@@ -200,6 +201,7 @@ class DataNode:
             return
         if joiner.node == site.node:
             is_late = site.context.now_ns() - self._joined_ns > CONNECT_NS
+            is_late |= planted.HANDOVER_BEFORE_CONNECT in site.bugs
             if self._storage.is_copied and (is_late or self._publisher.is_connected()):
                 site.send(site.view.master, Ready(site.view.number, self._handed_over))
         elif site.view.peer(joiner.node) == site.node:

@@ -22,8 +22,10 @@ class Checkpoints(Protocol):
     current: int  # The epoch of commits that begin now,
     previous: int  # and the previous one.
 
-    def begin_commit(self) -> int | None:
-        """The epoch of a transaction that begins to commit now; None while commits are blocked, until `release`."""
+    def begin_commit(self, given: int = 0) -> int | None:
+        """The epoch of a transaction that begins to commit now, `given` if it has one; None while commits are blocked,
+        until `release`.
+        """
 
     def end_commit(self, epoch: int) -> None:
         """Count one transaction of that epoch as complete on all nodes."""
@@ -37,12 +39,18 @@ class Checkpoints(Protocol):
     def let_go(self) -> None:
         """End one `hold`."""
 
+    def drained(self) -> None:
+        """Note that subscribers have acknowledged everything that this node sent."""
+
 
 class Publisher(Protocol):
     """The interface of the publisher for other parts (publisher.py)."""
 
     def row(self, epoch: int, transid: int, key: object, value: object) -> None:
         """Publish a row that a transaction changed here: `value` is the last element that it appended."""
+
+    def is_drained(self) -> bool:
+        """True if subscribers have acknowledged everything that this node sent."""
 
 
 class Node(Protocol):

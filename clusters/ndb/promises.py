@@ -82,9 +82,10 @@ PROMISES = (
     ),
     _promise(
         9,
-        "A delivered row is a committed transaction's final change of its key.",
+        "A delivered row is a committed transaction's final change of its key, in an epoch of the session.",
         "phantom-event",
         "wrong-value",
+        "outside-filter",
     ),
     _promise(10, "The changes of one key are delivered in the order of their commits.", "order-inversion"),
     _promise(11, "In a session no row is delivered twice.", "duplicate-event"),

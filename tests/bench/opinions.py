@@ -37,8 +37,8 @@ from harness.scenario.consent import installed
 from harness.scenario.scenario import Scenario
 from nemesis.plan import Plan
 from tests.planted.test_bugs import BUGS as OF_TUTORIAL
-from tests.planted.test_ndb import SHOWN as OF_NDB
-from tests.planted.test_ndb import schedule
+from tests.planted.test_ndb import CASES as OF_NDB
+from tests.planted.test_ndb import scenario_of, schedule
 from tests.scenario.simulated import Simulated
 
 MODEL: Final = "strict-serializable"
@@ -118,7 +118,7 @@ def cases(bugs: Sequence[str]) -> Iterator[tuple[str, list[tuple[Scenario, Plan 
             yield bug, [(scenario, None) for scenario in runs]
     for bug in OF_NDB:
         if not bugs or bug in bugs:
-            runs = [Scenario(cluster="ndb", seed=seed, time_s=8, clients=8, bugs=(bug,)) for seed in NDB_SEEDS]
+            runs = [msgspec.structs.replace(scenario_of(bug), seed=seed, bugs=(bug,)) for seed in NDB_SEEDS]
             yield bug, [(scenario, schedule(bug)) for scenario in runs]
 
 

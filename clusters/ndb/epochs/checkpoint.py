@@ -59,32 +59,39 @@ class Checkpoint:
         self._completed = 0
         self._blocks = planted.NO_COMMIT_BLOCK not in site.bugs
         self._waits = planted.NODEFINISH_EARLY not in site.bugs
+        self._counts_adopted = planted.NODEFINISH_IGNORES_ADOPTED not in site.bugs
+        self._awaits_acks = planted.GCP_BLOCKS_ON_SUBSCRIBER in site.bugs
+        self._is_stuck = False  # True if a master died that had blocked commits, and its block counts on.
 
     # Calls from the coordinator.
 
-    def begin_commit(self) -> int | None:
-        """The epoch of a transaction that begins to commit; None while none may begin (invariants 1 and 2)."""
+    def begin_commit(self, given: int = 0) -> int | None:
+        """The epoch of a transaction that begins to commit; None while none may begin (invariants 1 and 2).
+
+        No correct caller has `given` it one before.
+        """
         site = self._site
         if self._is_blocked() or self.current == 0 or site.is_frozen():
             return None
-        self._open[self.current] = self._open.get(self.current, 0) + 1
-        return self.current
+        epoch = given or self.current
+        self._open[epoch] = self._open.get(epoch, 0) + 1
+        return epoch
 
     def _is_blocked(self) -> bool:
-        return self._prepared != 0 and self._blocks
+        return (self._prepared != 0 and self._blocks) or self._is_stuck
 
     def end_commit(self, epoch: int) -> None:
         """Count one transaction of that epoch as complete."""
-        left = self._open[epoch] - 1
+        left = self._open.pop(epoch) - 1 if epoch in self._open or self._counts_adopted else 0
         if left:
             self._open[epoch] = left
         else:
-            del self._open[epoch]
             self._finish()
 
     def adopt(self, epoch: int) -> None:
         """Count a dead coordinator's transaction, which will be committed here."""
-        self._open[epoch] = self._open.get(epoch, 0) + 1
+        if self._counts_adopted:
+            self._open[epoch] = self._open.get(epoch, 0) + 1
 
     def hold(self) -> None:
         """Keep epochs open while a take-over determines its adopted transactions."""
@@ -95,6 +102,11 @@ class Checkpoint:
         self._holds -= 1
         self._finish()
 
+    def drained(self) -> None:
+        """Note that subscribers have acknowledged everything. No epoch waits for that."""
+        if self._awaits_acks:
+            self._finish()
+
     # Calls from the node.
 
     def start_with(self, epoch: int) -> None:
@@ -104,6 +116,8 @@ class Checkpoint:
     def view_changed(self, view: View, failed: tuple[Member, ...]) -> None:
         """Forget an open GcpCommit: the master will query this node's position."""
         self._finishing = 0
+        if self._prepared and planted.MASTER_CRASH_LEAVES_BLOCK in self._site.bugs:
+            self._is_stuck = True
 
     def handle(self, sender: NodeId, message: Message) -> None:
         """React to the master."""
@@ -111,7 +125,8 @@ class Checkpoint:
         if not isinstance(message, CHECKPOINT):
             site.context.unexpected(message)
             return
-        if sender != site.view.master or message.number != site.view.number:
+        is_stale = sender != site.view.master or message.number != site.view.number
+        if is_stale and planted.STALE_FAILURE_NUMBER not in site.bugs:
             return  # The message belongs to an older round or view.
         match message:
             case GcpPrepare(epoch=epoch):
@@ -165,8 +180,10 @@ class Checkpoint:
             return
         if self._waits and any(epoch < self._finishing for epoch in self._open):
             return
-        epoch, self._finishing = self._finishing, 0
         site = self._site
+        if self._awaits_acks and not site.publisher.is_drained():
+            return
+        epoch, self._finishing = self._finishing, 0
         site.context.point("before-nodefinish")
         site.send(site.view.master, GcpNodeFinish(site.view.number, epoch))
 

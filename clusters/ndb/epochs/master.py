@@ -15,9 +15,13 @@ Theory of operation.
 6. A node that does not answer in a round for `GCP_STOP_NS` counts as lost, and so is voted out.
 """
 
+from collections.abc import Collection
 from enum import Enum
 from typing import assert_never
 
+from msgspec.structs import replace
+
+from clusters.ndb import planted
 from clusters.ndb.membership.view import Member
 from clusters.ndb.messages import (
     MASTER,
@@ -157,7 +161,7 @@ class Master:
         if self._phase != phase or (epoch not in (0, self._next) and phase != Phase.COLLECTING):
             return
         self._wait.pop(node, None)
-        if self._wait:
+        if self._wait and not self._is_enough(phase):
             return
         site = self._site
         match phase:
@@ -175,9 +179,17 @@ class Master:
                 self._phase = Phase.IDLE
                 self._gci_ns_began = -self._gci_ns  # The joiner waits for the next checkpoint.
 
+    def _is_enough(self, phase: Phase) -> bool:
+        """True if the answers that are still missing are not awaited."""
+        is_hasty = phase == Phase.PREPARING and planted.UNBLOCK_BEFORE_ALL in self._site.bugs
+        return is_hasty and 2 * len(self._wait) < len(self._site.view.members)
+
     def _collected(self) -> None:
         """Continue from the positions of all members (invariant 1)."""
-        site, states = self._site, self._states.values()
+        site = self._site
+        states: Collection[MasterGcpConf] = self._states.values()
+        if planted.MASTER_CRASH_FORGETS_COMMIT in site.bugs:
+            states = [replace(self._states[site.node], prepared=0)]
         self._restorable = max(state.restorable_gci for state in states)
         highest = max(state.current for state in states)
         prepared = max(state.prepared for state in states)
@@ -217,7 +229,8 @@ class Master:
         if gci != self._saving or is_copy != self._is_copying:
             return
         self._save_wait.pop(node, None)
-        if self._save_wait:
+        is_hasty = planted.GCI_SAVED_EARLY in self._site.bugs and not is_copy
+        if self._save_wait and not is_hasty:
             return
         site = self._site
         if self._is_copying:

@@ -8,6 +8,7 @@ Theory of operation. It keeps W, the last set of nodes that it allowed to contin
 4. An answer is sent once the grant is on disk: a restart loses no grant.
 """
 
+from clusters.ndb import planted
 from clusters.ndb.messages import AreYouThere, Choose, Chosen, Granted, IAmHere, StartChoose
 from clusters.ndb.shape import DATA_NODES
 from harness.core.machine import Context, Dump, Durable, Event, NodeId, Received, Settings, Synced
@@ -18,6 +19,7 @@ class Arbitrator:
 
     def recover(self, durable: Durable, settings: Settings, context: Context) -> None:
         granted = durable.value("granted")
+        self.is_forgetful = planted.ARBITRATOR_TWO_GRANTS in settings.bugs
         self.granted = granted if isinstance(granted, Granted) else Granted(0, DATA_NODES)
         self.waiting: list[tuple[NodeId, Chosen]] = []  # The answers to send when the grant is on disk, by token.
 
@@ -25,6 +27,7 @@ class Arbitrator:
         match event:
             case Received(sender, Choose(_, base, members) as request):
                 is_inside = set(base) <= set(self.granted.members) or set(members) <= set(self.granted.members)
+                is_inside |= self.is_forgetful
                 self._answer(sender, request, is_inside, context)
             case Received(sender, AreYouThere(sent_ns)):
                 context.send(sender, IAmHere(sent_ns))

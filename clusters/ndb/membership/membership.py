@@ -336,7 +336,8 @@ class Membership:
         site, view = self._site, proposal.view
         if len(proposal.votes) + 1 < len(view.members):
             return
-        if not has_every_group(view.started()):
+        is_majority = 2 * len(view.members) > len(site.view.members)
+        if not has_every_group(view.started()) and not (planted.MAJORITY_NOT_VIABILITY in site.bugs and is_majority):
             self._give_up(view)
         elif self._is_growth(view) or not has_whole_group(view.nodes()):
             if planted.NO_ARBITRATION in site.bugs and not self._is_growth(view):

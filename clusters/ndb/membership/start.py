@@ -146,10 +146,11 @@ class Start:
         site = self._site
         requests = {node: self._request() if node == site.node else self._waiting[node][1] for node in nodes}
         best = max(requests.values(), key=lambda request: request.restorable_gci)
+        if planted.OLD_MASTER_NO_COPY in site.bugs:
+            best = requests[site.node]
         gci = max(0, best.restorable_gci)
-        sources = tuple(
-            node for node in nodes if requests[node].restorable_gci >= 0 and (node in best.active or not best.active)
-        )
+        have_it = best.active if best.active and planted.RESTART_MAX_OF_NODES not in site.bugs else nodes
+        sources = tuple(node for node in nodes if requests[node].restorable_gci >= 0 and node in have_it)
         if not has_every_group(sources):
             return
         seen = max(request.last_seen_gci for request in requests.values())

@@ -18,6 +18,7 @@ will announce its buckets.
 """
 
 from dataclasses import dataclass, field
+from zlib import crc32
 
 from clusters.ndb import planted
 from clusters.ndb.shape import BUCKETS
@@ -58,6 +59,10 @@ class Library:
         self._is_hasty = planted.LIB_ANY_NODE_COMPLETES in bugs
         self._is_counting = planted.BUCKET_COUNT_NOT_SET in bugs
         self._is_trusting = planted.HANDOVER_DOUBLE in bugs
+        self._sorts = planted.ROW_ORDER_IN_EPOCH in bugs
+        self._latest_partial = 0  # The last epoch of an earlier session, released as it is.
+        self._keeps_partial = planted.CLUSTER_FAILURE_KEEPS_PARTIAL in bugs
+        self._shares: dict[NodeId, tuple[int, ...]] = {}  # The buckets that each node last announced.
 
     def row(self, sender: NodeId, row: Row) -> None:
         """Store a row."""
@@ -82,6 +87,7 @@ class Library:
             content = self._contents[message.epoch] = Content()
         content.is_missing_data |= message.is_missing_data
         content.count += len(message.buckets)
+        self._shares[sender] = message.buckets
         for bucket in message.buckets:
             content.done |= 1 << bucket
             # The bug assumes: each bucket has one owner, so a second announcement comes only with a resent epoch.
@@ -91,11 +97,24 @@ class Library:
             content.done = ALL_BUCKETS
         return self._released() if content.done == ALL_BUCKETS else []
 
+    def lost(self, node: NodeId) -> list[Epoch]:
+        """The epochs that become complete if nothing more is awaited of a lost node."""
+        for content in self._contents.values():
+            for bucket in self._shares.get(node, ()):
+                content.done |= 1 << bucket
+        return self._released()
+
+    def succeed(self, before: "Library") -> None:
+        """Take over what an earlier session left incomplete."""
+        self._contents = before._contents
+        self._latest_partial = max(self._contents, default=0)
+
     def open(self, first: int) -> list[Epoch]:
         """The epochs already complete from `first` on, in order: from there on every relevant node sends everything."""
         self.is_open = True
         self.latest_complete = first - 1
-        self._contents = {epoch: content for epoch, content in self._contents.items() if epoch >= first}
+        if not self._keeps_partial:
+            self._contents = {epoch: content for epoch, content in self._contents.items() if epoch >= first}
         return self._released()
 
     def _released(self) -> list[Epoch]:
@@ -104,7 +123,7 @@ class Library:
         while self.is_open and self._contents:
             number = min(self._contents)
             content = self._contents[number]
-            if content.done != ALL_BUCKETS:
+            if content.done != ALL_BUCKETS and number > self._latest_partial:
                 break
             del self._contents[number]
             self.latest_complete = number
@@ -119,4 +138,8 @@ class Library:
             row for sender, rows in content.rows.items() for row in rows if announcer.get(row.bucket, sender) == sender
         ]
         self.repeated_rows += sum(map(len, content.rows.values())) - len(chosen)
-        return chosen
+        return sorted(chosen, key=_hash) if self._sorts else chosen
+
+
+def _hash(row: Row) -> int:
+    return crc32(f"{row.key} {row.transid}".encode())

@@ -57,6 +57,8 @@ class Publisher:
         self._max_seen = 0
         self._last_complete = 0
         self._out_of_buffer = 0
+        self._at_once = 4 if planted.COMPLETE_BEFORE_ROWS in site.bugs else 1
+        self._unsent: list[tuple[int, Change]] = []  # Rows to be sent together, fewer than that, with their epochs.
         self._kept: dict[int, list[Change]] = {}  # By epoch: rows of the peer's buckets.
         self._kept_rows = 0
         self._kept_rows_most = 0
@@ -71,10 +73,13 @@ class Publisher:
         self._max_seen = max(self._max_seen, epoch)
         row_key = cast("Key", key)
         bucket = bucket_of(row_key)
-        if self._ownership.owner(bucket, epoch) == self._site.node:
-            self._send(epoch, Change(bucket, transid, row_key, cast("Json", value)))
+        change = Change(bucket, transid, row_key, cast("Json", value))
+        if self._ownership.owner(bucket, epoch) == self._site.node and not self._is_in_hole(epoch):
+            self._unsent.append((epoch, change))
+            if len(self._unsent) >= self._at_once:
+                self._flush()
         elif epoch > self._out_of_buffer:
-            self._keep(epoch, Change(bucket, transid, row_key, cast("Json", value)))
+            self._keep(epoch, change)
 
     def complete(self, epoch: int) -> None:
         """Announce an epoch that is complete on all nodes: no row of it can come any more.
@@ -86,9 +91,11 @@ class Publisher:
         self._last_complete = epoch
         self._site.context.point("before-complete-rep")
         if epoch < self._switch:
-            self._resend(epoch, tuple(buckets_of(self._group)))
+            send = self._announce if planted.RESEND_RANGE_SHORT in self._site.bugs else self._resend
+            send(epoch, tuple(buckets_of(self._group)))
         else:
-            self._announce(epoch, self._ownership.owned(self._site.node, epoch))
+            is_missing = planted.OOB_FLAG_ALWAYS in self._site.bugs and epoch <= self._out_of_buffer
+            self._announce(epoch, self._ownership.owned(self._site.node, epoch), is_missing_data=is_missing)
             if self._peer is not None and epoch > self._freed:  # The peer's ack may come before this notice does.
                 self._open.append(epoch)
         self._subscriptions.limit(epoch)
@@ -105,6 +112,10 @@ class Publisher:
     def is_connected(self) -> bool:
         """True if all subscribers that the peer knows have subscribed here."""
         return self._subscriptions.has_expected()
+
+    def is_drained(self) -> bool:
+        """True if every subscriber has everything that this node announced."""
+        return self._subscriptions.oldest_record() is None
 
     def drained_below(self, epoch: int) -> bool:
         """True if every subscriber has all rows of this node below that epoch. Never before the epoch is complete."""
@@ -150,10 +161,24 @@ class Publisher:
         started = view.started()
         if self._site.node not in started:
             self._publishing_from = None
+            started = (*started, self._other)
         self._ownership = Ownership.from_start(self._group, started)
         self._site.context.set_timer(TICK, TICK_NS)
 
     # Rows that this node sends.
+
+    def _flush(self) -> None:
+        """Send the rows that wait (invariant 2)."""
+        unsent, self._unsent = self._unsent, []
+        for epoch, change in unsent:
+            self._send(epoch, change)
+
+    def _is_in_hole(self, epoch: int) -> bool:
+        """True if no node publishes that epoch: buckets are handed to this one in it, which begins with the next."""
+        since = self._publishing_from
+        if not since or planted.HANDOVER_HOLE not in self._site.bugs:
+            return False
+        return since <= epoch <= first_epoch(gci_of(since) + 1)
 
     def _send(self, epoch: int, change: Change) -> None:
         bucket, transid, key, value = change
@@ -221,6 +246,7 @@ class Publisher:
 
     def _drained(self, epoch: int) -> None:
         """Note that every subscriber has all rows of this node up to that epoch."""
+        self._site.checkpoints.drained()
         if self._peer is not None:
             self._site.context.point("before-group-ack")
             view = self._site.view.number
@@ -230,11 +256,12 @@ class Publisher:
 
     def _take_over(self) -> None:
         """Take over the dead peer's buckets (invariants 1 and 4)."""
-        switch = self._next_epoch()
+        bugs = self._site.bugs
+        switch = self._last_complete + 1 if planted.SWITCH_EPOCH_TOO_LOW in bugs else self._next_epoch()
         owed = [(epoch, taken) for epoch in self._open if (taken := self._ownership.owned(self._other, epoch))]
         if owed or self._kept:
             self._site.context.sometimes("buckets were taken over with unacknowledged epochs")
-        for epoch, taken in owed:
+        for epoch, taken in owed if planted.NO_RESEND not in bugs else ():
             self._resend(epoch, taken)
         self._open.clear()
         self._switch = switch

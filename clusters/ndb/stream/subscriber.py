@@ -14,6 +14,7 @@ Theory of operation.
 
 from enum import Enum
 
+from clusters.ndb import planted
 from clusters.ndb.shape import DATA_NODES, MS
 from clusters.ndb.stream.library import Epoch, Library
 from clusters.ndb.stream.messages import (
@@ -64,13 +65,15 @@ class Subscriber:
         self._session = saved.number if isinstance(saved, SessionNumber) else 0
         self._bugs = settings.bugs
         self._user = self.user_for(settings)
+        self._library = Library(self._bugs)
+        self._acks: list[tuple[NodeId, EpochAck]] = []  # Acknowledgements to be sent.
         self._generation = 0  # The newest generation seen in this life.
         context.set_timer(TICK, TICK_NS)
         self._begin(context)
 
     def user_for(self, settings: Settings) -> User:
         """The user of the events."""
-        return User(settings.parameters["event_buffer"], settings.parameters["nap_permille"])
+        return User(settings.parameters["event_buffer"], settings.parameters["nap_permille"], settings.bugs)
 
     def handle(self, event: Event, context: Context) -> None:
         match event:
@@ -99,7 +102,8 @@ class Subscriber:
         elif isinstance(message, EpochComplete):
             if message.session == self._session and self._phase is not Phase.NUMBERED:
                 context.point("subscriber-before-ack")
-                context.send(sender, EpochAck(message.session, message.epoch))
+                self._acks.append((sender, EpochAck(message.session, message.epoch)))
+                self._acknowledge(context)
                 self._release(self._library.announced(sender, message), context)
         elif isinstance(message, SubStartConf):
             if message.session == self._session and self._phase is not Phase.NUMBERED:
@@ -123,12 +127,22 @@ class Subscriber:
                 self._begin(context)
             case _:
                 self._user.wake(context)
+                self._acknowledge(context)
+
+    def _acknowledge(self, context: Context) -> None:
+        """Send all acknowledgements (invariant 3)."""
+        if self._user.is_awake or planted.SLOW_USER_NO_ACK not in self._bugs:
+            acks, self._acks = self._acks, []
+            for node, ack in acks:
+                context.send(node, ack)
 
     def _lose(self, peer: NodeId, context: Context) -> None:
         """Handle the end of a link (invariants 4 and 5)."""
         was_confirmed = self._confirmations.pop(peer, None) is not None
         if was_confirmed and not self._confirmations and self._phase is Phase.OPEN:
             self._end(CLUSTER_FAILURE, context)
+        elif was_confirmed and planted.FAILED_NODE_COUNTS_DONE in self._bugs:
+            self._release(self._library.lost(peer), context)
 
     # Sessions.
 
@@ -136,7 +150,10 @@ class Subscriber:
         """Begin the next session: make its number durable (invariant 1)."""
         self._session += 1
         self._phase = Phase.NUMBERED
-        self._library = Library(self._bugs)
+        library = Library(self._bugs)
+        if planted.CLUSTER_FAILURE_KEEPS_PARTIAL in self._bugs:
+            library.succeed(self._library)
+        self._library = library
         self._confirmations: dict[NodeId, SubStartConf] = {}
         context.put("session", SessionNumber(self._session))
         context.sync(self._session)
@@ -160,7 +177,7 @@ class Subscriber:
         self._confirmations[node] = conf
         if self._phase is Phase.ASKING:
             self._try_to_open(context)
-        elif _has_hole(conf, self._first):
+        elif _has_hole(conf, self._first) and planted.HANDOVER_BEFORE_CONNECT not in self._bugs:
             self._end(DISCONNECTED, context)
 
     def _try_to_open(self, context: Context) -> None:

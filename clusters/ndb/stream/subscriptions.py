@@ -15,6 +15,7 @@ A record is an announced epoch that not all subscribers have acknowledged.
 from collections.abc import Callable, ItemsView
 from dataclasses import dataclass
 
+from clusters.ndb import planted
 from clusters.ndb.parts import Site
 from clusters.ndb.stream.messages import (
     LAGGING,
@@ -103,8 +104,11 @@ class Subscriptions:
     def limit(self, epoch: int) -> None:
         """Remove subscribers that are so late that too many records wait. `epoch` is the latest complete one."""
         while len(self._records) > self._site.parameters["max_records"]:
+            if planted.NO_LAG_CHECK in self._site.bugs:
+                break
             self._site.context.sometimes("a lagging subscriber was disconnected")
-            for subscriber in tuple(self._records[next(iter(self._records))]):
+            late = self._records[next(iter(self._records))]
+            for subscriber in tuple(self._live if planted.DISCONNECT_WRONG in self._site.bugs else late):
                 self._end(subscriber, LAGGING, epoch)
         self._records_most = max(self._records_most, len(self._records))
 
@@ -172,7 +176,7 @@ class Subscriptions:
             record[subscriber] = awaited
             return
         record.pop(subscriber, None)
-        if not record:
+        if not record or planted.ACK_ONE_SUBSCRIBER in self._site.bugs:
             is_oldest = epoch == next(iter(self._records))
             del self._records[epoch]
             if is_oldest:

@@ -4,6 +4,9 @@ It naps at times. Acknowledgements never wait for it: epochs that do not fit are
 this. An epoch whose storing has begun is always finished, so the buffer may exceed its limit by one epoch.
 """
 
+from dataclasses import replace
+
+from clusters.ndb import planted
 from clusters.ndb.shape import MS
 from clusters.ndb.stream.library import Epoch
 from harness.core.machine import Context, Delivery
@@ -16,13 +19,15 @@ NAP_NS = (500 * MS, 2000 * MS)
 class User:
     """The queue of epochs, gaps and session ends, in order, from the library to the history."""
 
-    def __init__(self, limit: int, nap_permille: int) -> None:
+    def __init__(self, limit: int, nap_permille: int, bugs: frozenset[str] = frozenset()) -> None:
         self._limit = limit
         self._nap_permille = nap_permille
         self._waiting: list[Delivery] = []
         self._most = 0
         self._discarded: int | None = None  # The last discarded epoch, while epochs are being discarded.
-        self._is_awake = True
+        self._drops = planted.LIB_OVERFLOW_DROPS_ROWS in bugs
+        self._splits = planted.LIB_RESUME_MID_EPOCH in bugs
+        self.is_awake = True
         self._is_called = False
 
     def opened(self, session: int, position: int, context: Context) -> None:
@@ -42,8 +47,12 @@ class User:
             if len(self._waiting) * 5 > self._limit * 4:
                 self._discarded = number
                 return
+            if self._splits:  # The rest of an epoch of which it has discarded the first half.
+                epoch = replace(epoch, rows=epoch.rows[len(epoch.rows) // 2 :])
             self._put(Delivery(session=session, kind="open", position=self._discarded), context)
             self._discarded = None
+        elif len(self._waiting) >= self._limit and self._drops:
+            epoch = replace(epoch, rows=[])
         elif len(self._waiting) >= self._limit:
             context.probe("event-buffer-full", len(self._waiting))
             context.sometimes("the user's buffer was full")
@@ -56,15 +65,15 @@ class User:
         """Probe the number of waiting events, and sometimes fall asleep. Called every 100 ms."""
         context.probe("event-buffer", self._most)
         self._most = len(self._waiting)
-        if not self._is_awake:
+        if not self.is_awake:
             context.probe("user-lag", len(self._waiting))
         elif self._nap_permille and context.draw("user").chance(self._nap_permille, 1000):
-            self._is_awake = False
+            self.is_awake = False
             context.set_timer(WAKE, context.draw("user").between(*NAP_NS))
 
     def wake(self, context: Context) -> None:
         """Deliver all waiting events."""
-        self._is_awake = True
+        self.is_awake = True
         self._is_called = False
         for delivery in self._waiting:
             context.deliver(delivery)
@@ -88,6 +97,6 @@ class User:
         waiting = self._waiting
         waiting.append(delivery)
         self._most = max(self._most, len(waiting))
-        if self._is_awake and not self._is_called:
+        if self.is_awake and not self._is_called:
             self._is_called = True
             context.set_timer(WAKE, WAKE_NS)

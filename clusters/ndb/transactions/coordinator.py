@@ -15,9 +15,9 @@ of their keys; `chains` has the participants for each locked fragment.
 
 from collections import deque
 
+from clusters.ndb import planted
 from clusters.ndb.membership.view import Member, View
 from clusters.ndb.parts import Site
-from clusters.ndb.planted import ACK_BEFORE_COMMIT
 from clusters.ndb.shape import FRAGMENTS, GCI_BITS, MS, fragment_of, key_of
 from clusters.ndb.transactions.messages import (
     COMMITTED,
@@ -52,6 +52,7 @@ from harness.core.record import MicroOp
 
 OPEN_MAX = 256  # The most transactions executed at a time; more are refused, and certainly not begun.
 LOCK_TIMER = "tc-locks"
+LONG_NS = 1000 * MS  # A commit that is blocked for longer is probed before it begins.
 SCAN_NS = 20 * MS  # The longest delay of a lock time-out.
 
 
@@ -65,7 +66,7 @@ class Coordinator:
         self._take_over = TakeOver(site)
         self._counter = 0
         self._lock_ns = site.parameters["lock_ms"] * MS
-        self._is_early = ACK_BEFORE_COMMIT in site.bugs
+        self._is_early = planted.ACK_BEFORE_COMMIT in site.bugs
         self._has_timer = False
         self._number = 0  # The number of the view; the fields below follow from the view:
         self._life: int | None = None
@@ -117,6 +118,9 @@ class Coordinator:
     def timer(self, name: str) -> None:
         """Abort transactions whose lock wait timed out (LOCK_TIMER is the only timer). A false deadlock is legal."""
         now_ns = self._site.context.now_ns()
+        waited_ns = now_ns - self._queue[0].queued_ns if self._queue else 0
+        if waited_ns > LONG_NS:
+            self._site.context.probe("commit-blocked-ns", waited_ns)
         for transaction in tuple(self._open.values()):
             if transaction.state is State.EXECUTING and transaction.deadline_ns <= now_ns:
                 self._site.context.sometimes("a lock wait timed out")
@@ -150,7 +154,7 @@ class Coordinator:
         for transaction in tuple(self._open.values()):
             match transaction.state:
                 case State.EXECUTING | State.QUEUED:
-                    if self._is_hit(transaction, gone):
+                    if transaction.is_at(gone):
                         self._abort(transaction, NODE_FAILED, gone)
                 case State.COMMITTING | State.ABORTING:
                     self._send_without(transaction, gone)
@@ -265,6 +269,8 @@ class Coordinator:
             self._done(transaction)
         elif not self._begin_commit(transaction):
             transaction.state = State.QUEUED
+            if planted.EPOCH_AT_PREPARE in self._site.bugs:
+                transaction.epoch = current
             transaction.queued_ns = self._site.context.now_ns()
             self._queue.append(transaction)
 
@@ -277,7 +283,7 @@ class Coordinator:
         if not site.may_serve():
             self._abort(transaction, CUT_OFF)
             return True
-        epoch = site.checkpoints.begin_commit()
+        epoch = site.checkpoints.begin_commit(transaction.epoch)
         if epoch is None:
             return False
         transaction.epoch = epoch
@@ -287,7 +293,7 @@ class Coordinator:
             del self._open[transaction.transid]
             site.checkpoints.end_commit(epoch)
             return True
-        if epoch >= transaction.started + 3 and epoch & (1 << GCI_BITS) - 1 >= 3:
+        if transaction.started + 3 <= epoch and epoch & (1 << GCI_BITS) - 1 >= 3:
             site.context.sometimes("a transaction was open over three epochs")
         site.context.point("before-commit-chain")
         if self._is_early:
@@ -309,8 +315,8 @@ class Coordinator:
         if not chain:
             transaction.awaited.pop(fragment, None)
             return
-        commit = Commit(transaction.transid, self._number, transaction.epoch, fragment, chain[-2::-1], site.node)
-        site.send(chain[-1], commit)
+        path = chain if planted.COMMIT_PRIMARY_FIRST in site.bugs else chain[::-1]
+        site.send(path[0], Commit(transaction.transid, self._number, transaction.epoch, fragment, path[1:], site.node))
 
     def _committed(self, message: Committed) -> None:
         transaction = self._open.get(message.transid)
@@ -348,13 +354,6 @@ class Coordinator:
             self._site.checkpoints.end_commit(transaction.epoch)
 
     # Failures.
-
-    def _is_hit(self, transaction: Transaction, gone: tuple[NodeId, ...]) -> bool:
-        """True if an operation was at a failed node, or the current one may be."""
-        chains = [*transaction.chains.values()]
-        if transaction.state is State.EXECUTING:
-            chains.append(transaction.pending[1])
-        return any(node in gone for chain in chains for node in chain)
 
     def _send_without(self, transaction: Transaction, gone: tuple[NodeId, ...]) -> None:
         """Send Commit or Abort again, since a failed node may have lost it: the path of an abort is not known."""

@@ -64,6 +64,13 @@ class Transaction:
         if len(chain) > len(self.chains.get(fragment, ())):
             self.chains[fragment] = chain
 
+    def is_at(self, nodes: tuple[NodeId, ...]) -> bool:
+        """True if an operation was at one of these nodes, or the current one may be."""
+        chains = [*self.chains.values()]
+        if self.state is State.EXECUTING:
+            chains.append(self.pending[1])
+        return any(node in nodes for chain in chains for node in chain)
+
     def touch_pending(self) -> None:
         """Add the chain of the current operation, which may have locked something."""
         if self.lock not in (COMMITTED, SHORT):

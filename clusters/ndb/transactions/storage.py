@@ -15,6 +15,7 @@ answers. The primary answers reads. A transaction has one record here for each f
 
 from collections.abc import Iterator, Sequence
 
+from clusters.ndb import planted
 from clusters.ndb.membership.row_copy import RowCopy
 from clusters.ndb.membership.view import Member, View
 from clusters.ndb.parts import Site
@@ -187,6 +188,7 @@ class Storage:
             self._pass_on(
                 Prepare(message.transid, self._number, message.number, key, message.value, chain), after=chain[1:]
             )
+            self._prepared(key, record)
             return
         self._read(message, record)
         if message.lock != SHORT:
@@ -225,6 +227,7 @@ class Storage:
         """Prepare an append whose lock is held, and pass it on."""
         record.locked[message.key] = None
         record.append(message.key, message.value, message.chain)
+        self._prepared(message.key, record)
         self._pass_on(message, after=message.chain[message.chain.index(self._site.node) + 1 :])
 
     def _pass_on(self, message: Prepare, *, after: tuple[NodeId, ...]) -> None:
@@ -253,10 +256,11 @@ class Storage:
         site = self._site
         record = self._records.get((message.transid, message.fragment))
         if record is not None and record.epoch is None:
-            record.epoch = message.epoch
+            epoch = site.checkpoints.current if planted.EPOCH_PER_PARTICIPANT in site.bugs else message.epoch
+            record.epoch = epoch
             for key, values in record.appends.items():
-                self._rows.install(message.epoch, message.transid, key, values)
-                site.publisher.row(message.epoch, message.transid, key, values[-1])
+                self._rows.install(epoch, message.transid, key, values)
+                site.publisher.row(epoch, message.transid, key, values[-1])
         if message.path:
             site.context.point("commit-on-backup")
             onward = Commit(
@@ -301,6 +305,11 @@ class Storage:
 
     # Locks.
 
+    def _prepared(self, key: Key, record: Record) -> None:
+        """Keep the lock of a prepared append until the transaction's end (invariant 2)."""
+        if planted.ROW_UNLOCKED_AT_PREPARE in self._site.bugs:
+            self._free(key, record.transid)
+
     def _stop_waiting(self, record: Record) -> None:
         """Drop the operation that waits for a lock."""
         key, record.awaited = record.awaited, None
@@ -331,6 +340,8 @@ class Storage:
                 self._execute(request, record)
 
     def _lock_for_copy(self, key: Key) -> bool:
+        if planted.COPY_MISSES_RUNNING in self._site.bugs:
+            return True
         return self._locks.take(key, COPY, None, is_exclusive=False)
 
     def _unlock_for_copy(self, key: Key) -> None:

@@ -9,8 +9,8 @@
 
 from collections.abc import Sequence
 
+from clusters.ndb import planted
 from clusters.ndb.parts import Site
-from clusters.ndb.planted import TAKEOVER_ABORTS_COMMITTED
 from clusters.ndb.transactions.messages import TransConf, TransLast, TransStatus, coordinator_in, since_in
 from harness.core.machine import NodeId
 
@@ -55,8 +55,10 @@ class TakeOver:
         if message.view != self._number or sender not in self._waiting:
             return None
         del self._waiting[sender]
-        if self._waiting:
+        is_hasty = planted.TAKEOVER_PARTIAL_QUERY in self._site.bugs
+        if self._waiting and not (is_hasty and 2 * len(self._waiting) < len(self._site.view.members)):
             return None
+        self._waiting = {}
         return [
             self._decision(transid, reports) for transid, reports in self._reports.items() if self._is_dead(transid)
         ]
@@ -81,7 +83,10 @@ class TakeOver:
                 chains[report.fragment] = report.chain
         if epochs:
             self._site.context.sometimes("a coordinator was taken over with a committed operation")
-        is_committed = bool(epochs)
-        if TAKEOVER_ABORTS_COMMITTED in self._site.bugs:
-            is_committed = len(epochs) == len(reports)
-        return Decision(transid, epochs[0] if is_committed else None, chains)
+        bugs, current = self._site.bugs, self._site.checkpoints.current
+        epoch = epochs[0] if epochs else None
+        if planted.TAKEOVER_ABORTS_COMMITTED in bugs and len(epochs) < len(reports):
+            epoch = None
+        elif (planted.ADOPT_WITH_CURRENT_EPOCH if epochs else planted.TAKEOVER_COMMITS_PREPARED) in bugs:
+            epoch = current
+        return Decision(transid, epoch, chains)

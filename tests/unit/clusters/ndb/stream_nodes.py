@@ -128,13 +128,14 @@ class Epochs:
         self.current = current
         self.previous = 0
 
-    def begin_commit(self) -> int | None:
-        return self.current
+    def begin_commit(self, given: int = 0) -> int | None:
+        return given or self.current
 
     def end_commit(self, epoch: int) -> None: ...
     def adopt(self, epoch: int) -> None: ...
     def hold(self) -> None: ...
     def let_go(self) -> None: ...
+    def drained(self) -> None: ...
 
 
 class Replica:

@@ -83,11 +83,14 @@ class FakeCheckpoints:
         self.open: dict[int, int] = {}
         self.holds = 0
 
-    def begin_commit(self) -> int | None:
+    def begin_commit(self, given: int = 0) -> int | None:
         if self.is_blocked or self.is_frozen:
             return None
-        self.open[self.current] = self.open.get(self.current, 0) + 1
-        return self.current
+        epoch = given or self.current
+        self.open[epoch] = self.open.get(epoch, 0) + 1
+        return epoch
+
+    def drained(self) -> None: ...
 
     def end_commit(self, epoch: int) -> None:
         self.open[epoch] -= 1
@@ -116,6 +119,9 @@ class FakePublisher:
         assert isinstance(key, int | str)
         assert isinstance(value, int | str)
         self.rows.append((epoch, transid, key, value))
+
+    def is_drained(self) -> bool:
+        return True
 
 
 class FakeAgreement:
