@@ -16,9 +16,9 @@ from harness.judging.engines import EngineName, EngineStart
 from harness.record.ownership import temporary_folder
 from harness.record.store import find_run, list_runs
 from harness.report.model import read_report
+from harness.run.carry_out import carry_out
 from harness.run.checking import Question, answer, answerable
 from harness.run.running import prepare
-from harness.run.single import carry_out
 from harness.scenario.consent import on_command_line
 from harness.scenario.scenario import Scenario
 from nemesis.plan import Plan

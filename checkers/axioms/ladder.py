@@ -13,9 +13,7 @@ from checkers.axioms import weak
 from checkers.axioms.accesses import Accesses, accesses, union
 from checkers.axioms.execution import Execution, Pairs, execution, sure
 from checkers.axioms.levels import Level, is_ordered
-from checkers.axioms.orders import polygraph
 from checkers.axioms.orders.cycles import Contradiction
-from checkers.axioms.orders.polygraph import Unsolved
 from checkers.axioms.weak import Axiom, Breach, Undecided
 from checkers.engine.datasets import Dataset
 from checkers.graph.edges import PROCESS, REALTIME
@@ -185,11 +183,13 @@ def _explained(history: Execution, rung: Rung, *, rounds: int | None) -> Evidenc
             return weak.breach(history, rung.model, rung.order)
         except Undecided:
             return Open("search-too-long: too many chains of reads to follow")
+    from checkers.axioms.orders import polygraph  # noqa: PLC0415  Only an open order of versions needs the solver.
+
     try:
         result = polygraph.decided(history, rung.model, rung.order, rounds=rounds)
     except ImportError as error:
         return Open(f"no-solver: the order of some versions is open, and {error.name} is missing: install python-sat")
-    if not isinstance(result, Unsolved):
+    if not isinstance(result, polygraph.Unsolved):
         return result
     doubt = f"{result.pairs} pairs of versions" if result.pairs else "some versions"
     return Open(f"search-too-long: the order of {doubt} is undecided", result.pairs, is_spent=True)

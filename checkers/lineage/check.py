@@ -11,9 +11,9 @@ from checkers.engine.protocol import Check, Context
 from checkers.history.troubles import judgement
 from checkers.lineage import order, space, units
 from checkers.lineage.logs import lineage
+from checkers.words.checks import LINEAGE
 from harness.core.verdict import Judgement
 
-CHECKER: Final = "log-lineage"
 ANOMALIES: Final = dict(space.ANOMALIES) | order.ANOMALIES | units.ANOMALIES
 
 
@@ -27,7 +27,7 @@ def check(history: Path, context: Context) -> Judgement:
     followed, inverted = order.judge(found, is_group=contract.consumers == "group")
     of_units, apart = units.judge(found, contract.unit_layout)
     return judgement(
-        CHECKER,
+        LINEAGE,
         ANOMALIES,
         [*broken, *inverted, *apart],
         of_space | {order.INVERSION: followed} | of_units,
@@ -35,4 +35,4 @@ def check(history: Path, context: Context) -> Judgement:
     )
 
 
-CHECKS: Final = (Check(name=CHECKER, anomalies=ANOMALIES, judge=check, needs_contract=True),)
+CHECKS: Final = (Check(name=LINEAGE, anomalies=ANOMALIES, judge=check, needs_contract=True),)

@@ -41,13 +41,12 @@ from checkers.linearizability.intervals import first_misfit, is_linearizable
 from checkers.linearizability.models import Access, ManyRegisters, Model, OneRegister, OneText, State, model_of
 from checkers.linearizability.search import Act, Answer, DeadEnd, search, text_dead_end
 from checkers.linearizability.sentences import Problem, problem_of, sentence
-from checkers.words.anomalies import Anomaly
+from checkers.words.anomalies import NON_LINEARIZABLE, Anomaly
+from checkers.words.checks import REGISTERS
 from harness.core.columns import NEVER
 from harness.core.record import Json
 from harness.core.verdict import Judgement
 
-CHECKER: Final = "linearizability"
-NON_LINEARIZABLE: Final = "non-linearizable"
 ANOMALIES: Final = {
     NON_LINEARIZABLE: Anomaly(
         meaning="No order of a register's operations, each between its call and its answer, explains all.",
@@ -115,7 +114,7 @@ def check(history: Path, context: Context, limits: Limits = LIMITS) -> Judgement
     engine, register = context.engine, context.register
     form = form_of(history, register)
     if form is None:
-        return Judgement(checker=CHECKER, findings=(), witnesses={NON_LINEARIZABLE: 0})
+        return Judgement(checker=REGISTERS, findings=(), witnesses={NON_LINEARIZABLE: 0})
     partitions = engine.parallelism
     route = partial(lives_by_key, form=form, partitions=partitions)
     lives = engine.over(chunks(history)).shuffle(route, gathered, partitions=partitions).keep()
@@ -313,7 +312,7 @@ def _judgement(tallies: Sequence[Tally], form: Form, register: Register) -> Judg
         "nil": register.nil,
     }
     witnesses = {NON_LINEARIZABLE: sum(tally.witnesses for tally in tallies)}
-    return judgement(CHECKER, ANOMALIES, troubles, witnesses, scope=(), unknown=unknown, facts=facts)
+    return judgement(REGISTERS, ANOMALIES, troubles, witnesses, scope=(), unknown=unknown, facts=facts)
 
 
 def _trouble(problem: Problem, count: int) -> Trouble:
@@ -338,4 +337,4 @@ def _reason(left: Sequence[Open]) -> str:
     )
 
 
-CHECKS: Final = (Check(name=CHECKER, anomalies=ANOMALIES, judge=check),)
+CHECKS: Final = (Check(name=REGISTERS, anomalies=ANOMALIES, judge=check),)

@@ -16,11 +16,12 @@ from typing import Final, Protocol
 import msgspec
 
 from checkers.history.tables import seconds
-from checkers.linearizability.check import LIMITS, NON_LINEARIZABLE, Limits
+from checkers.linearizability.check import LIMITS, Limits
 from checkers.linearizability.models import State, Step
 from checkers.linearizability.search import Act, Answer, search
 from checkers.own.check import Check, Finding, Judgement
 from checkers.own.history import History, Operation
+from checkers.words.anomalies import NON_LINEARIZABLE
 from harness.core.columns import NEVER
 from harness.core.record import Json, MicroOp
 

@@ -17,11 +17,12 @@ from checkers.history.names import Names
 from checkers.history.streams import NOTHING_DERIVED, merged, placed, placement_by, read_writes, stream_logs
 from checkers.streams.catalogue import RULES, names_that_need
 from checkers.streams.examples import Example
-from checkers.streams.findings import CHECKER, example_finding
+from checkers.streams.findings import example_finding
 from checkers.streams.rule import Conclusion, Need, OfAllLogs, OfSource, Seen, Sighted
 from checkers.streams.rules.sessions.missing_event import MISSING_EVENT
 from checkers.streams.rules.sessions.unjudged import HOMELESS, Unjudged, sentence
 from checkers.streams.task import Outcome, judge, of_source, sights
+from checkers.words.checks import STREAMS
 from harness.core.promises import StreamContract
 from harness.core.record import Json
 from harness.core.verdict import Finding, Judgement
@@ -67,7 +68,7 @@ def check(history: Path, context: Context) -> Judgement:
         facts["notes"] = list[Json](notes)
     witnesses = dict.fromkeys(RULES, 0) | _sum(outcome.witnesses for outcome in outcomes)
     return Judgement(
-        checker=CHECKER,
+        checker=STREAMS,
         findings=(
             *(finding(example, name) for example in examples),
             *(each for conclusion in conclusions.values() for each in conclusion.findings),
@@ -82,7 +83,7 @@ def _of_source_alone(history: Path, contract: StreamContract) -> Judgement:
     """The judgement of a history without subscribers."""
     found = dict(of_source(history, placed(read_writes(history), NOTHING_DERIVED), contract))
     return Judgement(
-        checker=CHECKER,
+        checker=STREAMS,
         findings=tuple(each for conclusion in found.values() for each in conclusion.findings),
         witnesses=dict.fromkeys(RULES, 0) | {name: conclusion.witnesses for name, conclusion in found.items()},
         facts={"subscribers": 0},
@@ -147,7 +148,7 @@ def _sum(counts: Iterable[dict[str, int]]) -> dict[str, int]:
 
 CHECKS = (
     Check(
-        name=CHECKER,
+        name=STREAMS,
         anomalies={name: rule.anomaly for name, rule in RULES.items()},
         judge=check,
         when=When.ALWAYS,

@@ -5,10 +5,10 @@ from typing import Final
 from checkers.history.names import Names, capital
 from checkers.history.units import NO_KEY
 from checkers.streams.examples import NO_TIME, Example, Missed, Sight
+from checkers.words.checks import STREAMS
 from harness.core.columns import BACKFILL, ROW
 from harness.core.verdict import Finding, fingerprint
 
-CHECKER: Final = "streams"
 _SECOND: Final = 1_000_000_000
 
 
@@ -25,7 +25,7 @@ def stream_finding(
     return Finding(
         fingerprint=fingerprint(anomaly, *facts),
         anomaly=anomaly,
-        checker=CHECKER,
+        checker=STREAMS,
         sentence=sentence,
         count=count,
         ops=ops,

@@ -44,7 +44,7 @@ from checkers.history.registers import Order, Trust
 from checkers.history.transactions import Source, chunks, op_count
 from checkers.transactions.inferred import Summary, inferred
 from checkers.transactions.options import Options
-from checkers.transactions.sentences import CHECKER, explainer
+from checkers.transactions.sentences import explainer
 from checkers.transactions.unanswered import (
     COVERS,
     Cycles,
@@ -56,6 +56,7 @@ from checkers.transactions.unanswered import (
 )
 from checkers.transactions.uncertified import edge_count, edges_inside, possible, processes_of, windows_of
 from checkers.words import models
+from checkers.words.checks import TRANSACTIONS
 from checkers.words.transactional import CYCLES, ORDERS, OWN, TIMED_AXIOMS, TIMED_CYCLES, TRANSACTIONAL, UPDATE
 from harness.core.record import Json
 from harness.core.verdict import Finding, Judgement
@@ -74,7 +75,7 @@ _NO_CYCLES: Final = Cycles(Search((), 0, ()), 0, 0, None)
 _UNSEARCHED: Final = replace(_NO_CYCLES, truncated=0)
 
 
-def check(history: Path, context: Context, name: str = CHECKER) -> Judgement:
+def check(history: Path, context: Context, name: str = TRANSACTIONS) -> Judgement:
     """The judgement of the history's transactions against the anomalies that the promises of the check `name` forbid.
 
     Raises HistoryError if a file is damaged.
@@ -122,7 +123,7 @@ def check_sources(sources: Sequence[Source], engine: Engine, options: Options | 
     if not left_out:
         absent = answers.absent if options.stretches is not None else _absent(report, cycles, answers, found)
     return Judgement(
-        checker=CHECKER,
+        checker=TRANSACTIONS,
         findings=_findings(parts, report, cycles.search, answers, frozenset(reported), options),
         witnesses=_witnesses(report.tally),
         unknown=unknown(report, left_out, cycles, answers, options),
@@ -361,14 +362,14 @@ def _consequences(
 
 
 _OF_BOTH: Final = Check(
-    name=CHECKER,
+    name=TRANSACTIONS,
     anomalies=TRANSACTIONAL,
     judge=check,
     when=When.ALWAYS,
     by_generation=True,
     of_stretches=True,
     has_kernels=True,
-    family=CHECKER,
+    family=TRANSACTIONS,
 )
 CHECKS: Final = (
     _OF_BOTH,

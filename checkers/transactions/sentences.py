@@ -28,9 +28,9 @@ from checkers.transactions.registers.sentences import (
     seen_versions,
     versions_of,
 )
+from checkers.words.checks import TRANSACTIONS
 from harness.core.verdict import Finding, Step, fingerprint
 
-CHECKER: Final = "serializability"
 _PAIR: Final = 2  # Operations in the shortest cycle.
 
 
@@ -85,7 +85,7 @@ class Explainer:
             sentence = next(_by_time([(one, two, step) for one, two, step, _ in explained], self._operations), sentence)
         ops = _with(cycle.ops, (op for *_, why in explained for op in why.ops))
         facts = (cycle.ops, cycle.kinds)
-        return cycle_finding(anomaly, CHECKER, steps, sentence, facts=facts, ops=ops, count=count)
+        return cycle_finding(anomaly, TRANSACTIONS, steps, sentence, facts=facts, ops=ops, count=count)
 
     def broken(self, anomaly: str, evidence: Breach | Contradiction) -> Finding:
         """The finding of a broken axiom, or of a model for which no order of versions exists."""
@@ -98,7 +98,7 @@ class Explainer:
         steps = [part for step in breach.cycle for part in self._axiom_steps(step)]
         facts = [(step.source, step.target, step.kind, step.reader, step.key) for step in breach.cycle]
         sentence = told(steps, "No order of commits allows that.")
-        return cycle_finding(anomaly, CHECKER, steps, sentence, facts=facts, ops=breach.ops, count=breach.count)
+        return cycle_finding(anomaly, TRANSACTIONS, steps, sentence, facts=facts, ops=breach.ops, count=breach.count)
 
     def _axiom_steps(self, step: AxiomStep) -> Iterator[Step]:
         """The steps that a finding shows for this one.
@@ -148,7 +148,7 @@ class Explainer:
             every = f"Whatever the order of the versions of {listed([*map(self._name.key, keys)])}"
             sentence = f"{every}, transactions come before each other in a cycle: {'; or '.join(cycles)}."
         facts = (tuple(value for step in cycle for value in step) for cycle in found.cycles)
-        return cycle_finding(anomaly, CHECKER, steps, sentence, facts=facts, ops=found.ops)
+        return cycle_finding(anomaly, TRANSACTIONS, steps, sentence, facts=facts, ops=found.ops)
 
     def _chosen_step(self, step: ChosenStep) -> Step:
         """The step of a cycle that assumes an order of versions, as a finding shows it."""
@@ -166,7 +166,7 @@ class Explainer:
         return Finding(
             fingerprint=fingerprint(sighting.anomaly, ops, (example.key, example.element)),
             anomaly=sighting.anomaly,
-            checker=CHECKER,
+            checker=TRANSACTIONS,
             sentence=what.sentence,
             count=sighting.count,
             ops=_with(ops, what.ops),

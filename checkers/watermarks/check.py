@@ -40,7 +40,6 @@ from checkers.history.transactions import Chunk, Source, chunks
 from checkers.transactions.inferred import Rules, inferred
 from checkers.transactions.inferred import Summary as PartitionSummary
 from checkers.transactions.options import RESIDUAL_EDGES
-from checkers.transactions.sentences import CHECKER as TRANSACTIONS
 from checkers.transactions.sentences import explainer
 from checkers.transactions.uncertified import edge_count, edges_inside, processes_of, windows_of
 from checkers.watermarks.components import Found, may_be_cyclic, search
@@ -51,7 +50,7 @@ from checkers.watermarks.generations import KINDS, Chances, chances, chances_of_
 from checkers.watermarks.numbering import joined, nodes_at, nodes_of, numbering
 from checkers.watermarks.order_elsewhere import agreed, shows_order
 from checkers.watermarks.reads import NO_NODE, Readers, as_of, invoked_before, may_read_as_of
-from checkers.watermarks.sentences import CHECKER, CycleExplainer
+from checkers.watermarks.sentences import CycleExplainer
 from checkers.watermarks.task import (
     Derived,
     Detail,
@@ -67,6 +66,7 @@ from checkers.watermarks.task import (
     received_of,
     required,
 )
+from checkers.words.checks import TRANSACTIONS, WATERMARKS
 from checkers.words.models import implied, prohibited
 from checkers.words.transactional import WATERMARK
 from harness.core.columns import Bools, Int64s
@@ -101,7 +101,7 @@ def check(history: Path, context: Context) -> Judgement:
 
     Raises HistoryError if a file is damaged.
     """
-    named = _forbidden_by(context, (CHECKER, None))
+    named = _forbidden_by(context, (WATERMARKS, None))
     if context.contract is not None:
         named |= forbidden(context.contract, chain.from_iterable(context.prohibited.get(TRANSACTIONS, ())))
     return _of_classes(history, context, named)
@@ -184,7 +184,7 @@ def _streams(
 
 def _nothing(unknown: dict[str, str], facts: dict[str, Json]) -> Judgement:
     witnesses = dict.fromkeys(NAMES, 0)
-    return Judgement(checker=CHECKER, findings=(), witnesses=witnesses, unknown=unknown, facts=facts)
+    return Judgement(checker=WATERMARKS, findings=(), witnesses=witnesses, unknown=unknown, facts=facts)
 
 
 class _Check:
@@ -228,7 +228,7 @@ class _Check:
         names = {finding.anomaly for finding in findings}
         seen = (self.options.facts or Facts()).of((self.parts[0].source, "chances of watermarks"), self._chances)
         return Judgement(
-            checker=CHECKER,
+            checker=WATERMARKS,
             findings=tuple(one for one in findings if one.anomaly in self.options.forbidden),
             witnesses=witnesses(seen, self._by_kind([one.kinds for one in summaries if one.kinds])),
             unknown={name: reason for name, reason in unknown.items() if name not in names},
@@ -384,7 +384,7 @@ def witnesses(seen: Chances, has_kind: Mapping[str, Bools]) -> dict[str, int]:
 
 
 _OF_BOTH: Final = Check(
-    name=CHECKER,
+    name=WATERMARKS,
     anomalies={name: WATERMARK[name] for name in NAMES},
     judge=check,
     when=When.ALWAYS,
@@ -392,7 +392,7 @@ _OF_BOTH: Final = Check(
     by_generation=True,
     of_stretches=True,
     has_kernels=True,
-    family=CHECKER,
+    family=WATERMARKS,
 )
 CHECKS: Final = (
     _OF_BOTH,

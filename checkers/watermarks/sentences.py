@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final
 
 from checkers.graph.edges import CHAIN, IN, OUT, REALTIME
 from checkers.graph.reasons import cycle_finding, shown, told
@@ -11,11 +10,10 @@ from checkers.transactions.sentences import Explainer
 from checkers.watermarks.components import ShownCycle
 from checkers.watermarks.cycles.steps import THROUGH, Step
 from checkers.watermarks.numbering import Watermarks
+from checkers.words.checks import WATERMARKS
 from harness.core.columns import NEVER
 from harness.core.verdict import Finding
 from harness.core.verdict import Step as Shown
-
-CHECKER: Final = "watermark-graph"
 
 
 def _folded(cycle: ShownCycle) -> ShownCycle:
@@ -62,7 +60,7 @@ class CycleExplainer:
         passed = dict.fromkeys(mark for step in whole.loop.steps for mark in step.marks)
         return cycle_finding(
             cycle.loop.anomaly,
-            CHECKER,
+            WATERMARKS,
             explained,
             told(explained, self._conclusion(cycle)),
             facts=(ops, list(map(self.mark, passed)), [step.kind for step in whole.loop.steps]),

@@ -11,6 +11,8 @@ from typing import Final
 
 import msgspec
 
+NON_LINEARIZABLE: Final = "non-linearizable"
+
 
 class Cause(Enum):
     """How close an anomaly is to the root of what went wrong: earlier causes explain later ones."""

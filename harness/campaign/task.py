@@ -11,9 +11,10 @@ from harness.judging.engines import in_threads
 from harness.record.store import create_run, write_atomically
 from harness.report.model import REPORT_FILE, Report, error_report, read_report, to_json
 from harness.report.trouble import in_one_line
+from harness.run.carry_out import carried_out
 from harness.run.nursery import nursery
 from harness.run.running import prepare
-from harness.run.single import carried_out, store_report
+from harness.run.single import store_report
 from harness.scenario.consent import Code
 from harness.scenario.scenario import Scenario
 from nemesis.plan import Plan

@@ -26,7 +26,7 @@ from harness.runtimes.containers.engine.sweeper import folders_left_behind, left
 from harness.runtimes.containers.images.catalogue import IMAGES, Way, tag_of
 from harness.runtimes.containers.images.images import is_there
 from harness.scenario.consent import cluster_names
-from harness.scenario.registry import shadowed_package
+from harness.scenario.installation import shadowed_package
 
 JAVA_MIN = 17
 

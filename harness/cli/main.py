@@ -14,7 +14,6 @@ from types import FrameType
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from typer.completion import completion_init  # type: ignore[attr-defined]  # Typer has no other name for it.
 from typer.exceptions import Abort, TyperException
 
@@ -22,9 +21,8 @@ from harness.cli.commands import COMMANDS, command_named, function_of
 from harness.cli.texts.examples import epilog
 from harness.core.errors import ScenarioError, SeamarkError
 from harness.core.verdict import EXIT_INTERRUPTED, EXIT_TERMINATED, EXIT_USAGE, Verdict
-from harness.report.screen import say
 from harness.report.trouble import in_one_line
-from harness.scenario.registry import shadowed_package, version
+from harness.scenario.installation import shadowed_package, version
 
 COMPLETE = "_SEAMARK_COMPLETE"  # Typer's variable: a shell sets it to ask for completions.
 
@@ -159,5 +157,9 @@ def _ended_by_sigterm() -> Iterator[None]:
 
 
 def _complain(text: str, code: int) -> int:
+    from rich.console import Console  # noqa: PLC0415  The command line loads before what it prints troubles with.
+
+    from harness.report.screen import say  # noqa: PLC0415
+
     say(Console(stderr=True, highlight=False), f"seamark: {' '.join(text.split())}", is_whole=True)
     return code

@@ -2,7 +2,6 @@
 
 import os
 import sys
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,21 +15,12 @@ from rich.console import Console
 from rich.status import Status
 from rich.text import Text
 
-from checkers.verdict.groups import rank
-from checkers.verdict.titles import title
-from harness.core.verdict import FAILED, Verdict
-from harness.report.batch_page import batch_summary
 from harness.report.console.terminal import USUAL, Amount, show
 from harness.report.github import add_summary, annotations, is_github
-from harness.report.markdown import summary
-from harness.report.model import Report, repetition, to_json
-from harness.report.screen import STYLES, plain, say, suggest
-from harness.run.batch import Batch
+from harness.report.model import Report, to_json
+from harness.report.screen import plain, say, suggest
 from harness.run.live import WIDTH, Watcher, at_work
-from harness.scenario.command import at_hand
 
-ANOMALIES = 4  # The most anomalies of a batch with a line each.
-SHOWN = 3  # The most runs whose command is shown if no run of a batch has a finding.
 EVERY_S = 10.0  # The time before the first line of progress in a log; each further one takes twice as long, up to
 EVERY_MAX_S = 300.0  # this: a short command stays short in the log, and a long one shows that it lives.
 SPINNER = 2  # The columns before the line that changes.
@@ -163,11 +153,17 @@ def print_report(
         show(console, report, amount, used=used)
         if page is not None:
             suggest(console, "open", str(page))
-    tell_github([report], summary(report), as_json=as_json)
+    tell_github([report], lambda: _tables(report), as_json=as_json)
     return report.exit_code
 
 
-def tell_github(reports: Sequence[Report], markdown: str, *, as_json: bool) -> None:
+def _tables(report: Report) -> str:
+    from harness.report.markdown import summary  # noqa: PLC0415  Its tables need what pages are made with.
+
+    return summary(report)
+
+
+def tell_github(reports: Sequence[Report], markdown: Callable[[], str], *, as_json: bool) -> None:
     """In a job of GitHub Actions, print annotations, and add the tables to the job's summary."""
     if not is_github(os.environ):
         return
@@ -175,43 +171,4 @@ def tell_github(reports: Sequence[Report], markdown: str, *, as_json: bool) -> N
     stream = sys.stderr if as_json else sys.stdout
     stream.writelines(f"{line}\n" for line in annotations(reports))
     stream.flush()
-    add_summary(os.environ, markdown)
-
-
-def print_batch(batch: Batch, *, as_json: bool) -> int:
-    """Show the outcome of a batch; returns its exit code."""
-    tell_github(batch.runs, batch_summary(batch.summary(), batch.runs), as_json=as_json)
-    if as_json:
-        print_json(batch)
-        return batch.exit_code
-    console = Console(highlight=False)
-    if batch.stopped:
-        say(console, f"stopped after {len(batch.runs)} of {batch.planned} runs: {batch.stopped}", "  ")
-    found = [{finding.anomaly for finding in report.findings if finding.promise} for report in batch.runs]
-    counts = Counter(name for names in found for name in names)
-    own = {name: record for report in batch.runs for name, record in report.declared.items()}
-    ordered = sorted(counts, key=lambda name: (rank(name, own), name))
-    for anomaly in ordered[:ANOMALIES]:
-        say(console, f"{title(anomaly, own)}  in {counts[anomaly]} of {len(batch.runs)} runs", "  ")
-    if len(ordered) > ANOMALIES:
-        say(console, f"also seen: {', '.join(title(each, own) for each in ordered[ANOMALIES:])}", "  ")
-    word = plain(Verdict(batch.verdict).word, STYLES[batch.verdict])
-    say(console, word + plain(f"  {batch.reason} in {batch.seconds:g} s (exit {batch.exit_code})"), is_whole=True)
-    if batch.way_out is not None and batch.exit_code:
-        say(console, batch.way_out.sentence, "  ")
-    if batch.page is not None:
-        suggest(console, "open", batch.page)
-    if batch.way_out is not None and batch.way_out.command is not None:
-        suggest(console, "more", at_hand(batch.way_out.command, [run.code for run in batch.runs if run.code]))
-    for report in _to_repeat(batch):
-        command = report.anywhere or repetition(report)
-        if command is not None:
-            suggest(console, f"seed {report.seed}", at_hand(command, [report.code] if report.code else []))
-    return batch.exit_code
-
-
-def _to_repeat(batch: Batch) -> list[Report]:
-    """The runs with a finding; if there is none, the first ones with the batch's verdict. None of a pass."""
-    red = [report for report in batch.runs if report.verdict in FAILED]
-    worst = [report for report in batch.runs if report.verdict == batch.verdict and batch.exit_code]
-    return red or worst[:SHOWN]
+    add_summary(os.environ, markdown())

@@ -10,8 +10,9 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from harness.cli.batches import print_batch
 from harness.cli.options import RunOptions, run_options
-from harness.cli.output import print_batch, print_report, standard_error, watched
+from harness.cli.output import print_report, standard_error, watched
 from harness.core.command import seamark
 from harness.core.errors import ScenarioError
 from harness.core.verdict import Verdict
@@ -20,8 +21,8 @@ from harness.report.console.terminal import show_header
 from harness.report.model import WHERE, Report
 from harness.report.screen import STYLES, plain, say, suggest
 from harness.run.batch import Orders, run_batch
+from harness.run.carry_out import carry_out, choices, header
 from harness.run.running import prepare
-from harness.run.single import carry_out, choices, header
 from harness.scenario.consent import Code
 from harness.scenario.left_open import ANY, STYLE_NAMES
 from nemesis.plan import Plan

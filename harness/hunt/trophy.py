@@ -12,8 +12,9 @@ from harness.hunt.rows import Row
 from harness.hunt.search import Begun
 from harness.judging.engines import EngineFor, in_threads
 from harness.report.model import Report, read_report, repetition
+from harness.run.carry_out import carry_out
 from harness.run.running import prepare
-from harness.run.single import carry_out, judge_run
+from harness.run.single import judge_run
 from harness.shrink.case import Size
 from harness.shrink.shrink import Orders, shrunk
 

@@ -12,15 +12,11 @@ from typing import Final
 
 import msgspec
 
-from checkers.catalogue import CHECKS
+from checkers import catalogue
 from checkers.engine import tasks
 from checkers.engine.protocol import Check, Context, Judge
 from checkers.history.generations import merged
-from checkers.streams.findings import CHECKER as STREAMS
-from checkers.transactions.sentences import CHECKER as TRANSACTIONS
-from checkers.watermarks.disputes import why
-from checkers.watermarks.second_opinion import second_opinion
-from checkers.watermarks.sentences import CHECKER as WATERMARKS
+from checkers.words.checks import STREAMS, TRANSACTIONS, WATERMARKS
 from harness.core.errors import ScenarioError
 from harness.core.promises import Promise
 from harness.core.verdict import Judgement, fingerprint
@@ -33,8 +29,8 @@ LONGEST: Final = (WATERMARKS, STREAMS, TRANSACTIONS)
 
 
 def general() -> tuple[Check, ...]:
-    """The checks of `checkers`, which every history can get."""
-    return CHECKS
+    """The checks of `checkers`, which every history can get. Their modules are loaded."""
+    return catalogue.CHECKS
 
 
 def require_known(promises: Sequence[Promise], where: str, table: Sequence[Check] | None = None) -> None:
@@ -51,7 +47,7 @@ def require_known(promises: Sequence[Promise], where: str, table: Sequence[Check
 
 def chosen(context: Context, table: Sequence[Check] | None = None) -> tuple[Check, ...]:
     """The checks to run on a history with those promises, out of `table`; None: of those of `checkers`."""
-    return tuple(check for check in (general() if table is None else table) if check.is_wanted(context))
+    return catalogue.wanted(context) if table is None else tuple(each for each in table if each.is_wanted(context))
 
 
 def longest_first(checks: Sequence[Check], *, is_starting: bool = False) -> list[Check]:
@@ -110,5 +106,8 @@ def second_opinions(history: Path, context: Context, judgements: Sequence[Judgem
     by_checker = {judgement.checker: judgement for judgement in judgements}
     if context.contract is None or WATERMARKS not in by_checker or STREAMS not in by_checker:
         return []
+    from checkers.watermarks.disputes import why  # noqa: PLC0415  Loaded where watermarks were judged, and only there.
+    from checkers.watermarks.second_opinion import second_opinion  # noqa: PLC0415
+
     opinion = second_opinion(by_checker[WATERMARKS], by_checker[STREAMS], why(history, context.contract))
     return [] if opinion is None else [opinion]

@@ -6,8 +6,8 @@ from typing import Final
 
 import numpy as np
 
-from checkers.transactions.sentences import CHECKER as TRANSACTIONS
 from checkers.verdict.compose import PlannedFault, RunFacts
+from checkers.words.checks import TRANSACTIONS
 from harness.core.verdict import Judgement
 from harness.judging.promised import MISSING, closes_writes
 from harness.judging.unjudged import events_without_contract

@@ -9,7 +9,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from functools import partial
-from hashlib import sha256
 from itertools import chain
 from pathlib import Path
 
@@ -20,37 +19,32 @@ from checkers.engine.datasets import Engine
 from checkers.engine.protocol import Check, Context
 from checkers.history.names import Dictionary, Forms, Names, forms_of
 from checkers.history.registers import ORDER, Register, declared_initial, initial_name, initial_state
-from checkers.transactions.sentences import CHECKER as TRANSACTIONS
 from checkers.verdict.compose import Composition, PromiseState, PromiseVerdict, RunFacts, compose
 from checkers.verdict.groups import groups
 from checkers.words import models
 from checkers.words.anomalies import Anomaly
+from checkers.words.checks import TRANSACTIONS
 from checkers.words.transactional import TRANSACTIONAL
 from harness.core.errors import HistoryError
-from harness.core.promises import Bounds, Naming, Promise
+from harness.core.promises import Bounds, Excuses, Naming, Promise
 from harness.core.record import BUSY, Json
 from harness.core.verdict import Finding, Judgement, Verdict, fingerprint
 from harness.judging.at_work import AtWork, of_all
-from harness.judging.checks import chosen, judgement_of, longest_first, second_opinions
+from harness.judging.checks import judgement_of, longest_first, second_opinions
 from harness.judging.engines import EngineFailed, is_starting
-from harness.judging.exposed import exposed
-from harness.judging.facts import facts_of, fault_rows, final_successes
+from harness.judging.facts import facts_of, final_successes
 from harness.judging.generations import generations
 from harness.judging.promised import named_models, promises_of, seen
 from harness.judging.table import Table, table_of
-from harness.judging.unjudged import nothing_judged, operations_beside, other_model
-from harness.judging.way_out import way_out
+from harness.judging.unjudged import nothing_judged, operations_beside
 from harness.record.exposure import Exposure, read_exposure
 from harness.record.formats.load import Loaded
 from harness.record.formats.parquet.parquet import footer_of, hash_of
+from harness.record.formats.parquet.tables import has_transactions, row_count
 from harness.record.formats.promise_file import Promised
-from harness.record.formats.sight import has_transactions, sighted
-from harness.record.store import RunFile, sut_in
+from harness.record.store import RunFile
 from harness.report.model import FindingRow, PromiseRow, Report
 from harness.report.trouble import ERROR_LOG, in_one_line
-from harness.scenario.command import command_anywhere
-from harness.scenario.consent import code_in_file
-from nemesis.registry import EXCUSES
 
 SECOND = 1_000_000_000
 SETTLED = Promise(
@@ -152,7 +146,7 @@ def _promises(
     model = None if model is None else models.canonical(model)
     inferred = seen(loaded.history, model, loaded.source) if run_file is None and promised is None else ()
     is_by_checks = not (run_file or promised or model) and table.given and not has_transactions(loaded.history)
-    promises = inferred or (() if is_by_checks else promises_of(run_file, promised, model, table.checks))
+    promises = inferred or (() if is_by_checks else promises_of(run_file, promised, model, table))
     return table.with_given(promises), model if inferred else None
 
 
@@ -194,15 +188,26 @@ def _context(
         register=register,
         order=order,
         initial=initial_state(history, order, is_known=register.is_initial_known),
-        excuses=EXCUSES,
+        excuses=_excuses(history),
         apt=_apt(history, declared),
     )
+
+
+def _excuses(history: Path) -> Excuses:
+    """What each kind of fault excuses; empty for a history without faults."""
+    if not row_count(history, "faults"):
+        return {}
+    from nemesis.registry import EXCUSES  # noqa: PLC0415  It loads all kinds of faults.
+
+    return EXCUSES
 
 
 def _apt(history: Path, declared: RunFile | Promised | None) -> frozenset[str]:
     """The checks of the workload that a foreign history resembles, for promises that name no check."""
     if not isinstance(declared, Promised) or all(promise.check is not None for promise in declared.promises):
         return frozenset()
+    from harness.record.formats.sight import sighted  # noqa: PLC0415  It loads the checks of all workloads.
+
     return frozenset(promise.check for promise in sighted(history) if promise.check is not None)
 
 
@@ -242,7 +247,7 @@ def _judgements(
             failure = f"the check {name} failed: {in_one_line(error, outlet.log)}"
             return _undecided(check, failure), failure
 
-    checks = chosen(context, table.checks)
+    checks = table.chosen(context)
     for files in table.files_for(checks):
         context.engine.carry(files)
     begun = longest_first(checks, is_starting=is_starting(context.engine, is_awaited=budget.check_s is not None))
@@ -344,31 +349,9 @@ def _decided(judgement: Judgement) -> str:
 
 
 def _as_run(report: Report, run_file: RunFile, exposure: Exposure, facts: RunFacts, history: Path) -> Report:
-    """The report, with the details that only a run of ours has."""
-    return msgspec.structs.replace(
-        report,
-        way_out=way_out(run_file, report.clause, other_model(history, run_file.promises)),
-        anywhere=command_anywhere(run_file),
-        versions=dict(run_file.versions),
-        sut=sut_in(run_file),
-        plan_sha256=plan_sha256(run_file),
-        cluster=run_file.cluster,
-        code=code_in_file(run_file),
-        workload=run_file.workload,
-        runtime=run_file.runtime,
-        seed=run_file.seed,
-        bugs=run_file.bugs,
-        is_given=run_file.is_plan_given or run_file.options.get("script") is not None,
-        drawn={**run_file.parameters, **run_file.plan.drawn},
-        faults=fault_rows(run_file, exposure),
-        goals={goal: exposure.goals.get(goal, 0) for goal in run_file.goals},
-        exposure=exposed(run_file, exposure, facts),
-    )
+    from harness.judging.of_run import as_run  # noqa: PLC0415  It loads scenarios, which a history from elsewhere lacks.
 
-
-def plan_sha256(run_file: RunFile) -> str:
-    """The hash of a run's fault plan."""
-    return sha256(msgspec.json.encode(run_file.plan.steps)).hexdigest()
+    return as_run(report, run_file, exposure, facts, history)
 
 
 def history_identity(history: Path) -> tuple[str | None, str | None]:

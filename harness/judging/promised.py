@@ -6,15 +6,15 @@ from typing import Final
 
 import msgspec
 
-from checkers.engine.protocol import Check
-from checkers.transactions.sentences import CHECKER as TRANSACTIONS
 from checkers.words import models
+from checkers.words.checks import TRANSACTIONS
 from checkers.words.meanings import meaning
 from harness.core.errors import ScenarioError
 from harness.core.promises import Promise
 from harness.judging.checks import require_known
+from harness.judging.table import Table
+from harness.record.formats.parquet.tables import has_transactions
 from harness.record.formats.promise_file import Promised
-from harness.record.formats.sight import has_transactions, registers, sighted
 from harness.record.store import RUN_FILE, RunFile
 
 LINEARIZABLE: Final = models.REGISTERS
@@ -27,9 +27,11 @@ def seen(history: Path, model: str | None, source: str) -> tuple[Promise, ...]:
     `model` restricts them to transactions or single registers. Raises ScenarioError if that model is about single
     registers alone, and the history is not.
     """
-    if model is None:
-        return sighted(history)
-    found = registers(history) if model == LINEARIZABLE else ()
+    if model not in {None, LINEARIZABLE} or (model is None and has_transactions(history)):
+        return ()
+    from harness.record.formats.sight import registers, sighted  # noqa: PLC0415  It loads the checks of all workloads.
+
+    found = sighted(history) if model is None else registers(history)
     if model == LINEARIZABLE and not found and has_transactions(history):
         stronger = models.NEAREST[model]
         raise ScenarioError(f"{model} is a model of single registers, and {source} holds transactions: use {stronger}")
@@ -37,7 +39,7 @@ def seen(history: Path, model: str | None, source: str) -> tuple[Promise, ...]:
 
 
 def promises_of(
-    run_file: RunFile | None, promised: Promised | None, model: str | None, table: Sequence[Check]
+    run_file: RunFile | None, promised: Promised | None, model: str | None, table: Table
 ) -> tuple[Promise, ...]:
     """The promises to judge by. A `model`, if given, replaces every promised consistency model.
 
@@ -50,7 +52,7 @@ def promises_of(
         text = meaning(name)
         source = "--model" if model else f"the default of --model: {name}"
         return (Promise(id="MODEL", text=text, source=source, forbids=(name,), check=TRANSACTIONS),)
-    require_known(run_file.promises, RUN_FILE, table)
+    require_known(run_file.promises, RUN_FILE, table.checks)
     return _replaced(run_file.promises, model)
 
 

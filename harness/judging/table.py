@@ -10,12 +10,13 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
+from checkers.catalogue import NAMES
 from checkers.engine.protocol import Check, Context
 from checkers.words.anomalies import Anomaly, records
 from harness.core.errors import ScenarioError
 from harness.core.promises import Promise
 from harness.core.verdict import Judgement
-from harness.judging.checks import general
+from harness.judging.checks import chosen, general
 from harness.record.store import RUN_FILE, Brought, RunFile
 from harness.scenario.consent import Code
 from harness.scenario.own_checks import Files, Loadable, Source, admitted, named_by, ours
@@ -26,19 +27,29 @@ NOT_LOADED: Final = "check-not-loaded"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    """The rows of checks, in the order of the report. `given` are those that the command line names.
+    """The rows of checks, in the order of the report: those of `checkers`, and the brought ones.
 
-    `sources` are the modules of the brought ones that were loaded, by the names of their checks.
+    `given` are those that the command line names, `sources` the modules of the brought ones that were loaded, by the
+    names of their checks.
     """
 
-    checks: tuple[Check, ...]
+    brought: tuple[Check, ...] = ()
     given: tuple[Check, ...] = ()
     sources: Mapping[str, Loadable] = field(default_factory=dict)
     is_only: bool = False
 
+    @property
+    def checks(self) -> tuple[Check, ...]:
+        """All rows."""
+        return (*general(), *self.brought)
+
+    def chosen(self, context: Context) -> tuple[Check, ...]:
+        """The rows that a history gets, with those promises."""
+        return (*chosen(context), *chosen(context, self.brought))
+
     def declared(self) -> dict[str, Anomaly]:
         """The records of the anomalies that brought checks declare."""
-        brought = (records(each.anomalies) for each in self.checks if each.name in self.sources)
+        brought = (records(each.anomalies) for each in self.brought if each.name in self.sources)
         return {name: record for declared in brought for name, record in declared.items()}
 
     def files_for(self, chosen: Sequence[Check]) -> list[Files]:
@@ -78,7 +89,7 @@ def table_of(
                 why = str(error)
         rows += _missing(each, why)
     _require_distinct(rows)
-    return Table(checks=(*general(), *rows), given=given_rows, sources=sources, is_only=is_only)
+    return Table(brought=tuple(rows), given=given_rows, sources=sources, is_only=is_only)
 
 
 def _rows(source: Loadable, sources: dict[str, Loadable]) -> tuple[Check, ...]:
@@ -123,7 +134,7 @@ class _Missing:
 
 
 def _require_distinct(rows: Sequence[Check]) -> None:
-    taken = {check.name for check in general()}
+    taken = set(NAMES)
     for row in rows:
         if row.name in taken:
             raise ScenarioError(f"{RUN_FILE} or --checks: there are two checks of the name {row.name!r}: rename one")

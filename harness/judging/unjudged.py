@@ -8,16 +8,14 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from checkers.linearizability.check import CHECKER as REGISTERS
-from checkers.transactions.sentences import CHECKER as TRANSACTIONS
 from checkers.words import models
+from checkers.words.checks import REGISTERS, TRANSACTIONS
 from harness.core.columns import OK, READ
 from harness.core.promises import Promise
 from harness.core.wording import counted
 from harness.judging.promised import LINEARIZABLE, named_models
-from harness.record.formats.parquet.tables import groups_of, read_table, row_count
+from harness.record.formats.parquet.tables import groups_of, has_transactions, read_table, row_count
 from harness.record.formats.promise_file import Promised
-from harness.record.formats.sight import KNOWN, nearest
 from harness.record.store import RunFile
 
 READS: Final = ("read", "get")  # Of registers.
@@ -94,7 +92,7 @@ def other_model(history: Path, promises: tuple[Promise, ...]) -> str | None:
     """
     if LINEARIZABLE not in {models.canonical(name) for name in named_models(promises)}:
         return None
-    if not pc.any(read_table(history, "ops", ["is_txn"])["is_txn"]).as_py():
+    if not has_transactions(history):
         return None
     why = f"the workload runs transactions, and {LINEARIZABLE} is a model of single registers"
     return f"Promise {models.DEFAULT} instead, or use a workload of registers: {why}."
@@ -102,6 +100,8 @@ def other_model(history: Path, promises: tuple[Promise, ...]) -> str | None:
 
 def _no_transactions(source: str, names: frozenset[str], *, model: str, is_given: bool) -> str:
     """The sentence about a history without transactions. `is_given`: the user named the model."""
+    from harness.record.formats.sight import KNOWN, nearest  # noqa: PLC0415  It loads the checks of all workloads.
+
     found = ", ".join(sorted(names)[:NAMES_MAX])
     near = nearest(names)
     if is_given and names <= frozenset(near.names):

@@ -24,6 +24,7 @@ from harness.core.record import Evidence, Footer, Header, Record
 from harness.record.documents import opened
 
 MAGIC: Final = b"seamark journal 1\n"
+STOPPED: Final = "stopped at the first violation: "  # The beginning of the footer's reason for a stopped run.
 RECORD_MAX: Final = 16 << 20  # The most bytes of one record's payload.
 STEP: Final = 1 << 20  # About as many bytes of a growing journal are read at a time.
 OBJECTS_MAX: Final = 4_000_000  # The most objects in a record: an empty list is one byte there, 70 in memory.
@@ -280,3 +281,8 @@ def _has_too_many_objects(payload: bytes) -> bool:
 def _damaged(path: Path, number: int, offset: int, why: str) -> HistoryError:
     remedy = "restore the file, or cut it there to judge what comes before"
     return HistoryError(f"{path}: record {number} at byte {offset} is damaged ({why}); {remedy}")
+
+
+def is_stopped(footer: Footer | None) -> bool:
+    """True if the run of that footer was stopped at its first violation."""
+    return footer is not None and footer.reason.startswith(STOPPED)

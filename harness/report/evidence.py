@@ -20,6 +20,7 @@ from harness.core.verdict import Finding
 from harness.record.formats.edn.exchange import edn_lines
 from harness.record.formats.jsonl import json_line
 from harness.record.formats.parquet.rows import some_records
+from harness.report.pictures.members import PLAIN
 from harness.report.pictures.plots import between
 from harness.report.pictures.scale import moment, short
 from harness.report.screen import visible
@@ -29,7 +30,6 @@ OPS_MAX: Final = 48
 EVENTS_MAX: Final = 120
 # Shares of the run to show before and after the evidence; the first one with few enough records is used.
 SHARES: Final = (0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001, 0.0005, 0.0002, 0.0001)
-PLAIN: Final = Forms()
 PAD_MAX_NS: Final = 2_000_000_000
 MARKED_MAX: Final = 24  # The most operations and events in the table of one finding.
 LINE_MAX: Final = 1_000  # The most characters of one raw record.

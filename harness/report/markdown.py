@@ -7,10 +7,10 @@ from typing import Final
 from checkers.history.names import Forms
 from checkers.verdict.titles import title
 from harness.core.verdict import Verdict
-from harness.report.evidence import PLAIN, Row
+from harness.report.evidence import Row
 from harness.report.exclusions import Exclusion
 from harness.report.model import FindingRow, Report, called
-from harness.report.pictures.cycle import member
+from harness.report.pictures.members import PLAIN, member
 from harness.report.screen import Commands, commands, visible
 
 CELL_MAX: Final = 400

@@ -20,7 +20,7 @@ from harness.record.bounded import Amount, Count, PromiseCode, VerdictCode
 from harness.record.documents import read_document
 from harness.record.store import RUN_FILE
 from harness.report.shrunk import is_shrunk
-from harness.scenario.command import at_hand
+from harness.scenario.hand import at_hand
 
 REPORT_SCHEMA = 1
 STEP_NS = 10_000_000  # Windows of traces begin and end at multiples of this.

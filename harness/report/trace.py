@@ -8,13 +8,14 @@ from checkers.history.names import Forms
 from harness.core.errors import HistoryError
 from harness.core.trace import Window
 from harness.core.verdict import Verdict
-from harness.report.evidence import PLAIN, Slice, choice, first_moment, slices
+from harness.report.evidence import Slice, choice, first_moment, slices
 from harness.report.findings.decisive import decisive
 from harness.report.findings.headlines import headline
 from harness.report.findings.messages import BYTES_MAX
 from harness.report.model import Report, called, grouped_findings, next_steps, repetition
 from harness.report.page import rendered
 from harness.report.pictures.diagram import LANE, chosen_messages, diagram, is_quiet, time_text
+from harness.report.pictures.members import PLAIN
 from harness.report.pictures.moments import Moment, gather, read_contents, read_trace
 from harness.report.screen import Commands
 from harness.report.series import read_series

@@ -13,10 +13,10 @@ from harness.core.wording import counted
 from harness.judging.engines import EngineFor
 from harness.record.store import RUN_FILE, RunFile, read_run_file
 from harness.report.model import Report, read_report
+from harness.run.carry_out import carry_out
 from harness.run.live import Watcher
 from harness.run.recorded import script_of
 from harness.run.running import prepare
-from harness.run.single import carry_out
 from harness.scenario.consent import Code, place_of
 from harness.scenario.registry import code_sha256_of, load_cluster
 from harness.scenario.scenario import WORKLOAD_SHAPE, Scenario, scenario_of

@@ -22,9 +22,10 @@ from harness.report.batch_page import Summary, batch_page
 from harness.report.junit import junit
 from harness.report.model import REPORT_FILE, Report, WayOut, error_report
 from harness.report.trouble import in_one_line
+from harness.run.carry_out import carry_out
 from harness.run.pool import LocalPool, results
 from harness.run.running import prepare
-from harness.run.single import JUNIT_FILE, PAGE_FILE, carry_out, encoded, judge_run, store_report
+from harness.run.single import JUNIT_FILE, PAGE_FILE, encoded, judge_run, store_report
 from harness.scenario.command import command_of
 from harness.scenario.consent import Code
 from harness.scenario.scenario import Scenario

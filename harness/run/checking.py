@@ -17,8 +17,6 @@ from harness.judging.table import table_of
 from harness.record.formats.load import is_history_file, require_present
 from harness.record.formats.promise_file import Promised, read_promise_file
 from harness.record.formats.streams.line import StreamFormat
-from harness.record.formats.streams.lines import first_lines
-from harness.record.formats.streams.mappings.known import hint, stream_format
 from harness.record.store import or_latest, run_at
 from harness.report.model import Report
 from harness.run.single import (
@@ -90,10 +88,16 @@ def answerable(question: Question, made: Sequence[Check] = (), *, is_only: bool 
         question=question,
         run=run,
         promised=None if question.promises is None else promises_in(question.promises, given),
-        form=None if question.stream is None else stream_format(question.stream, question.key),
+        form=None if question.stream is None else _format(question.stream, question.key),
         given=given,
         is_only=is_only,
     )
+
+
+def _format(name: str, key: str | None) -> StreamFormat:
+    from harness.record.formats.streams.mappings.known import stream_format  # noqa: PLC0415  Few files are streams alone.
+
+    return stream_format(name, key)
 
 
 def answer(
@@ -185,6 +189,9 @@ def _require_known(question: Question, run: Path | None) -> None:
     path = question.path
     if question.stream is not None or run is not None or not path.is_file() or is_history_file(path):
         return
+    from harness.record.formats.streams.lines import first_lines  # noqa: PLC0415  As above.
+    from harness.record.formats.streams.mappings.known import hint  # noqa: PLC0415
+
     if (advice := hint(first_lines(path))) is not None:
         raise ScenarioError(f"{path}: {advice}")
 

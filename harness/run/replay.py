@@ -12,7 +12,7 @@ from checkers.history.names import forms_of
 from harness.core.errors import HistoryError, ScenarioError
 from harness.core.record import Evidence, Footer, Header, Mark, Record
 from harness.core.trace import SECOND, Window
-from harness.record.journal import HistoryHash, end_after, read_journal
+from harness.record.journal import HistoryHash, end_after, is_stopped, read_journal
 from harness.record.ownership import temporary_folder
 from harness.record.store import HISTORY, JOURNAL, RUN_FILE, read_run_file, write_atomically
 from harness.report.findings.messages import TRACE_FILE, TRACE_PAGE
@@ -20,7 +20,6 @@ from harness.report.model import read_report
 from harness.report.trace import Traced, about, trace_page
 from harness.run.live import LiveLine, Watcher
 from harness.run.running import execute
-from harness.run.stopping import is_stopped
 from harness.scenario.consent import Code
 
 CONTEXT_RECORDS = 10

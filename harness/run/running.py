@@ -36,8 +36,9 @@ from harness.record.store import (
     write_run_file,
 )
 from harness.scenario.consent import Code
+from harness.scenario.installation import version
 from harness.scenario.own_checks import brought, named_by
-from harness.scenario.registry import code_sha256_of, load_cluster, module_of, of_machines, version
+from harness.scenario.registry import code_sha256_of, load_cluster, module_of, of_machines
 from harness.scenario.scenario import Decided, Scenario, decide, named
 from nemesis.plan import Plan
 

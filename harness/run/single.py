@@ -1,37 +1,30 @@
-"""One run from its scenario to its report: simulate, write the history, judge, store the report."""
+"""Judges one run, or one history from elsewhere, and stores the report: report.json, the page and JUnit."""
 
 import contextlib
-import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
 
+from checkers.history.names import Forms
 from harness.core.command import seamark
 from harness.core.errors import HistoryError, ScenarioError, SeamarkError
 from harness.core.record import UNSOUND, Footer
 from harness.core.verdict import Verdict
 from harness.judging.engines import EngineFailed, EngineFor
 from harness.judging.images import declared_or_seen
-from harness.judging.judge import Budget, Outlet, forms_declared, history_identity, judge, plan_sha256
+from harness.judging.judge import Budget, Outlet, forms_declared, history_identity, judge
 from harness.judging.table import table_of
-from harness.record.formats.load import load
+from harness.record.formats.load import Loaded, load
 from harness.record.formats.parquet.parquet import footer_of, is_history
 from harness.record.formats.promise_file import Promised
-from harness.record.formats.streams.convert import load_stream
 from harness.record.formats.streams.line import StreamFormat
+from harness.record.journal import is_stopped
 from harness.record.ownership import temporary_folder
-from harness.record.store import HISTORY, JOURNAL, RUN_FILE, RunFile, began_utc, read_run_file, write_atomically
-from harness.report.findings.messages import window_of_first
-from harness.report.junit import junit
-from harness.report.model import REPORT_FILE, WHERE, Report, error_report, read_report, to_json
-from harness.report.page import page
+from harness.record.store import HISTORY, RUN_FILE, RunFile, began_utc, read_run_file, write_atomically
+from harness.report.model import REPORT_FILE, Report, error_report, read_report, to_json
 from harness.report.trouble import RUN_LOG, in_one_line
-from harness.run.live import LiveLine, Notes, Watcher, activity
 from harness.run.reading import reading
-from harness.run.replay import Repetition, repeat, show_trace
-from harness.run.running import STDERR_LOG, execute, finish
-from harness.run.stopping import FirstViolation, is_stopped
 from harness.scenario.consent import Code, code_in_file
 from harness.scenario.own_checks import Loadable
 
@@ -39,107 +32,10 @@ PAGE_FILE = "report.html"
 PAGE_HEAD = b"<!doctype html>"
 JUNIT_FILE = "junit.xml"
 UNCONFIRMED = (Verdict.VALID.value, Verdict.VACUOUS.value)
-COLUMN = 44  # Width of the left column of a seed's choices, if the terminal is wide enough for two.
 
 
 class NotStored(SeamarkError):
     """The store could not take the report; the message summarizes the report."""
-
-
-def carry_out(
-    run: Path,
-    code: Code,
-    engine: EngineFor,
-    *,
-    model: str | None = None,
-    is_twice: bool = False,
-    is_fail_fast: bool = False,
-    is_traced: bool = True,
-    watcher: Watcher | None = None,
-) -> Report:
-    """Simulate and judge the prepared run in `run` with that code. The report includes failures on the way.
-
-    `is_fail_fast` ends the run at the first violation in its streams. With `is_traced` a simulated run with a finding
-    is repeated, to draw the messages around it. `watcher` gets a line a few times per second.
-    """
-    tell = activity(watcher)
-    report = carried_out(
-        run, code, engine, model=model, is_twice=is_twice, is_fail_fast=is_fail_fast, watcher=watcher, tell=tell
-    )
-    try:
-        report = store_report(run, report)
-    except OSError as error:
-        verdict = f"the verdict was {Verdict(report.verdict).word}, {report.reason}"
-        again = f"make room and judge again: {seamark('check', run)}"
-        raise NotStored(f"{run}: the report could not be stored ({error.strerror}); {verdict}; {again}") from error
-    if is_traced:
-        _trace(run, code, report, tell)
-    return report
-
-
-def carried_out(  # noqa: PLR0913  Each argument is an option of some command.
-    run: Path,
-    code: Code,
-    engine: EngineFor,
-    *,
-    model: str | None = None,
-    is_twice: bool = False,
-    is_fail_fast: bool = False,
-    watcher: Watcher | None = None,
-    tell: Callable[[str], None] | None = None,
-    begin: Callable[[Path, Code], None] | None = None,
-) -> Report:
-    """Simulate and judge the prepared run in `run`, as `carry_out` does, but store no report.
-
-    `begin`, if given, carries the run out instead of a child process; then no watcher can follow it.
-    """
-    started = time.monotonic()
-    failure: str | None = None
-    try:
-        if begin is None:
-            _execute(run, code, is_fail_fast=is_fail_fast, watcher=watcher)
-        else:
-            begin(run, code)
-        if tell is not None:
-            tell("writing the history")
-        finish(run)
-        if is_twice:
-            failure = difference(repeat(run, code, watcher=watcher))
-    except Exception as error:  # noqa: BLE001  Whatever the failure, the records so far are judged.
-        failure = in_one_line(error, run / RUN_LOG)
-    took_s = round(time.monotonic() - started, 3)
-    report = judge_run(run, engine, model=model, failure=failure, tell=tell, code=code)
-    return msgspec.structs.replace(report, seconds={"run": took_s} | report.seconds)
-
-
-def _trace(run: Path, code: Code, report: Report, tell: Callable[[str], None]) -> None:
-    """Repeat a simulated run with a finding, and draw the messages around it. Nothing else depends on this."""
-    with contextlib.suppress(SeamarkError, OSError):
-        around = window_of_first(report, run / HISTORY)
-        if around is not None:
-            tell("repeating the run, for the finding's messages")
-            show_trace(run, around, repeat(run, code, trace=around))
-            show_again(run)
-
-
-def _execute(run: Path, code: Code, *, is_fail_fast: bool, watcher: Watcher | None) -> None:
-    """Carry out the run, with the watcher and the check for the first violation, if requested."""
-    run_file = read_run_file(run / RUN_FILE)
-    load_s = run_file.options.get("time_s")
-    line = LiveLine(run / JOURNAL, load_s=float(load_s) if isinstance(load_s, int | float) else None)
-    notes = Notes(run / STDERR_LOG)
-    first = FirstViolation(run / JOURNAL, run_file) if is_fail_fast else None
-
-    def watch() -> bool:
-        if watcher is not None:
-            for note in notes.read():
-                watcher.note(note)
-            watcher.line(line.text(watcher.width))
-        return first is not None and first.look()
-
-    execute(run, code, watch=None if watcher is None and first is None else watch)
-    if first is not None:
-        first.close()
 
 
 def judge_run(
@@ -214,21 +110,6 @@ def confirmed(report: Report, footer: Footer | None) -> Report:
     return msgspec.structs.replace(report, verdict=error.value, exit_code=error.exit_code, reason=reason, clause=None)
 
 
-def difference(repetition: Repetition) -> str | None:
-    """The reason why a repetition was not exact, in one line; None if it was."""
-    if repetition.is_exact:
-        return None
-    if repetition.difference is None:
-        return "not repeatable: the same history, another unseed (disks or random streams differ)"
-    found = repetition.difference
-    if found.first is None:
-        return f"not repeatable: the recorded journal ends before record {found.record}, the repetition goes on"
-    if found.second is None:
-        return f"not repeatable: the repetition ends before record {found.record} of the recorded journal"
-    others = ", ".join((*found.nodes, *found.streams))
-    return f"not repeatable: record {found.record} differs{f'; by the next second also {others}' if others else ''}"
-
-
 def judge_foreign(  # noqa: PLR0913  Each argument is an option of the command.
     path: Path,
     engine: EngineFor,
@@ -257,7 +138,7 @@ def judge_foreign(  # noqa: PLR0913  Each argument is an option of the command.
             if stream is None:
                 loaded = load(path, folder)
             else:
-                loaded, promised = load_stream(path, folder, stream, more)
+                loaded, promised = _loaded_stream(path, folder, stream, more)
         loaded = msgspec.structs.replace(loaded, source=path.name or loaded.source)
         with _helped(f"{command} --engine local"):
             begun = engine(loaded.history)
@@ -276,8 +157,20 @@ def judge_foreign(  # noqa: PLR0913  Each argument is an option of the command.
         report = msgspec.structs.replace(report, history_sha256=sha256)
         if html is not None:
             forms = forms_declared(promised, loaded.history)
-            write_page(html, page(report, loaded.history, source=str(path), command=command, forms=forms))
+            _write_page(html, report, loaded.history, source=str(path), command=command, forms=forms)
     return report
+
+
+def _loaded_stream(path: Path, folder: Path, stream: StreamFormat, more: Sequence[Path]) -> tuple[Loaded, Promised]:
+    from harness.record.formats.streams.convert import load_stream  # noqa: PLC0415  It loads all rules of streams.
+
+    return load_stream(path, folder, stream, more)
+
+
+def _write_page(html: Path, report: Report, history: Path, *, source: str, command: str, forms: Forms) -> None:
+    from harness.report.page import page  # noqa: PLC0415  A page has pictures; most checks draw none.
+
+    write_page(html, page(report, history, source=source, command=command, forms=forms))
 
 
 def require_page(path: Path) -> None:
@@ -306,6 +199,8 @@ def write_page(path: Path, html: str) -> None:
 
 def store_report(run: Path, report: Report) -> Report:
     """Write report.json, report.html and junit.xml into the run's folder; returns the report."""
+    from harness.report.junit import junit  # noqa: PLC0415  As above.
+
     history = run / HISTORY
     html = _page(run, report, history if is_history(history) else None)
     write_atomically(run / REPORT_FILE, to_json(report))
@@ -324,6 +219,8 @@ def show_again(run: Path) -> None:
 
 def _page(run: Path, report: Report, history: Path | None) -> str:
     """The page; without drawings if drawing fails, so that a bug there hides no finding."""
+    from harness.report.page import page  # noqa: PLC0415  As above.
+
     run_file = read_run_file(run / RUN_FILE)
     try:
         return page(report, history, run_file)
@@ -334,44 +231,6 @@ def _page(run: Path, report: Report, history: Path | None) -> str:
 def encoded(html: str) -> bytes:
     """A page as the bytes of its file."""
     return html.encode("utf-8", "backslashreplace")
-
-
-def header(run: Path, run_file: RunFile) -> Iterator[tuple[str, str]]:
-    """The lines printed before a run begins, as labels with their texts: the seed, then what is tested and how."""
-    options = run_file.options
-    first = f"{run_file.versions['seamark']}  {run_file.cluster} {WHERE[run_file.runtime]}  seed {run_file.seed}"
-    yield "seamark ", first + (f"  planted: {', '.join(run_file.bugs)}" if run_file.bugs else "")
-    load = f"{options['clients']} clients, {options['rate']:g} operations a second for {options['time_s']:g} s"
-    yield "  load    ", f"{run_file.workload}: {load}"
-    kinds = dict.fromkeys(step.package.replace("-", " ") for step in run_file.plan.steps)
-    yield "  faults  ", ", ".join(kinds) or "none"
-    yield "  kept in ", str(run)
-
-
-def choices(run_file: RunFile, width: int = 2 * COLUMN) -> Iterator[str]:
-    """The choices of a run's seed, in lines `width` columns wide."""
-    drawn = [f"plan {plan_sha256(run_file)[:8]}", *(f"{name} {value}" for name, value in run_file.parameters.items())]
-    drawn += [f"{name} {value}" for name, value in run_file.plan.drawn.items()]
-    yield from _columns(drawn, min(COLUMN, width // 2))
-
-
-def _columns(texts: Sequence[str], column: int) -> Iterator[str]:
-    """The texts in two columns of `column` characters; a text too wide for its column gets its own line."""
-    waiting: str | None = None
-    for text in texts:
-        if waiting is not None and len(text) < column:
-            yield f"  {waiting:<{column}}{text}"
-            waiting = None
-            continue
-        if waiting is not None:
-            yield f"  {waiting}"
-            waiting = None
-        if len(text) < column:
-            waiting = text
-        else:
-            yield f"  {text}"
-    if waiting is not None:
-        yield f"  {waiting}"
 
 
 def _about(report: Report, run: Path, run_file: RunFile) -> Report:

@@ -12,17 +12,16 @@ from typing import Final
 
 import numpy as np
 
-from checkers.streams.findings import CHECKER
 from checkers.streams.online import ONLINE, Online, Violation
+from checkers.words.checks import STREAMS
 from harness.core.columns import KINDS, NEVER, Deliveries
 from harness.core.promises import Promise, StreamContract
 from harness.core.record import Evidence, Footer, Header, Mark, StreamEvent
 from harness.record.formats.parquet.names import Names
-from harness.record.journal import JournalTail, end_after
+from harness.record.journal import STOPPED, JournalTail, end_after
 from harness.record.store import RunFile
 
 SECOND: Final = 1_000_000_000
-STOPPED: Final = "stopped at the first violation: "  # The beginning of the footer's reason for a stopped run.
 _END: Final = "end"
 _GROWTH: Final = 8
 _SHORT: Final = 20_000  # A stream with fewer events is judged at each look.
@@ -141,10 +140,5 @@ class _Watch:
 
 def forbidden(promises: Iterable[Promise]) -> frozenset[str]:
     """The forbidden anomalies that the online check can find."""
-    heard = (promise for promise in promises if promise.check in {None, CHECKER})
+    heard = (promise for promise in promises if promise.check in {None, STREAMS})
     return frozenset(name for promise in heard for name in promise.forbids) & frozenset(ONLINE)
-
-
-def is_stopped(footer: Footer | None) -> bool:
-    """True if the run of that footer was stopped at its first violation."""
-    return footer is not None and footer.reason.startswith(STOPPED)

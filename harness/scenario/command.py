@@ -1,13 +1,11 @@
 """The command that carries a scenario out again on any machine with the same installation."""
 
-import shlex
-from collections.abc import Iterable
-
 import msgspec
 
 from harness.core.command import seamark
 from harness.record.store import RunFile
 from harness.scenario.consent import place_of
+from harness.scenario.hand import stand_in
 from harness.scenario.scenario import Scenario
 from nemesis.styles.styles import SWARM
 
@@ -22,7 +20,7 @@ def command_of(scenario: Scenario, *, code_sha256: str | None = None) -> str:
     """
     usual, place = Scenario(), place_of(scenario.cluster)
     given = {
-        "--cluster": _stand_in(scenario.cluster),
+        "--cluster": stand_in(scenario.cluster),
         "--runtime": scenario.runtime if scenario.runtime != usual.runtime else None,
         "--workload": scenario.workload,
         "--seed": scenario.seed,
@@ -40,19 +38,6 @@ def command_of(scenario: Scenario, *, code_sha256: str | None = None) -> str:
     words += [word for name, value in scenario.sut.items() for word in ("--sut", f"{name}={value}")]
     comment = f"  # its sha256 begins with {code_sha256[:DIGITS]}" if place is not None and code_sha256 else ""
     return seamark("run", *words) + comment
-
-
-def at_hand(command: str, files: Iterable[str]) -> str:
-    """A command of `command_of` for this machine, on which `files`, each FILE.py:NAME, hold the clusters."""
-    named = {_stand_in(file): file for file in files}
-    words = shlex.split(command, comments=True)
-    return shlex.join(named.get(word, word) for word in words) if named.keys() & set(words) else command
-
-
-def _stand_in(cluster: str) -> str:
-    """A cluster as any machine has it: without the path of its file."""
-    place = place_of(cluster)
-    return cluster if place is None else f"YOUR_FILE.py:{place.name}".removesuffix(":")
 
 
 def command_anywhere(run_file: RunFile) -> str | None:

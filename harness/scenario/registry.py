@@ -11,7 +11,6 @@ import traceback
 from collections.abc import Callable, Iterator
 from hashlib import sha256
 from importlib.abc import ExecutionLoader
-from importlib.metadata import distribution
 from importlib.util import decode_source, find_spec, module_from_spec, spec_from_loader
 from inspect import get_annotations
 from pathlib import Path
@@ -23,10 +22,7 @@ from harness.core.command import seamark
 from harness.core.errors import ScenarioError, SeamarkError, known
 from harness.core.seams import Cluster, MachineCluster, ServiceCluster, is_of_machines, is_of_services
 from harness.scenario.consent import Code, Place, entry_point
-from harness.scenario.workloads import WORKLOADS
-from nemesis.registry import PACKAGES
 
-PACKAGES_OF_OURS = ("seamark", "harness", "nemesis", "checkers", "clusters")
 NAME = re.compile(r"[A-Za-z0-9][\w.-]*")  # The name of a cluster becomes that of a folder.
 OPTIONAL = ("checks", "naming", "membership")  # Newer than clusters that others have written.
 DEFAULT_METHODS = ("bounds", "promised")
@@ -244,6 +240,9 @@ def _problems(cluster: Cluster) -> Iterator[str]:
     for field in ("nodes", "dials", "promises", "faults", "workloads", "parameters", "options", "checks"):
         if not isinstance(getattr(cluster, field, ()), tuple):
             yield f"{field} must be a tuple, as in ({getattr(cluster, field)!r},)"
+    from harness.scenario.workloads import WORKLOADS  # noqa: PLC0415  All workloads and faults: who loads a cluster
+    from nemesis.registry import PACKAGES  # noqa: PLC0415  needs them, and a check of a history from elsewhere does not.
+
     for field, allowed in (("faults", tuple(PACKAGES)), ("workloads", tuple(WORKLOADS))):
         for name in getattr(cluster, field):
             yield from _unknown(name, allowed, field)
@@ -271,25 +270,3 @@ def _unknown(name: str, allowed: tuple[str, ...], what: str) -> Iterator[str]:
         known(name, allowed, f"name for {what}")
     except ScenarioError as error:
         yield str(error)
-
-
-def shadowed_package() -> str | None:
-    """A line that names another package which shadows one of ours; None if there is none.
-
-    Our names are common words.
-    """
-    root = Path(__file__).resolve().parents[2]
-    for package in PACKAGES_OF_OURS:
-        spec = find_spec(package)
-        where = Path(spec.origin).resolve() if spec is not None and spec.origin else None
-        if where is None or where.parent != root / package:
-            culprit = where or "nothing"
-            return (
-                f"the package {package!r} is taken by {culprit}: run seamark from another folder, or unset PYTHONPATH"
-            )
-    return None
-
-
-def version() -> str:
-    """The version of this distribution."""
-    return distribution("seamark").version

@@ -13,10 +13,10 @@ from harness.judging.engines import EngineFor
 from harness.record.store import RUN_FILE, one_writer, read_run_file, write_atomically
 from harness.report.model import FindingRow, Report, read_report
 from harness.report.shrunk import SHRUNK_FILE, Origin
+from harness.run.carry_out import carry_out
 from harness.run.code import code_digest
 from harness.run.recorded import script_of
 from harness.run.running import prepare, versions
-from harness.run.single import carry_out
 from harness.scenario.consent import Code
 from harness.scenario.registry import load_cluster
 from harness.scenario.scenario import Scenario, scenario_of

@@ -24,7 +24,7 @@ from harness.campaign.ledger.rows import ROWS_FILE
 from harness.core.errors import HistoryError, ScenarioError
 from harness.core.wording import counted
 from harness.record.documents import opened
-from harness.scenario.registry import version
+from harness.scenario.installation import version
 from harness.signoff.behaviour import behaviour_rows, promise_rows
 from harness.signoff.document import Decision, Digest, FindingRow, Side, Signoff
 from harness.signoff.exposure import EFFECTIVE_MIN, exposure_rows, shortfalls

@@ -13,8 +13,8 @@ from harness.judging.engines import in_threads
 from harness.record.ownership import temporary_folder
 from harness.report.model import Report, repetition
 from harness.report.screen import visible
+from harness.run.carry_out import carried_out
 from harness.run.running import prepare
-from harness.run.single import carried_out
 from harness.scenario.consent import Code
 from harness.scenario.scenario import Scenario
 from nemesis.plan import Plan

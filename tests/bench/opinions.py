@@ -18,10 +18,9 @@ from typing import Final
 import msgspec
 
 from checkers.engine.datasets import LocalEngine
-from checkers.streams.findings import CHECKER as STREAMS
 from checkers.watermarks.check import LOCKED as WATERMARKS_LOCKED
 from checkers.watermarks.second_opinion import CHECKER as OPINIONS
-from checkers.watermarks.sentences import CHECKER as WATERMARKS
+from checkers.words.checks import STREAMS, WATERMARKS
 from clusters.ndb.checks.cuts import CHECKER as CUTS
 from harness.core.record import Footer
 from harness.judging.engines import in_threads

@@ -21,8 +21,8 @@ import msgspec
 from clusters.ndb import planted
 from harness.judging.engines import in_threads
 from harness.report.model import Report
+from harness.run.carry_out import carry_out
 from harness.run.running import prepare
-from harness.run.single import carry_out
 from harness.scenario.consent import installed
 from harness.scenario.registry import load_cluster
 from harness.scenario.scenario import Scenario, decide

@@ -12,8 +12,8 @@ from collections import Counter
 from pathlib import Path
 from types import FrameType
 
+import harness.run.carry_out
 import harness.run.running
-import harness.run.single
 from harness.cli.main import main
 from harness.scenario.consent import Code
 
@@ -39,7 +39,7 @@ def counted(phase: str, count: int) -> None:
         PHASE[0] = "checking"
         return took_s
 
-    setattr(harness.run.single, "execute", executed)  # noqa: B010  A function takes the place of another, for mypy too.
+    setattr(harness.run.carry_out, "execute", executed)  # noqa: B010  A function takes the place of another, for mypy too.
     sys.setprofile(profile)
 
 

@@ -14,7 +14,7 @@ import pytest
 import seamark
 from harness.core.errors import SeamarkError
 from harness.report.model import FindingRow
-from harness.scenario.registry import PACKAGES_OF_OURS
+from harness.scenario.installation import PACKAGES_OF_OURS
 from tests.command.conftest import SEED
 from tests.repo.test_docs import DOCS, ROOT, blocks
 

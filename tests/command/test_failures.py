@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn
@@ -76,18 +77,19 @@ def test_a_simulation_that_ends_without_a_word_is_no_pass(seamark: Seamark, monk
     assert (outcome.code, outcome.json["incomplete"]) == (3, True)
 
 
-def with_broken_check(name: str) -> tuple[Check, ...]:
+def with_broken_check(name: str) -> Callable[[object], tuple[Check, ...]]:
     """The table of checks, in which one fails."""
     assert name in {check.name for check in CHECKS}
-    return tuple(replace(check, judge=raises) if check.name == name else check for check in CHECKS)
+    table = tuple(replace(check, judge=raises) if check.name == name else check for check in CHECKS)
+    return lambda _: table
 
 
 @pytest.mark.parametrize(
     ("place", "broken"),
     [
-        ("harness.run.single.finish", raises),
-        ("harness.judging.checks.CHECKS", with_broken_check("serializability")),
-        ("harness.judging.checks.CHECKS", with_broken_check("streams")),
+        ("harness.run.carry_out.finish", raises),
+        ("checkers.catalogue.checks_of", with_broken_check("serializability")),
+        ("checkers.catalogue.checks_of", with_broken_check("streams")),
     ],
 )
 def test_what_fails_after_the_simulation_is_an_error_and_the_log_has_the_details(
@@ -104,7 +106,7 @@ def test_what_fails_after_the_simulation_is_an_error_and_the_log_has_the_details
 def test_a_report_page_that_fails_leaves_no_report_that_says_otherwise(
     seamark: Seamark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("harness.run.single.page", raises)
+    monkeypatch.setattr("harness.report.page.page", raises)
     outcome = seamark(*RUN, "--quiet")
     assert_one_line(outcome, message="store/seamark-error.log")
     assert "in raises" in (tmp_path / "store" / "seamark-error.log").read_text(encoding="utf-8")
@@ -114,7 +116,7 @@ def test_a_report_page_that_fails_leaves_no_report_that_says_otherwise(
 def test_a_finding_outranks_a_check_that_fails(
     seamark: Seamark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("harness.judging.checks.CHECKS", with_broken_check("streams"))
+    monkeypatch.setattr("checkers.catalogue.checks_of", with_broken_check("streams"))
     lossy = ("--cluster", "tutorial", "--bug", "lost-ack", "--nemesis", "partition", "--time", "12", "--seed", "1")
     outcome = seamark("run", *lossy, "--engine", "local", "--json")
     assert (outcome.code, outcome.json["verdict"]) == (1, "invalid")

@@ -12,10 +12,10 @@ from harness.core.promises import StreamContract
 from harness.record.formats.parquet import parquet
 from harness.record.formats.streams.convert import load_stream
 from harness.record.formats.streams.line import StreamFormat
-from harness.record.formats.streams.mappings.known import names as known_names
 from harness.record.formats.streams.mappings.known import stream_format
 from harness.record.formats.streams.mappings.mapped import mapped
 from harness.record.formats.streams.mappings.mapping import Fields, Mapping
+from harness.record.formats.streams.mappings.names import names as known_names
 from tests.amount import count
 
 WORDS = (

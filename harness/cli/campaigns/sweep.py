@@ -27,7 +27,7 @@ from harness.record.store import STORE
 from harness.report.model import Report
 from harness.report.screen import STYLES, plain, say, suggest
 from harness.run.live import Watcher
-from harness.scenario.command import at_hand
+from harness.scenario.hand import at_hand
 from harness.scenario.sut import sut_of
 
 SUT_HELP = "The release under test: name, version, commit or image; may be repeated."
@@ -134,7 +134,7 @@ class _Audience:
 
 def _print(begun: Begun, sweep: Sweep, rows: Sequence[Row], *, as_json: bool) -> int:
     """Show the outcome of a sweep; returns its exit code."""
-    tell_github(_failed_reports(begun, sweep, rows), sweep_summary(sweep), as_json=as_json)
+    tell_github(_failed_reports(begun, sweep, rows), lambda: sweep_summary(sweep), as_json=as_json)
     if as_json:
         print_json(sweep)
         return sweep.exit_code

@@ -21,9 +21,10 @@ from harness.report.console.terminal import Amount
 from harness.report.findings.messages import TRACE_PAGE
 from harness.report.screen import plain, say
 from harness.run.anew import Changes, anew, is_of, outcome
+from harness.run.carry_out import difference
 from harness.run.live import activity
 from harness.run.replay import Difference, Repetition, repeat, show_trace
-from harness.run.single import difference, judge_run, show_again
+from harness.run.single import judge_run, show_again
 from harness.scenario.consent import Code, consented
 from harness.scenario.scenario import scenario_of
 

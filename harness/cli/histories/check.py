@@ -12,11 +12,10 @@ from rich.console import Console
 from checkers.words import models
 from harness.cli.histories.several import STANDARD_INPUT, inputs, is_one, judge_each, standard_input
 from harness.cli.histories.smaller import Files, require_history, show_small, small_history, suggest_small, write_cycle
-from harness.cli.histories.understood import show_mapping
 from harness.cli.output import print_report, standard_error, watched
 from harness.core.errors import ScenarioError
 from harness.judging.engines import HELP, EngineName, EngineStart
-from harness.record.formats.streams.mappings.known import names
+from harness.record.formats.streams.mappings.names import names
 from harness.report.console.terminal import Amount
 from harness.report.model import Report
 from harness.report.screen import say
@@ -67,7 +66,7 @@ def check(  # noqa: PLR0913, PLR0917  Each argument is an option of the command.
 ) -> int:
     """Judge what was recorded, without running any of its code. The exit code is the verdict's."""
     if suggest or explain:
-        return show_mapping(paths[0], stream, key, is_suggestion=suggest)
+        return _understood(paths[0], stream, key, is_suggestion=suggest)
     _require_one_place(engine, is_elsewhere=bool(master) + bool(remote))
     question = Question(
         path=paths[0],
@@ -133,6 +132,12 @@ def _several(paths: Sequence[Path], question: Question, start: Callable[..., Eng
 
     with start() as started:
         return judge_each(inputs(paths), judged, as_json=as_json)
+
+
+def _understood(path: Path, stream: str | None, key: str | None, *, is_suggestion: bool) -> int:
+    from harness.cli.histories.understood import show_mapping  # noqa: PLC0415  It judges nothing.
+
+    return show_mapping(path, stream, key, is_suggestion=is_suggestion)
 
 
 def _warn(note: str) -> None:

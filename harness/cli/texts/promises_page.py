@@ -15,9 +15,9 @@ from checkers.catalogue import CHECKS, RECORDS, records_of
 from checkers.engine.protocol import Check, When
 from checkers.streams.catalogue import RULES
 from checkers.streams.rule import Need, Rule
-from checkers.transactions.sentences import CHECKER as TRANSACTIONS
 from checkers.verdict.compose import Thresholds
 from checkers.words import models
+from checkers.words.checks import TRANSACTIONS
 from checkers.words.transactional import TRANSACTIONAL
 from harness.cli.texts.contract_fields import BOUNDS, CONTRACT, Words
 from harness.core.machine import Settings

@@ -18,9 +18,9 @@ import msgspec
 from checkers.engine.protocol import Check, When
 from checkers.history.registers import ORDER, Order, Register
 from checkers.history.units import is_final_only
-from checkers.linearizability import check as linearizability
-from checkers.transactions.sentences import CHECKER as TRANSACTIONS
 from checkers.words import models
+from checkers.words.anomalies import NON_LINEARIZABLE
+from checkers.words.checks import REGISTERS, TRANSACTIONS
 from checkers.words.meanings import meaning
 from harness.core.errors import ScenarioError, known, known_at
 from harness.core.promises import Bounds, Naming, Promise, StreamContract, View
@@ -89,10 +89,8 @@ def _of_register(parts: dict[str, Any]) -> list[Promise]:
     if "register" not in parts:
         return []
     text = "Each register is linearizable: one order of its operations explains every answer."
-    check = linearizability.CHECKER
-    return [
-        Promise(id="REGISTER", text=text, source="[register]", forbids=tuple(linearizability.ANOMALIES), check=check)
-    ]
+    forbids = (NON_LINEARIZABLE,)
+    return [Promise(id="REGISTER", text=text, source="[register]", forbids=forbids, check=REGISTERS)]
 
 
 def _register(given: object) -> Register:

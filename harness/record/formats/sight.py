@@ -18,8 +18,9 @@ from checkers.history.registers import Register
 from checkers.invariants import bank, causal, counter, forks, ids, logs, monotonic, queues, sets
 from checkers.invariants.log_acts import is_steps
 from checkers.invariants.operations import collection, keyed, pairs
-from checkers.linearizability import check as linearizability
+from checkers.linearizability.check import ANOMALIES as NOT_LINEARIZABLE
 from checkers.linearizability.deeds import form_of
+from checkers.words.checks import REGISTERS as LINEARIZABILITY
 from harness.core.columns import OK
 from harness.core.promises import Promise
 from harness.core.record import Json
@@ -81,12 +82,6 @@ def registers(history: Path) -> tuple[Promise, ...]:
     Raises HistoryError if the file is damaged.
     """
     return () if form_of(history, Register()) is None else (_promise(REGISTERS),)
-
-
-def has_transactions(history: Path) -> bool:
-    """True if some operation is a transaction. Raises HistoryError if the file is damaged."""
-    with reading(history / "ops.parquet"):
-        return bool(pc.any(read_columns(history / "ops.parquet", ["is_txn"])["is_txn"]).as_py())
 
 
 def nearest(names: frozenset[str]) -> Kind:
@@ -153,8 +148,8 @@ def _is_sight(value: Json) -> bool:
 REGISTERS: Final = Kind(
     ("read", "write", "cas", "get", "put", "append", "acquire", "release"),
     lambda _: True,
-    linearizability.CHECKER,
-    tuple(linearizability.ANOMALIES),
+    LINEARIZABILITY,
+    tuple(NOT_LINEARIZABLE),
     "Each register is linearizable: one order of its operations explains every answer.",
 )
 KINDS: Final = (

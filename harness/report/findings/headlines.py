@@ -4,9 +4,8 @@ import re
 from typing import Final
 
 from checkers.history.names import Forms
-from harness.report.evidence import PLAIN
 from harness.report.model import FindingRow
-from harness.report.pictures.cycle import member
+from harness.report.pictures.members import PLAIN, member
 
 HEADLINE_MAX: Final = 260  # The most characters of a title: a longer sentence goes below it.
 _INFERENCE: Final = re.compile(r"(?<=counts as later) \([^()]*\)")  # Why a version is later: the steps have it.

@@ -15,8 +15,9 @@ from harness.report.findings.messages import moment_messages
 from harness.report.findings.story import Story
 from harness.report.markdown import issue
 from harness.report.model import FindingRow, PromiseRow, Report, called, closer, moment_window, smaller
-from harness.report.pictures.cycle import Drawing, cycle_drawing, member
+from harness.report.pictures.cycle import Drawing, cycle_drawing
 from harness.report.pictures.diagram import Diagram
+from harness.report.pictures.members import member
 from harness.report.pictures.plots import in_force
 from harness.report.pictures.scale import duration, moment
 from harness.report.pictures.timeline import Timeline, timeline

@@ -10,9 +10,10 @@ import numpy as np
 from checkers.history.names import Forms
 from harness.core.errors import HistoryError
 from harness.record.store import RunFile
-from harness.report.evidence import PLAIN, Slice, choice, first_moment, slices
+from harness.report.evidence import Slice, choice, first_moment, slices
 from harness.report.exclusions import Writes, read_writes
 from harness.report.model import FindingRow, Report
+from harness.report.pictures.members import PLAIN
 from harness.report.pictures.plots import Overview, overview
 from harness.report.planned import Planned, planned_steps, read_refusals
 from harness.report.series import Series, read_series

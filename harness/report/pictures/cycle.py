@@ -1,6 +1,5 @@
 """A cycle as a drawing: transactions one below the other, an arrow down for each edge, and the last one back up."""
 
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,14 +8,14 @@ from typing import Final
 from checkers.history.names import Forms
 from harness.core.record import Complete, Invoke, MicroOp
 from harness.core.verdict import Step
-from harness.report.evidence import PLAIN, mop_text
+from harness.report.evidence import mop_text
+from harness.report.pictures.members import PLAIN, member
 
 LINES_MAX: Final = 3
 LINE: Final = 16
 GAP: Final = 46
 TEXT_MAX: Final = 36
 NAME_MAX: Final = 30
-WATERMARK: Final = re.compile(r"(?:W )?(.+)[@/](\d+)")  # The subscriber that received the watermark, and the position.
 MEANING: Final = {
     "ww": "overwrote, or appended after",
     "wr": "was read by",
@@ -110,12 +109,6 @@ def _lines(name: str, telling: Sequence[MicroOp], every: Sequence[MicroOp], form
     shown = [_short(mop_text(mop, forms)) for mop in (every if len(every) <= most else telling or every)[:most]]
     left = len(every) - len(shown)
     return (*shown, f"and {left} more") if left else tuple(shown)
-
-
-def member(name: str, forms: Forms) -> str:
-    """The name of a cycle's member for people: T12, or "s2 at epoch 10/10" for a watermark."""
-    match = WATERMARK.fullmatch(name)
-    return f"{match[1]} at {forms.position(int(match[2]))}" if match else name
 
 
 def _is_operation(name: str) -> bool:

@@ -5,9 +5,8 @@ labels interpret the backslash.
 """
 
 from checkers.history.names import Forms
-from harness.report.evidence import PLAIN
 from harness.report.model import FindingRow
-from harness.report.pictures.cycle import member
+from harness.report.pictures.members import PLAIN, member
 from harness.report.screen import visible
 
 

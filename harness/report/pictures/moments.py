@@ -16,7 +16,8 @@ from checkers.history.names import Forms
 from harness.core.errors import HistoryError
 from harness.core.record import Json
 from harness.core.trace import MESSAGES, TraceRecord
-from harness.report.evidence import PLAIN, key_text
+from harness.report.evidence import key_text
+from harness.report.pictures.members import PLAIN
 
 _SPANS: Final = {"crash": ("start", "down"), "pause": ("resume", "paused")}
 EventName = tuple[str, int, int]  # The subscriber, its session, and the number of the event in that session.

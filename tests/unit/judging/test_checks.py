@@ -9,13 +9,13 @@ import pytest
 import checkers
 from checkers import catalogue
 from checkers.catalogue import CHECKS, RECORDS
+from checkers.engine.protocol import When
 from checkers.transactions.check import LOCKED
 from clusters.ndb import checks as ndb
 from harness.cli.texts import promises_page
 from harness.core.promises import Promise, StreamContract
 from harness.core.record import Evidence, Outcome
 from harness.core.verdict import Judgement
-from harness.judging import checks
 from harness.judging.checks import LONGEST, chosen, longest_first
 from harness.judging.judge import judge
 from harness.record.formats.load import Loaded
@@ -91,11 +91,11 @@ def test_a_check_is_one_file_and_one_row(
     """It is judged, known to promise files, and listed with its anomaly where promises are documented."""
     (tmp_path / "ends.py").write_text(FRESH, encoding="utf-8")
     monkeypatch.setattr(checkers, "__path__", [*checkers.__path__, str(tmp_path)])
-    table = catalogue.checks_of((*catalogue.MODULES, "ends"))
-    for module in (catalogue, checks, promises_page):
-        monkeypatch.setattr(module, "CHECKS", table)
+    monkeypatch.setattr(catalogue, "MODULES", {**catalogue.MODULES, "ends": ("ends",)})
+    table = catalogue.checks_of(catalogue.MODULES)
     for module in (catalogue, promises_page):
-        monkeypatch.setattr(module, "RECORDS", catalogue.records_of(table))
+        monkeypatch.setattr(module, "CHECKS", table, raising=False)
+        monkeypatch.setattr(module, "RECORDS", catalogue.records_of(table), raising=False)
     del sys.modules["checkers.ends"]
 
     promise_file = tmp_path / "promises.toml"
@@ -128,6 +128,17 @@ def test_a_check_is_one_file_and_one_row(
 )
 def test_a_check_is_made_for_the_promise_that_needs_it(promise: Promise, name: str) -> None:
     assert [check.name for check in chosen(context(promise), TABLE)] == ["serializability", name]
+
+
+def test_the_catalogue_names_each_check_with_its_module_so_that_only_wanted_ones_are_loaded() -> None:
+    for module, names in catalogue.MODULES.items():
+        assert tuple(check.name for check in catalogue.checks_of((module,))) == names
+    always = {check.name for check in CHECKS if check.when is When.ALWAYS and not check.needs_contract}
+    assert always <= set(catalogue.MODULES[catalogue.ALWAYS])
+    for check in CHECKS:
+        promise = Promise(id="P", text="", source="", forbids=tuple(check.anomalies), check=check.name)
+        for what in (context(promise), context(promise, contract=CONTRACT)):
+            assert chosen(what) == chosen(what, CHECKS)
 
 
 def test_each_check_has_a_name_and_anomalies_of_its_own() -> None:

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from harness.run.carry_out import choices, header
 from harness.run.running import prepare
-from harness.run.single import choices, header
 from harness.scenario.consent import installed
 from harness.scenario.scenario import Scenario
 

@@ -10,8 +10,8 @@ import pytest
 from clusters.tutorial.promises import PROMISES
 from harness.core.errors import HistoryError
 from harness.core.record import SCHEMA, Evidence, Footer, Header, Mark, Record, StreamEvent
-from harness.record.journal import JournalWriter, end_after, read_journal
-from harness.run.stopping import FirstViolation, forbidden, is_stopped
+from harness.record.journal import JournalWriter, end_after, is_stopped, read_journal
+from harness.run.stopping import FirstViolation, forbidden
 from tests.worlds.run_files import run_file
 
 

@@ -9,8 +9,9 @@ import pytest
 from harness.cli.options import run_options
 from harness.core.errors import ScenarioError
 from harness.run.running import prepare
-from harness.scenario.command import at_hand, command_anywhere, command_of
+from harness.scenario.command import command_anywhere, command_of
 from harness.scenario.consent import installed
+from harness.scenario.hand import at_hand
 from harness.scenario.scenario import Scenario
 from harness.scenario.sut import release, sut_of
 

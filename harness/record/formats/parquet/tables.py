@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import msgspec
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from harness.core.errors import HistoryError
@@ -88,3 +89,8 @@ def _require_columns(path: Path, needed: list[str], found: list[str]) -> None:
     missing = [column for column in needed if column not in found]
     if missing:
         raise HistoryError(f"{path}: has no column {missing[0]!r}; is it a history of Seamark's?")
+
+
+def has_transactions(history: Path) -> bool:
+    """True if some operation is a transaction. Raises HistoryError if the file is damaged."""
+    return bool(pc.any(read_table(history, "ops", ["is_txn"])["is_txn"]).as_py())

@@ -11,10 +11,9 @@ from typing import Final
 
 from checkers.lineage import order, space, units
 from checkers.lineage.check import ANOMALIES as LINEAGE_ANOMALIES
-from checkers.lineage.check import CHECKER as LINEAGE
 from checkers.streams.catalogue import RULES, names_that_need
-from checkers.streams.findings import CHECKER
 from checkers.streams.rule import Need
+from checkers.words.checks import LINEAGE, STREAMS
 from harness.core.errors import HistoryError
 from harness.core.promises import Naming, Promise
 from harness.record.formats.load import Loaded, require_file
@@ -73,7 +72,7 @@ def _promises(form: StreamFormat, survey: Survey) -> Iterator[Promise]:
         elif Need.ALL in rule.needs and form.contract.consumers == "group":
             text = f"{text} Cannot be judged where subscribers share the events."
         else:
-            check = CHECKER
+            check = STREAMS
         yield Promise(id=rule.id, text=text, source=form.name, forbids=(rule.name,), is_purpose=False, check=check)
     of_logs = [*space.ANOMALIES, *order.ANOMALIES] if form.has_lineage else []
     of_logs += {"mixed": [], "together": [units.SPLIT], "one-order": [units.SPLIT, units.ORDER]}[

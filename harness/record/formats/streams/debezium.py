@@ -24,6 +24,7 @@ from harness.record.formats.streams.line import (
     is_first_of_all,
     span_of,
 )
+from harness.record.formats.streams.mappings.names import DEBEZIUM
 from harness.record.formats.streams.sources import place_in
 
 _SNAPSHOT: Final = "r"
@@ -32,7 +33,7 @@ _CHANGES: Final = ("c", "u", "d", _SNAPSHOT)
 _REPLACING: Final = ("u", "d")
 _INEXACT: Final = ("mongodb", "sqlserver", "informix")  # Their snapshots may show later changes than their position.
 _SILENT: Final = ("t", "m")  # A truncated table and a user's own message concern no row.
-NAME: Final = "debezium"
+
 
 # A task that restarts sends again what it had sent. The order is that of a partition; without partitions, of a key.
 CONTRACT: Final = StreamContract(
@@ -110,7 +111,7 @@ SHAPE: Final = Shape(msgspec.json.Decoder(_Message), _is_change)
 
 def debezium(key: Sequence[str] = ()) -> StreamFormat:
     """The format; `key` names the columns of the key where lines come without the message's key."""
-    return StreamFormat(NAME, CONTRACT, partial(_read, tuple(key)), is_by_source=True, shape=SHAPE)
+    return StreamFormat(DEBEZIUM, CONTRACT, partial(_read, tuple(key)), is_by_source=True, shape=SHAPE)
 
 
 def _read(key: tuple[str, ...], line: Json) -> Iterator[Content]:

@@ -1,9 +1,6 @@
 """Closed walks cut into cycles, and shortest paths by rules that count and separate kinds of steps."""
 
-import subprocess
-import sys
 from itertools import product
-from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
@@ -104,31 +101,6 @@ def test_nodes_share_a_number_if_a_closed_path_leads_through_both(seed: int) -> 
     together = list(nx.strongly_connected_components(expected))
     for one, other in product(range(size), repeat=2):
         assert (label[one] == label[other]) == any(one in part and other in part for part in together)
-
-
-def test_a_check_of_ten_clean_operations_loads_no_search_of_graphs(tmp_path: Path) -> None:
-    """Reading columns and sending a message do not load pandas either."""
-    micro = ("[:append {} {}] [:r {} nil]", "[:append {} {}] [:r {} [{}]]")
-    lines = [
-        f"{{:index {2 * at + late}, :time {at}, :process {at % 3}, :type {(':invoke', ':ok')[late]}, :f :txn, "
-        f":value [{micro[late].format(at % 4, at, at % 4, ' '.join(map(str, range(at % 4, at + 1, 4))))}]}}"
-        for at in range(10)
-        for late in (0, 1)
-    ]
-    history = tmp_path / "clean.edn"
-    history.write_text("\n".join(lines))
-    script = (
-        "import sys, pyarrow as pa, checkers.transactions.check\n"
-        "from checkers.columns.arrow import flags, integers, lists\n"
-        "integers(pa.nulls(3, pa.int64())); flags(pa.nulls(3, pa.bool_())); lists(pa.nulls(3, pa.list_(pa.int64())))\n"
-        "print('pandas' in sys.modules)\n"
-        "from harness.cli.main import main\n"
-        "try: main()\n"
-        "except SystemExit as end: print(end.code, *{'networkx', 'scipy'}.intersection(sys.modules))"
-    )
-    command = [sys.executable, "-c", script, "check", str(history), "--engine", "local"]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path)
-    assert (done.stdout.splitlines()[0], done.stdout.splitlines()[-1]) == ("False", "0"), done.stdout + done.stderr
 
 
 def test_only_steps_around_one_that_leads_backwards_are_searched(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,8 +6,9 @@ import pytest
 
 from checkers.engine.protocol import Context
 from checkers.history.registers import Register
-from checkers.linearizability.check import NON_LINEARIZABLE, Limits, check
+from checkers.linearizability.check import Limits, check
 from checkers.linearizability.deeds import Form, form_of
+from checkers.words.anomalies import NON_LINEARIZABLE
 from harness.core.errors import HistoryError
 from harness.core.record import Complete, Evidence, Invoke
 from harness.record.formats.parquet.parquet import write_history

@@ -6,7 +6,7 @@ from typing import Literal
 import pytest
 
 from checkers.history.registers import Register
-from checkers.linearizability.check import NON_LINEARIZABLE
+from checkers.words.anomalies import NON_LINEARIZABLE
 from harness.core.errors import HistoryError
 from harness.core.record import Complete, Evidence, Invoke, MicroOp, Outcome
 from tests.unit.checkers.linearizability.judging import judged

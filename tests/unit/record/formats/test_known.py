@@ -11,7 +11,8 @@ import pytest
 from harness.core.errors import HistoryError, ScenarioError
 from harness.judging.engines import EngineStart
 from harness.record.formats.streams.lines import first_lines
-from harness.record.formats.streams.mappings.known import likeness, names
+from harness.record.formats.streams.mappings.known import likeness
+from harness.record.formats.streams.mappings.names import names
 from harness.run.checking import Question, answer, answerable
 from seamark import check
 from tests.worlds.streams.known import SAMPLES, moved, table, without

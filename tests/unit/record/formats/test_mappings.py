@@ -13,7 +13,8 @@ from harness.core.errors import HistoryError, ScenarioError
 from harness.record.formats.load import load
 from harness.record.formats.streams.lines import first_lines, lines_of
 from harness.record.formats.streams.mappings.fields import Spot, bytes_place, field
-from harness.record.formats.streams.mappings.known import names, stream_format, text_of
+from harness.record.formats.streams.mappings.known import stream_format, text_of
+from harness.record.formats.streams.mappings.names import names
 from harness.record.formats.streams.mappings.suggest import suggestion
 from seamark import check
 

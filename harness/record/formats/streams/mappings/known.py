@@ -5,7 +5,6 @@ Most are mapping files in the folder `builtin`, which users may copy and change.
 
 from collections.abc import Sequence
 from functools import cache
-from importlib import resources
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -15,16 +14,14 @@ from harness.core.errors import ScenarioError, known
 from harness.core.record import Json
 from harness.record.documents import read_toml
 from harness.record.formats.promise_file import contract_of
-from harness.record.formats.streams.debezium import NAME as DEBEZIUM
 from harness.record.formats.streams.debezium import debezium
 from harness.record.formats.streams.envelopes import crdb
 from harness.record.formats.streams.line import StreamFormat, decoded, inside
 from harness.record.formats.streams.mappings.mapped import mapped
 from harness.record.formats.streams.mappings.mapping import Mapping, mapping_of
+from harness.record.formats.streams.mappings.names import CRDB, DEBEZIUM, files, names
 
-_FOLDER: Final = resources.files(__package__) / "builtin"
 _PARTS_OF_KNOWN: Final = ("format", "key", "stream")
-CRDB: Final = "crdb"
 # By name, the fields of which each message has one of each tuple.
 _SIGNS: Final = {
     DEBEZIUM: (("op", "status"), ("source", "id")),
@@ -44,18 +41,12 @@ class Likeness(NamedTuple):
 @cache
 def builtin() -> dict[str, Mapping]:
     """The mapping of each format that is a file, by its name."""
-    files = sorted((each for each in _FOLDER.iterdir() if each.name.endswith(".toml")), key=lambda each: each.name)
-    return {each.name.removesuffix(".toml"): mapping_of(read_toml(Path(str(each)))) for each in files}
-
-
-def names() -> tuple[str, ...]:
-    """The names of all known formats."""
-    return (CRDB, DEBEZIUM, *builtin())
+    return {name: mapping_of(read_toml(Path(str(file)))) for name, file in files().items()}
 
 
 def text_of(name: str) -> str | None:
     """The mapping file of a known format; None if it is none."""
-    return (_FOLDER / f"{name}.toml").read_text(encoding="utf-8") if name in builtin() else None
+    return files()[name].read_text(encoding="utf-8") if name in files() else None
 
 
 def stream_format(name: str, key: str | None = None) -> StreamFormat:

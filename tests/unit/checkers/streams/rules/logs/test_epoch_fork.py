@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from checkers.engine.datasets import LocalEngine
 from checkers.engine.protocol import Context
 from checkers.streams.check import check
-from checkers.streams.findings import CHECKER
 from checkers.streams.rules.logs.epoch_fork import FORK, Acts, forks
+from checkers.words.checks import STREAMS
 from harness.core.errors import HistoryError
 from harness.core.record import Complete, Invoke, MicroOp, Outcome, Record, StreamEvent
 from harness.core.verdict import Finding, Judgement
@@ -56,7 +56,7 @@ def test_two_nodes_that_write_in_one_epoch_are_found(tmp_path: Path) -> None:
     assert finding.sentence == (
         "n2 wrote in epoch 3 (operation 2), in which n1 had written before it (operation 0): an epoch has one owner."
     )
-    assert (finding.anomaly, finding.checker, finding.count, finding.ops) == (FORK, CHECKER, 2, (0, 2))
+    assert (finding.anomaly, finding.checker, finding.count, finding.ops) == (FORK, STREAMS, 2, (0, 2))
     assert result.witnesses[FORK] >= 2
 
 

@@ -11,9 +11,9 @@ from checkers.engine.protocol import Context
 from checkers.history.around import NOTHING_AROUND, Crashes
 from checkers.history.names import Dictionary, number
 from checkers.streams.check import check
-from checkers.streams.findings import CHECKER
 from checkers.streams.rules.sessions.lost_acknowledged import LOST_ACKNOWLEDGED, lost_acknowledged
 from checkers.streams.view import Ruling, StreamView
+from checkers.words.checks import STREAMS
 from harness.core.record import Complete, Fault, Invoke, MicroOp, Record, StreamEvent
 from harness.record.formats.parquet.parquet import write_history
 from nemesis.registry import EXCUSES
@@ -166,7 +166,7 @@ def test_the_finding_says_what_is_gone(tmp_path: Path) -> None:
         f"s1 acknowledged position 2, and began session 2 with what it holds up to position 1: {what} is gone, and "
         "the source need not send it again."
     )
-    assert (finding.anomaly, finding.checker, finding.count, finding.ops) == (LOST, CHECKER, 1, (1,))
+    assert (finding.anomaly, finding.checker, finding.count, finding.ops) == (LOST, STREAMS, 1, (1,))
     assert finding.events == (7, 11)
     assert result.witnesses[LOST] == 1
 
