@@ -7,6 +7,7 @@ from random import Random
 import pytest
 
 from harness.core.columns import NAMED
+from harness.record.formats import load as loading
 from harness.record.formats.edn import stitching
 from harness.record.formats.edn.digest import Digest, Part
 from harness.record.formats.edn.part import digest_of
@@ -111,6 +112,12 @@ def history(seed: int) -> str:
 
 def contents(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+
+
+@pytest.fixture(autouse=True)
+def in_one_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`load` reads a file in one pass, so that there is something to compare with."""
+    monkeypatch.setattr(loading, "_in_parts", lambda *_: None)
 
 
 @pytest.fixture

@@ -29,7 +29,8 @@ from harness.record.formats.spread import spread
 from harness.record.journal import MAGIC, read_journal
 from harness.record.store import HISTORY, JOURNAL, RUN_FILE, is_run, one_writer, require_plain
 
-IN_PARTS_BYTES: Final = 64 << 20  # Smaller files are read sooner than further processes start.
+KEPT_BYTES: Final = 4 << 20  # A smaller file is imported about as fast as what was kept of it is verified.
+SPREAD_BYTES: Final = 64 << 20  # A smaller file is read sooner than further processes start.
 _HEAD_BYTES: Final = 4096
 _EDN: Final = re.compile(rb"(?:\xef\xbb\xbf)?[\s,]*+(?:;|[\[(]?[\s,]*+(?:;|\{\s*+[:}]|#[A-Za-z_{:]))")
 _JSON: Final = re.compile(rb'(?:\xef\xbb\xbf)?\s*+\[?\s*+\{\s*+["}]')
@@ -100,7 +101,7 @@ def load(path: Path, into: Path) -> Loaded:
     """The history that `path` names: a run, a history folder or one of its files, or a file in one of FORMATS.
 
     Anything else than a folder of Parquet files is converted to one: a run's, inside the run; any other, inside
-    `into`. A large EDN file is read by several processes, with the same result.
+    `into`. A large file is imported once, and of EDN by several processes, with the same result.
     Raises ScenarioError if `path` does not exist; HistoryError, with file and record, if the content is malformed.
     """
     require_present(path)
@@ -117,9 +118,8 @@ def load(path: Path, into: Path) -> Loaded:
     if path.name == RUN_FILE or path.suffix == ".parquet":
         return _folder(path.parent, into)
     found = format_of(path)
-    if found.read is read_edn_history and path.stat().st_size >= IN_PARTS_BYTES:
-        return _kept(path, into / HISTORY, found)
-    return _imported(path, into / HISTORY, found)
+    import_it = _kept if path.stat().st_size >= KEPT_BYTES else _imported
+    return import_it(path, into / HISTORY, found)
 
 
 def require_present(path: Path) -> None:
@@ -240,19 +240,23 @@ def _written_anew(journal: Path, history: Path, elsewhere: Path) -> Path:
 
 
 def _imported(path: Path, history: Path, found: Format) -> Loaded:
+    in_parts = _in_parts(path, history) if found.read is read_edn_history else None
+    return in_parts or _in_one_pass(path, history, found)
+
+
+def _in_one_pass(path: Path, history: Path, found: Format) -> Loaded:
     times = Times()
     skipped = _converted(path, history, found, times)
     notes: tuple[str, ...] = ()
     if times.fall:  # That is known only now: the file is read again, in another order.
         skipped = _converted(path, history, found, times)
         notes = (times.note(path.name),)
-    return Loaded(
-        history=history,
-        format=found.name,
-        is_foreign=found.is_foreign,
-        is_complete=footer_of(history) is not None,
-        notes=(*notes, *_skipped(skipped)),
-    )
+    return _of(history, found, (*notes, *_skipped(skipped)))
+
+
+def _of(history: Path, found: Format, notes: tuple[str, ...]) -> Loaded:
+    is_complete = footer_of(history) is not None
+    return Loaded(history=history, format=found.name, is_foreign=found.is_foreign, is_complete=is_complete, notes=notes)
 
 
 def _converted(path: Path, history: Path, found: Format, times: Times) -> int:
@@ -266,12 +270,12 @@ def _converted(path: Path, history: Path, found: Format, times: Times) -> int:
 
 
 def _kept(path: Path, history: Path, found: Format) -> Loaded:
-    """The history of a large EDN file: from the cache, or else imported and put there."""
+    """The history of a large file: from the cache, or else imported and put there."""
     before, key = path.stat(), kept.key_of(path)
     notes = None if key is None else kept.found(key, history)
     if notes is not None:
-        return Loaded(history=history, format=found.name, is_foreign=True, notes=notes)
-    loaded = _in_parts(path, history) or _imported(path, history, found)
+        return _of(history, found, notes)
+    loaded = _imported(path, history, found)
     after = path.stat()
     if key is not None and (before.st_ino, before.st_size, before.st_mtime_ns) == (
         after.st_ino,
@@ -283,9 +287,9 @@ def _kept(path: Path, history: Path, found: Format) -> Loaded:
 
 
 def _in_parts(path: Path, history: Path) -> Loaded | None:
-    """An EDN file converted by several processes; None if it has to be read in one pass."""
+    """An EDN file converted in parts, a large one by several processes; None if it has to be read in one pass."""
     try:
-        skipped = write_in_parts(path, history, spread)
+        skipped = write_in_parts(path, history, spread if path.stat().st_size >= SPREAD_BYTES else map)
     except NotInParts:
         return None
     except OSError as error:

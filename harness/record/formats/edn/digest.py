@@ -60,7 +60,10 @@ class Batch(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Digest:
-    """The content of a part. `begun`: the processes whose first map in it is an invocation. Positions count from 0."""
+    """The content of a part. `begun`: the processes whose first map in it is an invocation. Positions count from 0.
+
+    `first_ns` and `last_ns` are times of clients' operations; None: none of them has one.
+    """
 
     part: Part
     map_count: int
@@ -69,6 +72,8 @@ class Digest:
     fault_count: int
     first_index: int
     last_index: int
+    first_ns: int | None
+    last_ns: int | None
     begun: list[int]
     deferred: list[Deferred]
     opened: list[Opened]

@@ -56,6 +56,8 @@ class _Reader:
         self._map_count = self._seq = self._fault_count = 0
         self._op_count = part.first_op
         self._first_index = self._last_index = -1
+        self._first_ns: int | None = None
+        self._last_ns: int | None = None
 
     def read(self, text: bytes) -> None:
         """Read the text of the part."""
@@ -65,9 +67,7 @@ class _Reader:
             if self._map_count == 0:
                 self._first_index = previous
             if each.process is not None:
-                self._times.see(each.process, each.time_ns if each.has_time else None)
-            if self._times.fall:
-                raise ValueError("times fall")
+                self._see(each, each.process)
             self._map_count += 1
             if each.process is None:
                 self._fault_count += 1
@@ -76,6 +76,13 @@ class _Reader:
             else:
                 self._completed(each, each.process)
         self._last_index = previous
+
+    def _see(self, each: Map, process: int) -> None:
+        self._times.see(process, each.time_ns if each.has_time else None)
+        if self._times.fall:
+            raise ValueError("times fall")
+        if each.has_time:
+            self._first_ns, self._last_ns = each.time_ns if self._first_ns is None else self._first_ns, each.time_ns
 
     def _begin(self, process: int) -> None:
         if process not in self._open:
@@ -118,6 +125,8 @@ class _Reader:
             fault_count=self._fault_count,
             first_index=self._first_index,
             last_index=self._last_index,
+            first_ns=self._first_ns,
+            last_ns=self._last_ns,
             begun=self._begun,
             deferred=self._deferred,
             opened=[

@@ -87,6 +87,8 @@ def plain_digest(part: Part, text: bytes) -> Digest | None:
         fault_count=0,
         first_index=int(index[0]),
         last_index=int(index[-1]),
+        first_ns=int(time[0]),
+        last_ns=int(time[-1]),
         begun=pairs.begun,
         deferred=[
             Deferred(int(events.process[at]), maps[at], int(at), int(begun[at]), place)

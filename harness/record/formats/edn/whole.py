@@ -61,7 +61,7 @@ class _Whole:
         self._writer, self._stitcher = writer, Stitcher(writer)
         self._open: dict[int, Opened] = {}  # By process. Positions are those in the whole file.
         self._map_count = self._op_count = self._seq = self._fault_count = 0
-        self._last_index = -1
+        self._last_index = self._last_ns = -1
 
     def take(self, digest: Digest) -> None:
         """Add the next part. Raises NotInParts."""
@@ -69,6 +69,8 @@ class _Whole:
             raise NotInParts
         if digest.map_count and digest.first_index <= self._last_index:
             raise NotInParts
+        if digest.first_ns is not None and digest.first_ns < self._last_ns:
+            raise NotInParts  # Times fall: then the whole file has another order.
         if any(process in self._open for process in digest.begun):
             raise NotInParts
         self._stitcher.take(digest.batch, first_seq=self._seq)
@@ -81,6 +83,7 @@ class _Whole:
         self._fault_count += digest.fault_count
         self._seq += digest.record_count
         self._last_index = max(self._last_index, digest.last_index)
+        self._last_ns = self._last_ns if digest.last_ns is None else digest.last_ns
 
     def finish(self) -> int:
         """Write everything left; returns the number of nemesis maps left out."""

@@ -19,10 +19,9 @@ Break = Callable[[Path], object]
 
 @pytest.fixture
 def place(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """The folder of the entries, with every EDN file taken for a large one that this process reads."""
+    """The folder of the entries, with every file taken for a large one."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(loading, "IN_PARTS_BYTES", 0)
-    monkeypatch.setattr(loading, "spread", map)
+    monkeypatch.setattr(loading, "KEPT_BYTES", 0)
     return tmp_path / "cache" / "seamark" / "imports"
 
 

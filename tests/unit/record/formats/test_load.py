@@ -227,8 +227,10 @@ def test_a_large_file_of_edn_is_read_by_several_processes_with_the_same_result(
     lines = [f"{{:type :{kind}, :process 0, :f :read, :value nil}}" for kind in ("invoke", "ok")]
     nemesis = "{:type :info, :f :kill, :process :nemesis}"
     path.write_text("\n".join([*lines, nemesis, *lines]), encoding="utf-8")
-    whole = load(path, tmp_path / "whole")
-    monkeypatch.setattr("harness.record.formats.load.IN_PARTS_BYTES", 0)
+    with monkeypatch.context() as patched:
+        patched.setattr("harness.record.formats.load._in_parts", lambda *_: None)
+        whole = load(path, tmp_path / "whole")
+    monkeypatch.setattr("harness.record.formats.load.SPREAD_BYTES", 0)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr("harness.record.formats.load.write_in_parts", partial(write_in_parts, part_bytes=30))
     parts = load(path, tmp_path / "parts")
@@ -238,6 +240,27 @@ def test_a_large_file_of_edn_is_read_by_several_processes_with_the_same_result(
         assert one.read_bytes() == (parts.history / one.name).read_bytes()
 
 
+@pytest.mark.parametrize("is_plain", [True, False])
+def test_times_that_fall_between_two_parts_of_a_file_are_seen(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, *, is_plain: bool
+) -> None:
+    path, whole = tmp_path / "history.edn", tmp_path / "whole.edn"
+    f, value = (":txn", "[[:append 1 1]]") if is_plain else (":write", "1")
+    told = "".join(
+        f"{{:type {kind}, :process {process}, :f {f}, :value {value}, :time {time}}}\n"
+        for process, times in ((0, (50, 60)), (1, (10, 20)))
+        for kind, time in zip((":invoke", ":ok"), times, strict=True)
+    )
+    path.write_text(told, encoding="utf-8")
+    whole.write_text(f"[{told}]", encoding="utf-8")
+    part_bytes = len(told) // 2 - 5
+    monkeypatch.setattr("harness.record.formats.load.write_in_parts", partial(write_in_parts, part_bytes=part_bytes))
+    in_parts, in_one_pass = load(path, tmp_path / "parts"), load(whole, tmp_path / "pass")
+    assert [note.partition(" in ")[0] for note in in_parts.notes] == ["times fall back"]
+    for one in sorted(in_one_pass.history.iterdir()):
+        assert one.read_bytes() == (in_parts.history / one.name).read_bytes()
+
+
 def test_what_is_wrong_with_a_large_file_is_said_as_of_a_small_one(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -245,7 +268,7 @@ def test_what_is_wrong_with_a_large_file_is_said_as_of_a_small_one(
     path.write_text(
         "{:type :invoke, :process 0}\n{:type :ok, :process 0}\n{:type :ok, :process 0 : 1}\n", encoding="utf-8"
     )
-    monkeypatch.setattr("harness.record.formats.load.IN_PARTS_BYTES", 0)
+    monkeypatch.setattr("harness.record.formats.load.SPREAD_BYTES", 0)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr("harness.record.formats.load.write_in_parts", partial(write_in_parts, part_bytes=30))
     monkeypatch.setattr("harness.record.formats.load.spread", map)
