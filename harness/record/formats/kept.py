@@ -1,9 +1,10 @@
 """A cache of imported histories in the user's cache folder, so that a large file is imported once.
 
 An entry is a folder with the Parquet files of a history and a manifest. Its name, which the manifest repeats, is a
-digest of the content of the imported file and of our code that imports. It appears whole, by a rename. It is used if
-its files are those that the manifest names, by their hashes; a damaged one is removed. The files are linked or copied
-first, so that no other process can remove them meanwhile. A cache that cannot be read or written counts as empty.
+digest of the content of the imported file, of its format and of our code that imports. It appears whole, by a rename.
+It is used if its files are those that the manifest names, by their hashes; a damaged one is removed. The files are
+linked or copied first, so that no other process can remove them meanwhile. A cache that cannot be read or written
+counts as empty.
 """
 
 import hashlib
@@ -37,12 +38,12 @@ class _Manifest(msgspec.Struct, frozen=True, kw_only=True):
     files: dict[str, str]
 
 
-def key_of(path: Path) -> str | None:
-    """The name of that file's entry; None if the file cannot be read."""
+def key_of(path: Path, name: str) -> str | None:
+    """The name of the entry of that file, read in the format `name`; None if the file cannot be read."""
     try:
         with path.open("rb") as file:
             content = hashlib.file_digest(file, "sha256").hexdigest()
-        return hashlib.sha256(f"{content} {_code()}".encode()).hexdigest()
+        return hashlib.sha256(f"{content} {name} {_code()}".encode()).hexdigest()
     except OSError:
         return None
 

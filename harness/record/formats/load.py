@@ -271,7 +271,7 @@ def _converted(path: Path, history: Path, found: Format, times: Times) -> int:
 
 def _kept(path: Path, history: Path, found: Format) -> Loaded:
     """The history of a large file: from the cache, or else imported and put there."""
-    before, key = path.stat(), kept.key_of(path)
+    before, key = path.stat(), kept.key_of(path, found.name)
     notes = None if key is None else kept.found(key, history)
     if notes is not None:
         return _of(history, found, notes)

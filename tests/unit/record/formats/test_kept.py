@@ -135,7 +135,7 @@ def test_the_least_recently_used_entries_go(place: Path, tmp_path: Path, monkeyp
     for count in (1, 2, 3):
         load(written(tmp_path / "one.edn", count), tmp_path / str(count))
     assert len(list(place.iterdir())) == 2
-    assert kept.found(kept.key_of(tmp_path / "one.edn") or "", tmp_path / "last") is not None
+    assert kept.found(kept.key_of(tmp_path / "one.edn", "EDN") or "", tmp_path / "last") is not None
 
 
 def test_entries_have_a_limit_of_bytes(place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -164,3 +164,8 @@ def test_a_file_that_changed_meanwhile_is_not_kept(
     monkeypatch.setattr(loading, "write_in_parts", imported)
     load(path, tmp_path / "first")
     assert not place.exists()
+
+
+def test_the_same_content_read_in_another_format_is_another_import(tmp_path: Path) -> None:
+    path = written(tmp_path / "one.edn")
+    assert kept.key_of(path, "EDN") != kept.key_of(path, "Jepsen log")
