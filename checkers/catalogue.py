@@ -36,6 +36,8 @@ MODULES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         "replication.framing": ("framing",),
         "replication.prefixes": ("prefixes",),
         "replication.positions": ("positions",),
+        "replication.convergence": ("convergence",),
+        "replication.conflicts": ("conflicts",),
         "linearizability.check": ("linearizability",),
         "invariants.bank": ("bank",),
         "invariants.counter": ("counter",),
