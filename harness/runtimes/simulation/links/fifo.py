@@ -84,6 +84,8 @@ class Fifo:
         self._was_full = False
         self._passed_bytes = 0  # Bytes sent since the limit is in force.
         self._free_at_ns = 0  # The time at which the limited bandwidth is free again.
+        self._slow: list[Message] = []  # The message that was sent last under such a limit, until it arrives;
+        self._before_ns = 0  # and the time before which it may not arrive.
         self._is_waiting = False  # True while waiting for that.
         self._is_clear = False
         self._clear()
@@ -129,6 +131,8 @@ class Fifo:
             self._schedule(self._loop.now_ns, self._release, None)
         if not self.path.limit_bytes:
             self._passed_bytes = 0
+        if not self.path.bytes_per_s and self._free_at_ns > self._loop.now_ns:
+            self._hurry()
         self._pump(None)
 
     def close(self) -> None:
@@ -176,8 +180,9 @@ class Fifo:
             sending_ns = self.path.sending_ns(message)
             self._free_at_ns = self._loop.now_ns + sending_ns
             self._unread += 1
+            self._before_ns, self._slow = self._last_ns, [message]
             self._last_ns = max(self._last_ns, self._free_at_ns + self.path.delay_ns())
-            self._schedule(self._last_ns, self._arrive, message)
+            self._schedule(self._last_ns, self._arrive_first, self._slow)
         if self._was_full and len(self._buffer) <= BUFFER // 2:
             self._was_full = False
             self._schedule(self._loop.now_ns, self._tell_drained, None)
@@ -190,6 +195,17 @@ class Fifo:
             self._is_waiting = True
             self._schedule(self._free_at_ns, self._pump_again, None)
         return False
+
+    def _hurry(self) -> None:
+        """Let what is left of the message that is being sent pass at once: its narrow link is wide again."""
+        self._last_ns = max(self._before_ns, self._last_ns - (self._free_at_ns - self._loop.now_ns))
+        self._free_at_ns = self._loop.now_ns
+        self._schedule(self._last_ns, self._arrive_first, self._slow)
+
+    def _arrive_first(self, slow: list[Message]) -> None:
+        """Let the message arrive, unless it did so before."""
+        if slow:
+            self._arrive(slow.pop())
 
     def _pump_again(self, _: None) -> None:
         self._is_waiting = False

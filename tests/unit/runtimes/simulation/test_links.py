@@ -154,6 +154,20 @@ def test_limited_bandwidth_takes_the_encoded_size_into_account() -> None:
     assert slow.touched == 10  # The first one left at once, and arrived a tenth of a second late.
 
 
+def test_what_is_being_sent_when_a_narrow_link_heals_arrives_soon_and_in_order() -> None:
+    pair = Pair("fifo")
+    slow = condition("bandwidth", bytes_per_s=100)
+    pair.path.begin(slow)
+    for number in range(3):
+        pair.port_a.send(B, Text(number, "x" * 10_000))  # 100 s each.
+    pair.go(500 * MS)
+    assert pair.b.seen == []
+    pair.path.end(slow)
+    pair.send(3)
+    pair.go(600 * MS)
+    assert pair.b.numbers == [0, 1, 2, 3]
+
+
 def test_what_waits_for_a_slow_receiver_was_not_held_back_by_limited_bandwidth() -> None:
     pair = Pair("fifo")
     pair.b.is_slow = True
