@@ -215,7 +215,7 @@ def test_agreement(tmp_path: Path, case: str) -> None:
 
 @pytest.mark.parametrize(
     ("target", "value", "expected"),
-    [("o1", 400, ["waiting-commit"]), ("o1", 100, []), ("m1", 400, []), ("m2", 400, ["waiting-commit"])],
+    [("o1", 1400, ["waiting-commit"]), ("o1", 100, []), ("m1", 1400, []), ("m2", 1400, ["waiting-commit"])],
 )
 def test_commits_that_wait(tmp_path: Path, target: str, value: int, expected: list[str]) -> None:
     records: list[Record] = [
