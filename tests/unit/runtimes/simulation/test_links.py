@@ -140,32 +140,18 @@ def test_a_delay_slows_every_message_and_none_overtakes() -> None:
     assert delay.touched == 20
 
 
-def test_limited_bandwidth_takes_the_encoded_size_into_account() -> None:
-    pair = Pair("fifo")
-    slow = condition("bandwidth", bytes_per_s=10_000)
+def test_limited_bandwidth_takes_the_encoded_size_into_account_until_it_ends() -> None:
+    pair, slow = Pair("fifo"), condition("bandwidth", bytes_per_s=10_000)
     pair.path.begin(slow)
-    for number in range(10):
-        pair.port_a.send(B, Text(number, "x" * 1000))
-    assert pair.port_a.queued(B, 0) == 9
+    for number, size in enumerate((*[1000] * 10, 100_000)):
+        pair.port_a.send(B, Text(number, "x" * size))
+    assert pair.port_a.queued(B, 0) == 10
     pair.go(499 * MS)
     assert pair.b.numbers == [0, 1, 2, 3]
-    pair.go(2000 * MS)
-    assert pair.b.numbers == list(range(10))
-    assert slow.touched == 10  # The first one left at once, and arrived a tenth of a second late.
-
-
-def test_what_is_being_sent_when_a_narrow_link_heals_arrives_soon_and_in_order() -> None:
-    pair = Pair("fifo")
-    slow = condition("bandwidth", bytes_per_s=100)
-    pair.path.begin(slow)
-    for number in range(3):
-        pair.port_a.send(B, Text(number, "x" * 10_000))  # 100 s each.
-    pair.go(500 * MS)
-    assert pair.b.seen == []
-    pair.path.end(slow)
-    pair.send(3)
-    pair.go(600 * MS)
-    assert pair.b.numbers == [0, 1, 2, 3]
+    pair.at(2000 * MS, partial(pair.path.end, slow))  # The last message would take ten seconds.
+    pair.go(2100 * MS)
+    assert pair.b.numbers == list(range(11))
+    assert slow.touched == 11  # The first one left at once, and arrived a tenth of a second late.
 
 
 def test_what_waits_for_a_slow_receiver_was_not_held_back_by_limited_bandwidth() -> None:
