@@ -125,8 +125,7 @@ class Checkpoint:
         if not isinstance(message, CHECKPOINT):
             site.context.unexpected(message)
             return
-        is_stale = sender != site.view.master or message.number != site.view.number
-        if is_stale and planted.STALE_FAILURE_NUMBER not in site.bugs:
+        if sender != site.view.master or message.number != site.view.number:
             return  # The message belongs to an older round or view.
         match message:
             case GcpPrepare(epoch=epoch):

@@ -229,8 +229,7 @@ class Master:
         if gci != self._saving or is_copy != self._is_copying:
             return
         self._save_wait.pop(node, None)
-        is_hasty = planted.GCI_SAVED_EARLY in self._site.bugs and not is_copy
-        if self._save_wait and not is_hasty:
+        if self._save_wait:
             return
         site = self._site
         if self._is_copying:
