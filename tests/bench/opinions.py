@@ -35,9 +35,9 @@ from harness.run.single import judge_run
 from harness.scenario.consent import installed
 from harness.scenario.scenario import Scenario
 from nemesis.plan import Plan
+from tests.planted.schedules import schedule
 from tests.planted.test_bugs import BUGS as OF_TUTORIAL
 from tests.planted.test_ndb import CASES as OF_NDB
-from tests.planted.test_ndb import scenario_of, schedule
 from tests.scenario.simulated import Simulated
 
 MODEL: Final = "strict-serializable"
@@ -117,8 +117,9 @@ def cases(bugs: Sequence[str]) -> Iterator[tuple[str, list[tuple[Scenario, Plan 
             yield bug, [(scenario, None) for scenario in runs]
     for bug in OF_NDB:
         if not bugs or bug in bugs:
-            runs = [msgspec.structs.replace(scenario_of(bug), seed=seed, bugs=(bug,)) for seed in NDB_SEEDS]
-            yield bug, [(scenario, schedule(bug)) for scenario in runs]
+            case = schedule("ndb", bug)
+            runs = [msgspec.structs.replace(case.scenario, seed=seed, bugs=(bug,)) for seed in NDB_SEEDS]
+            yield bug, [(scenario, case.plan) for scenario in runs]
 
 
 def recorded(scenario: Scenario, plan: Plan | None, store: Path) -> Path:

@@ -1,15 +1,17 @@
 """Runs under the schedules of planted bugs, for the tests of whole designs.
 
-The schedules are plan files. `seamark run --cluster C --bug B --plan tests/planted/C/B.json --seed S --time T` with the
-workload repeats what is judged here. What each does says its `drawn`; the seed decides the rest.
+Each is a file CLUSTER/BUG.json, as `seamark calibrate` reads it: a scenario, and a fault plan with a sentence about it.
+The seed decides the rest.
 """
 
-from collections.abc import Callable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from msgspec import structs
 
+from harness.campaign.calibration.cells import schedule_of
+from harness.campaign.calibration.rows import Schedule
 from harness.core.record import Footer
 from harness.judging.engines import in_threads
 from harness.record.formats.parquet.parquet import write_history
@@ -20,20 +22,17 @@ from harness.run.single import judge_run
 from harness.scenario.consent import installed
 from harness.scenario.scenario import Scenario
 from nemesis.plan import Plan
-from nemesis.validation import plan_from_json, plan_to_json
 from tests.scenario.simulated import Simulated
+
+PLANS = Path(__file__).parent
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """An anomaly that a bug causes, the promise which that breaks, and the run that shows it."""
+    """An anomaly that a bug causes, and the promise which that breaks."""
 
     anomaly: str
     promise: str
-    seed: int = 1
-    workload: str = ""
-    time_s: float = 5
-    batch: int = 3  # Where a design commits in batches.
 
 
 def judged(store: Path, scenario: Scenario, plan: Plan | None) -> Report:
@@ -44,30 +43,36 @@ def judged(store: Path, scenario: Scenario, plan: Plan | None) -> Report:
     return judge_run(run, in_threads)
 
 
-class Runs:
-    """The runs of a design's bugs, each carried out and judged when it is first asked for."""
+def schedule(cluster: str, bug: str) -> Schedule:
+    """The schedule of a bug."""
+    found = schedule_of(PLANS, cluster, bug)
+    assert found is not None, f"{cluster}/{bug}.json: there is no such file"
+    return found
 
-    def __init__(self, store: Path, scenario_of: Callable[[str], Scenario], schedule: Callable[[str], Plan]) -> None:
-        self._store, self._scenario_of, self._schedule = store, scenario_of, schedule
+
+class Runs:
+    """The runs of a cluster's bugs, each carried out and judged when it is first asked for."""
+
+    def __init__(self, store: Path, cluster: str) -> None:
+        self._store, self._cluster = store, cluster
         self._reports: dict[str, Report] = {}
 
     def of(self, bug: str, *, is_planted: bool = True) -> Report:
         """The report on that bug's run; without the bug if so asked."""
-        scenario = structs.replace(self._scenario_of(bug), bugs=(bug,) if is_planted else ())
-        plan = self._schedule(bug)
-        place = repr((scenario, plan.steps))
+        case = schedule(self._cluster, bug)
+        scenario = structs.replace(case.scenario, bugs=(bug,) if is_planted else ())
+        place = repr((scenario, case.plan.steps))
         if place not in self._reports:
-            self._reports[place] = judged(self._store, scenario, plan)
+            self._reports[place] = judged(self._store, scenario, case.plan)
         return self._reports[place]
 
 
-def require_schedules(folder: Path, bugs: list[str]) -> None:
-    """Require one plan file for each of these bugs, written as we write plans, which says what it does."""
+def require_schedules(cluster: str, bugs: Iterable[str]) -> None:
+    """Require one schedule of that cluster for each of these bugs, which says what it does, and no other."""
+    assert sorted(bugs) == sorted(path.stem for path in (PLANS / cluster).iterdir())
     for bug in bugs:
-        text = (folder / f"{bug}.json").read_text(encoding="utf-8")
-        plan = plan_from_json(text)
-        assert list(plan.drawn) == ["schedule"]
-        assert text == plan_to_json(plan) + "\n"
+        case = schedule(cluster, bug)
+        assert (case.scenario.cluster, list(case.plan.drawn)) == (cluster, ["schedule"])
 
 
 def require_found(case: Case, report: Report) -> None:

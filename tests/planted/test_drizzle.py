@@ -1,6 +1,6 @@
 """Each planted bug of Drizzle is found under a short schedule, by a promise that it breaks; nothing without it.
 
-The schedules are plan files: see schedules.py. Most bugs need none: they show under load alone.
+For the schedules see schedules.py. Most bugs need none: they show under load alone.
 """
 
 import re
@@ -11,9 +11,6 @@ import pytest
 import seamark
 from clusters import drizzle
 from clusters.drizzle.planted import BUGS
-from harness.scenario.scenario import Scenario
-from nemesis.plan import Plan
-from nemesis.validation import plan_from_json
 from tests.planted.schedules import Case, Runs, require_clean, require_found, require_schedules
 
 PLANS, ROOT = Path(__file__).parent / "drizzle", Path(__file__).resolve().parents[2]
@@ -27,12 +24,12 @@ CASES: dict[str, Case] = {
     "rollback-own-id": Case("piece-order", "DRZ-G5"),
     "rollback-for-single": Case("reused-id", "DRZ-G17"),
     "stmt-error-clears-all": Case("wrong-content", "DRZ-G8"),
-    "empty-final-dropped": Case("unlogged-commit", "DRZ-G2", workload="large"),
+    "empty-final-dropped": Case("unlogged-commit", "DRZ-G2"),
     "stmt-error-keeps-partial": Case("failed-row", "DRZ-G9"),
     "stmt-error-segmented-ignored": Case("failed-row", "DRZ-G9"),
     "savepoint-copy": Case("savepoint-row", "DRZ-G10"),
     "savepoint-ignored": Case("savepoint-row", "DRZ-G10"),
-    "mid-piece-error-ignored": Case("piece-order", "DRZ-G5", seed=6),
+    "mid-piece-error-ignored": Case("piece-order", "DRZ-G5"),
     "log-error-is-success": Case("unlogged-commit", "DRZ-G2"),
     "log-before-commit-no-recovery": Case("engine-unlike-log", "DRZ-G14"),
     "log-after-commit": Case("engine-unlike-log", "DRZ-G14"),
@@ -40,15 +37,15 @@ CASES: dict[str, Case] = {
     "commit-id-before-commit": Case("torn-prefix", "DRZ-G20"),
     "dirty-log-read": Case("phantom-element", "DRZ-G19"),
     "log-order-not-commit-order": Case("streams-differ", "DRZ-G11"),
-    "poll-unordered": Case("skipped-element", "DRZ-G21", seed=2, workload="sessions"),
+    "poll-unordered": Case("skipped-element", "DRZ-G21"),
     "rollback-piece-alone": Case("piece-order", "DRZ-G5"),
-    "apply-incomplete": Case("torn-transaction", "DRZ-G19", workload="large"),
-    "buffer-by-server-only": Case("false-position", "DRZ-G22", workload="large"),
+    "apply-incomplete": Case("torn-transaction", "DRZ-G19"),
+    "buffer-by-server-only": Case("false-position", "DRZ-G22"),
     "buffer-by-trx-only": Case("skipped-element", "DRZ-G21"),
     "queue-insert-not-atomic": Case("stopped-replica", "DRZ-G28"),
     "position-in-memory": Case("repeated-element", "DRZ-G21"),
-    "apply-then-delete": Case("repeated-element", "DRZ-G21", workload="large"),
-    "position-before-apply": Case("skipped-element", "DRZ-G21", workload="large"),
+    "apply-then-delete": Case("repeated-element", "DRZ-G21"),
+    "position-before-apply": Case("skipped-element", "DRZ-G21"),
     "ddl-splits-apply": Case("stopped-replica", "DRZ-G28"),
     "streaming-without-undo": Case("phantom-element", "DRZ-G19"),
     "crash-leaves-open": Case("reused-id", "DRZ-G17"),
@@ -58,41 +55,30 @@ CASES: dict[str, Case] = {
     "own-changes-back": Case("loop", "DRZ-G26"),
     "origin-overwritten": Case("loop", "DRZ-G26"),
     "ignore-errors-partial": Case("never-left-out", "DRZ-G29"),
-    "filter-drops-final": Case("wrong-projection", "DRZ-G24", workload="large"),
+    "filter-drops-final": Case("wrong-projection", "DRZ-G24"),
     "two-streams-partial": Case("phantom-commit", "DRZ-G3"),
     "null-and-escape": Case("diverged", "DRZ-G23"),
     "update-by-full-row": Case("diverged", "DRZ-G23"),
     "noop-update-logged": Case("noise", "DRZ-G31"),
     "threshold-on-statement": Case("oversize-piece", "DRZ-G16"),
-    "sync-skipped": Case("unlogged-commit", "DRZ-G2", workload="sessions"),
+    "sync-skipped": Case("unlogged-commit", "DRZ-G2"),
     "commit-waits-replica": Case("waiting-commit", "DRZ-G27"),
     "offset-race": Case("bad-record", "DRZ-G15"),
-    "final-with-open-stmt": Case("broken-framing", "DRZ-G6", workload="large"),
+    "final-with-open-stmt": Case("broken-framing", "DRZ-G6"),
     "context-of-now": Case("changed-context", "DRZ-G18"),
     "locks-released-at-prepare": Case("G-single", "DRZ-G1"),
 }
-RATES = {"sync-skipped": 400}
 TABLE = re.compile(r"^\| (B\d\d) \| `([a-z0-9-]+)` \| ([\w-]+) \| (SETTLE|G\d+) \| .* \|$", re.MULTILINE)
-
-
-def scenario_of(bug: str) -> Scenario:
-    case = CASES[bug]
-    workload = case.workload or "outcomes"
-    return Scenario(cluster="drizzle", seed=case.seed, time_s=3, workload=workload, rate=RATES.get(bug, 100))
-
-
-def schedule(bug: str) -> Plan:
-    return plan_from_json((PLANS / f"{bug}.json").read_text(encoding="utf-8"))
 
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
-    return Runs(tmp_path_factory.mktemp("planted"), scenario_of, schedule)
+    return Runs(tmp_path_factory.mktemp("planted"), "drizzle")
 
 
 def test_every_bug_has_a_schedule_that_says_what_it_does() -> None:
-    assert sorted(CASES) == sorted(BUGS) == sorted(path.stem for path in PLANS.iterdir())
-    require_schedules(PLANS, [*BUGS])
+    assert sorted(CASES) == sorted(BUGS)
+    require_schedules("drizzle", BUGS)
 
 
 @pytest.mark.parametrize("bug", CASES)

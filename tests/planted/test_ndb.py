@@ -1,101 +1,77 @@
 """Each planted bug of NDB is found under a schedule of a few steps, by a promise that it breaks; nothing without it.
 
-The schedules are plan files of runs with `--seed 27 --time 8 --clients 8`, or cases that bring their scenario:
-`seamark.repeat` takes those. What each does says its `drawn`.
+For the schedules see schedules.py.
 """
 
-import json
 from pathlib import Path
 
 import pytest
-from msgspec import convert, structs
+from msgspec import structs
 
 from clusters.ndb.planted import BUGS
-from harness.core.record import Json
 from harness.judging.engines import in_threads
 from harness.record.store import RUN_FILE, read_run_file, write_run_file
 from harness.run.single import judge_run
-from harness.scenario.scenario import Scenario
-from nemesis.plan import Plan
-from tests.planted.schedules import Case, Runs, judged, require_clean, require_found, require_schedules
+from tests.planted.schedules import Case, Runs, judged, require_clean, require_found, require_schedules, schedule
 
 PLANS = Path(__file__).parent / "ndb"
 
 CASES: dict[str, Case] = {
-    "no-commit-block": Case("cut-not-closed", "NDB-G5", time_s=3),
-    "unblock-before-all": Case("cut-not-closed", "NDB-G5", time_s=3),
-    "epoch-at-prepare": Case("cut-not-closed", "NDB-G5", time_s=3),
-    "epoch-per-participant": Case("double-epoch", "NDB-G4", time_s=3),
-    "nodefinish-early": Case("missing-event", "NDB-G7", time_s=3),
+    "no-commit-block": Case("cut-not-closed", "NDB-G5"),
+    "unblock-before-all": Case("cut-not-closed", "NDB-G5"),
+    "epoch-at-prepare": Case("cut-not-closed", "NDB-G5"),
+    "epoch-per-participant": Case("double-epoch", "NDB-G4"),
+    "nodefinish-early": Case("missing-event", "NDB-G7"),
     "nodefinish-ignores-adopted": Case("missing-event", "NDB-G7"),
     "adopt-with-current-epoch": Case("double-epoch", "NDB-G4"),
-    "takeover-aborts-committed": Case("fractured-transaction", "NDB-G23", time_s=8),
-    "takeover-commits-prepared": Case("fractured-transaction", "NDB-G23", time_s=3),
+    "takeover-aborts-committed": Case("fractured-transaction", "NDB-G23"),
+    "takeover-commits-prepared": Case("fractured-transaction", "NDB-G23"),
     "takeover-partial-query": Case("diverged-replicas", "NDB-G24"),
     "master-crash-forgets-commit": Case("cut-not-closed", "NDB-G5"),
     "master-crash-leaves-block": Case("stall", "NDB-G28"),
-    "ack-before-commit": Case("stale-acknowledged", "NDB-G2", time_s=3),
-    "locks-released-at-prepare": Case("lost-update", "NDB-G3", time_s=3),
-    "complete-before-rows": Case("missing-event", "NDB-G7", time_s=3),
-    "lib-any-node-completes": Case("torn-unit", "NDB-G8", time_s=3),
-    "bucket-count-not-set": Case("missing-event", "NDB-G7", time_s=8),
-    "failed-node-counts-done": Case("missing-event", "NDB-G7", time_s=3),
-    "no-resend": Case("stall", "NDB-G28", time_s=3),
-    "free-on-own-ack": Case("stall", "NDB-G28", time_s=3),
-    "ack-one-subscriber": Case("stall", "NDB-G28", time_s=3),
+    "ack-before-commit": Case("stale-acknowledged", "NDB-G2"),
+    "locks-released-at-prepare": Case("lost-update", "NDB-G3"),
+    "complete-before-rows": Case("missing-event", "NDB-G7"),
+    "lib-any-node-completes": Case("torn-unit", "NDB-G8"),
+    "bucket-count-not-set": Case("missing-event", "NDB-G7"),
+    "failed-node-counts-done": Case("missing-event", "NDB-G7"),
+    "no-resend": Case("stall", "NDB-G28"),
+    "free-on-own-ack": Case("stall", "NDB-G28"),
+    "ack-one-subscriber": Case("stall", "NDB-G28"),
     "switch-epoch-too-low": Case("missing-event", "NDB-G7"),
     "resend-range-short": Case("missing-event", "NDB-G7"),
     "handover-double": Case("duplicate-event", "NDB-G11"),
     "handover-hole": Case("missing-event", "NDB-G7"),
-    "handover-before-connect": Case("stall", "NDB-G28", time_s=3),
+    "handover-before-connect": Case("stall", "NDB-G28"),
     "oob-silent": Case("silent-gap", "NDB-G13"),
     "oob-flag-always": Case("false-gap", "NDB-G14"),
     "lib-overflow-drops-rows": Case("missing-event", "NDB-G7"),
     "lib-resume-mid-epoch": Case("torn-unit", "NDB-G8"),
     "slow-user-no-ack": Case("user-blocks-acknowledgements", "NDB-G29"),
     "disconnect-wrong": Case("spurious-disconnect", "NDB-G27"),
-    "cluster-failure-keeps-partial": Case("outside-filter", "NDB-G9", time_s=3),
-    "epoch-reuse": Case("epoch-shape", "NDB-G15", time_s=3),
+    "cluster-failure-keeps-partial": Case("outside-filter", "NDB-G9"),
+    "epoch-reuse": Case("epoch-shape", "NDB-G15"),
     "redo-tail-not-invalidated": Case("resurrected", "NDB-G21"),
     "restart-max-of-nodes": Case("diverged-replicas", "NDB-G24"),
     "old-master-no-copy": Case("loss-beyond-bound", "NDB-G22"),
     "copy-misses-running": Case("diverged-replicas", "NDB-G24"),
-    "no-arbitration": Case("split-brain", "NDB-G25", time_s=3),
-    "arbitrator-two-grants": Case("split-brain", "NDB-G25", time_s=3),
-    "majority-not-viability": Case("lost-acknowledged", "NDB-G23", time_s=3),
+    "no-arbitration": Case("split-brain", "NDB-G25"),
+    "arbitrator-two-grants": Case("split-brain", "NDB-G25"),
+    "majority-not-viability": Case("lost-acknowledged", "NDB-G23"),
     "row-order-in-epoch": Case("order-inversion", "NDB-G10"),
     "gcp-blocks-on-subscriber": Case("lag", "NDB-G27"),
     "no-lag-check": Case("memory-growth", "NDB-G26"),
 }
 
 
-def scenario_of(bug: str) -> Scenario:
-    parts = parts_of(bug)
-    if "scenario" in parts:
-        return convert(parts["scenario"], Scenario)
-    return Scenario(cluster="ndb", seed=27, time_s=CASES[bug].time_s, clients=8)
-
-
-def schedule(bug: str) -> Plan:
-    parts = parts_of(bug)
-    return convert(parts.get("plan", parts), Plan)
-
-
-def parts_of(bug: str) -> dict[str, Json]:
-    """A plan, or a case of a scenario and its plan."""
-    parts: dict[str, Json] = json.loads((PLANS / f"{bug}.json").read_text(encoding="utf-8"))
-    return parts
-
-
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
-    return Runs(tmp_path_factory.mktemp("planted"), scenario_of, schedule)
+    return Runs(tmp_path_factory.mktemp("planted"), "ndb")
 
 
 def test_every_bug_has_a_schedule_that_says_what_it_does() -> None:
-    assert sorted(CASES) == sorted(BUGS) == sorted(path.stem for path in PLANS.iterdir())
-    require_schedules(PLANS, [bug for bug in BUGS if "plan" not in parts_of(bug)])
-    assert all(list(schedule(bug).drawn) == ["schedule"] for bug in BUGS)
+    assert sorted(CASES) == sorted(BUGS)
+    require_schedules("ndb", BUGS)
 
 
 @pytest.mark.parametrize("bug", CASES)
@@ -110,8 +86,8 @@ def test_the_same_run_without_the_bug_finds_nothing(runs: Runs, bug: str) -> Non
 
 @pytest.mark.parametrize("bug", ["nodefinish-early", "no-arbitration"])
 def test_no_check_knows_which_bug_is_on(tmp_path: Path, bug: str) -> None:
-    scenario = structs.replace(scenario_of(bug), bugs=(bug,))
-    report = judged(tmp_path, scenario, schedule(bug))
+    case = schedule("ndb", bug)
+    report = judged(tmp_path, structs.replace(case.scenario, bugs=(bug,)), case.plan)
     (run_path,) = tmp_path.rglob(RUN_FILE)
     run_file = read_run_file(run_path)
     options = run_file.options | {"bugs": [], "seed": 0}

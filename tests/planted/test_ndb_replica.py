@@ -1,6 +1,6 @@
 """Each planted bug of binlogs and replicas is found under a short schedule, by a promise that it breaks.
 
-The schedules are plan files: see schedules.py. Two bugs need none: they show under load alone.
+For the schedules see schedules.py. Two bugs need none: they show under load alone.
 """
 
 import re
@@ -10,43 +10,29 @@ import pytest
 
 from clusters import ndb
 from clusters.ndb.binlog.planted import BUGS
-from harness.scenario.scenario import Scenario
-from nemesis.plan import Plan
-from nemesis.validation import plan_from_json
 from tests.planted.schedules import Case, Runs, require_clean, require_found, require_schedules
 
-PLANS = Path(__file__).parent / "ndb_replica"
+PLANS = Path(__file__).parent / "ndb-replica"
 CASES: dict[str, Case] = {
-    "injector-ignores-inconsistent": Case("binlog-gap", "NDB-G13", seed=27, workload="epochs"),
-    "binlog-epoch-split": Case("split-epoch", "NDB-G17", seed=2, time_s=3),
-    "apply-status-separate": Case("repeated-element", "NDB-G19", seed=2, time_s=3),
-    "apply-status-before": Case("left-out", "NDB-G20", seed=2, time_s=3),
-    "index-before-binlog": Case("false-index", "NDB-G18", seed=4, time_s=3),
-    "switch-to-first-greater": Case("lost-schema-change", "NDB-G20", seed=3, workload="schemas", time_s=3),
-    "switch-ignores-gap": Case("left-out", "NDB-G20", seed=2, workload="epochs"),
-    "applier-parallel-no-hash": Case("skipped-element", "NDB-G19", seed=2, time_s=3),
+    "injector-ignores-inconsistent": Case("binlog-gap", "NDB-G13"),
+    "binlog-epoch-split": Case("split-epoch", "NDB-G17"),
+    "apply-status-separate": Case("repeated-element", "NDB-G19"),
+    "apply-status-before": Case("left-out", "NDB-G20"),
+    "index-before-binlog": Case("false-index", "NDB-G18"),
+    "switch-to-first-greater": Case("lost-schema-change", "NDB-G20"),
+    "switch-ignores-gap": Case("left-out", "NDB-G20"),
+    "applier-parallel-no-hash": Case("skipped-element", "NDB-G19"),
 }
-
-
-def scenario_of(bug: str) -> Scenario:
-    case = CASES[bug]
-    return Scenario(
-        cluster="ndb-replica", seed=case.seed, time_s=case.time_s, clients=8, workload=case.workload or "hot-epochs"
-    )
-
-
-def schedule(bug: str) -> Plan:
-    return plan_from_json((PLANS / f"{bug}.json").read_text(encoding="utf-8"))
 
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
-    return Runs(tmp_path_factory.mktemp("planted"), scenario_of, schedule)
+    return Runs(tmp_path_factory.mktemp("planted"), "ndb-replica")
 
 
 def test_every_bug_has_a_schedule_that_says_what_it_does() -> None:
-    assert sorted(CASES) == sorted(BUGS) == sorted(path.stem for path in PLANS.iterdir())
-    require_schedules(PLANS, [*BUGS])
+    assert sorted(CASES) == sorted(BUGS)
+    require_schedules("ndb-replica", BUGS)
 
 
 @pytest.mark.parametrize("bug", CASES)

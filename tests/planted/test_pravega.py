@@ -1,6 +1,6 @@
 """Each planted bug of Pravega is found under a short schedule, by a promise that it breaks; nothing without it.
 
-The schedules are plan files: see schedules.py. Most bugs need none: they show under load alone.
+For the schedules see schedules.py. Most bugs need none: they show under load alone.
 """
 
 import re
@@ -12,8 +12,6 @@ from checkers.transactions.check import CHECKS as TRANSACTIONS
 from clusters import pravega
 from clusters.pravega.planted import BUGS
 from harness.scenario.scenario import Scenario
-from nemesis.plan import Plan
-from nemesis.validation import plan_from_json
 from tests.planted.schedules import Case, Runs, judged, require_clean, require_found, require_schedules
 
 PLANS = Path(__file__).parent / "pravega"
@@ -22,71 +20,56 @@ SEQUENCE = "keyed-sequence"
 
 CASES: dict[str, Case] = {
     "cut-before-sort": Case("commit-order", "PRV-G8"),
-    "order-per-segment": Case("G0", "PRV-G7", workload=SEQUENCE),
-    "merge-not-atomic": Case("duplicate-elements", "PRV-G7", seed=11, workload=SEQUENCE, batch=10),
-    "no-ctr": Case("changed-batch", "PRV-G14", seed=2, batch=4),
-    "roll-not-pinned": Case("empty-roll", "PRV-G14", seed=5, batch=8),
+    "order-per-segment": Case("G0", "PRV-G7"),
+    "merge-not-atomic": Case("duplicate-elements", "PRV-G7"),
+    "no-ctr": Case("changed-batch", "PRV-G14"),
+    "roll-not-pinned": Case("empty-roll", "PRV-G14"),
     "merge-into-active": Case("misplaced-event", "PRV-G11"),
-    "epochs-swapped": Case("stale-acknowledged", "PRV-G4", seed=2, batch=4),
+    "epochs-swapped": Case("stale-acknowledged", "PRV-G4"),
     "txn-epoch-unlisted": Case("stale-acknowledged", "PRV-G4"),
-    "publish-before-seal": Case("stale-acknowledged", "PRV-G4", seed=9, workload=SEQUENCE, batch=8),
-    "dup-seal-not-awaited": Case("stall", "SETTLE", seed=4),
-    "no-state-cas": Case("overlapping-work", "PRV-G15", seed=5, batch=8),
+    "publish-before-seal": Case("stale-acknowledged", "PRV-G4"),
+    "dup-seal-not-awaited": Case("stall", "SETTLE"),
+    "no-state-cas": Case("overlapping-work", "PRV-G15"),
     "stale-etr": Case("stall", "SETTLE"),
     "wrong-txn-epoch-name": Case("stale-acknowledged", "PRV-G4"),
     "txn-against-duplicate": Case("foreign-reference", "PRV-G23"),
     "commit-before-flush": Case("stale-acknowledged", "PRV-G4"),
-    "abort-without-version": Case("spurious-abort", "PRV-G13", seed=8, workload=SEQUENCE, batch=4),
-    "abort-races-commit": Case("status-regress", "PRV-G16", workload="leases"),
+    "abort-without-version": Case("spurious-abort", "PRV-G13"),
+    "abort-races-commit": Case("status-regress", "PRV-G16"),
     "sweeper-aborts-all": Case("stale-acknowledged", "PRV-G4"),
-    "seal-drops-committing": Case("overlapping-work", "PRV-G15", seed=2, workload="seal-under-load"),
-    "writer-no-hold": Case("writer-order", "PRV-G2", workload=SEQUENCE),
+    "seal-drops-committing": Case("overlapping-work", "PRV-G15"),
+    "writer-no-hold": Case("writer-order", "PRV-G2"),
     "resend-no-dedupe": Case("duplicate-elements", "PRV-G7"),
-    "ack-over-gap": Case("stale-acknowledged", "PRV-G4", seed=2, workload=SEQUENCE, batch=4),
-    "any-predecessor": Case("group-repeat", "PRV-G20", seed=8, batch=4),
+    "ack-over-gap": Case("stale-acknowledged", "PRV-G4"),
+    "any-predecessor": Case("group-repeat", "PRV-G20"),
     "successor-at-tail": Case("group-lost", "PRV-G20"),
     "no-eos-when-empty": Case("stall", "SETTLE"),
     "position-without-completed": Case("stall", "SETTLE"),
     "no-fair-queue": Case("starved-scale", "PRV-G13"),
     "epoch-gc": Case("spurious-abort", "PRV-G13"),
-    "cache-after-merge": Case("unlike-stream", "PRV-G1", workload=SEQUENCE),
-    "merge-by-event": Case("split-block", "PRV-G6", seed=2, batch=4),
+    "cache-after-merge": Case("unlike-stream", "PRV-G1"),
+    "merge-by-event": Case("split-block", "PRV-G6"),
     "early-visibility": Case("phantom-event", "PRV-G5"),
     "any-epoch-first": Case("commit-order", "PRV-G8"),
-    "epoch-record-rewritten": Case("wrong-reference", "PRV-G12", seed=8, batch=4),
-    "no-container-fence": Case("stale-acknowledged", "PRV-G4", seed=2, workload=SEQUENCE, batch=4),
-    "replayed-event": Case("stall", "SETTLE", seed=2, batch=4),
-    "cut-ignores-duplicates": Case("cut-overrun", "PRV-G19", workload="retention"),
-    "batch-unchained": Case("batch-order", "PRV-G14", seed=3, batch=9),
+    "epoch-record-rewritten": Case("wrong-reference", "PRV-G12"),
+    "no-container-fence": Case("stale-acknowledged", "PRV-G4"),
+    "replayed-event": Case("stall", "SETTLE"),
+    "cut-ignores-duplicates": Case("cut-overrun", "PRV-G19"),
+    "batch-unchained": Case("batch-order", "PRV-G14"),
 }
 TABLE = re.compile(
     r"^\| (B\d\d) \| `([a-z-]+)` \| ([\w-]+) \| ([a-z-]+) \| (SETTLE|G\d+) \| .* \| (\w+) \|$", re.MULTILINE
 )
 
 
-def scenario_of(bug: str) -> Scenario:
-    case = CASES[bug]
-    return Scenario(
-        cluster="pravega",
-        seed=case.seed,
-        time_s=case.time_s,
-        workload=case.workload or "txn-blocks",
-        parameters={"batch": case.batch},
-    )
-
-
-def schedule(bug: str) -> Plan:
-    return plan_from_json((PLANS / f"{bug}.json").read_text(encoding="utf-8"))
-
-
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
-    return Runs(tmp_path_factory.mktemp("planted"), scenario_of, schedule)
+    return Runs(tmp_path_factory.mktemp("planted"), "pravega")
 
 
 def test_every_bug_has_a_schedule_that_says_what_it_does() -> None:
-    assert sorted(CASES) == sorted(BUGS) == sorted(path.stem for path in PLANS.iterdir())
-    require_schedules(PLANS, [*BUGS])
+    assert sorted(CASES) == sorted(BUGS)
+    require_schedules("pravega", BUGS)
 
 
 @pytest.mark.parametrize("bug", CASES)

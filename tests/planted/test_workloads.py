@@ -18,10 +18,9 @@ from harness.run.single import judge_run
 from harness.scenario.consent import installed
 from harness.scenario.scenario import Scenario
 from nemesis.plan import Plan
-from nemesis.validation import plan_from_json
+from tests.planted.schedules import schedule
 from tests.scenario.simulated import Simulated
 
-PLANS = Path(__file__).parent / "ndb"
 # Cluster, workload, bug, seed, and what is found by which promise.
 FOUND = [
     ("tutorial", "sets", "lost-ack", 1, "lost-element", "SETS-1"),
@@ -40,7 +39,7 @@ def judged(store: Path, cluster: str, workload: str, seed: int, bug: str, *, is_
     plan: Plan | None = None
     scenario = Scenario(cluster=cluster, workload=workload, seed=seed, time_s=10, bugs=bugs)
     if cluster == "ndb":
-        plan = plan_from_json((PLANS / f"{bug}.json").read_text(encoding="utf-8"))
+        plan = schedule(cluster, bug).plan
         scenario = Scenario(cluster=cluster, workload=workload, seed=seed, time_s=8, clients=8, bugs=bugs)
     run, _ = prepare(scenario, installed(scenario.cluster), store, plan)
     simulated = Simulated(scenario, plan)

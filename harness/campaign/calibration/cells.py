@@ -16,10 +16,8 @@ from harness.scenario.consent import Code, on_command_line
 from harness.scenario.left_open import ANY
 from harness.scenario.registry import load_cluster, package_of
 from harness.scenario.scenario import Scenario
-from nemesis.validation import plan_from_json
 
 CORRECT: Final = "correct"  # The folder of runs without a bug.
-SCHEDULED: Final = Scenario(seed=27, time_s=8.0, clients=8)  # That of the schedules in tests/planted.
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
@@ -176,18 +174,19 @@ def _cells(
     for bug, description in every.items():
         if not bugs or bug in bugs:
             planted = msgspec.structs.replace(scenario, bugs=(bug,))
-            yield Cell(code, planted, description, limits, folder, _schedule(plans, name, bug))
+            yield Cell(
+                code, planted, description, limits, folder, None if plans is None else schedule_of(plans, name, bug)
+            )
     if limits.correct if runtime == "sim" else limits.correct_in_containers:
         yield Cell(code, scenario, "", limits, folder, None)
 
 
-def _schedule(plans: Path | None, cluster: str, bug: str) -> Schedule | None:
-    """The schedule of a bug, with its scenario; None if there is none. A plan alone is for SCHEDULED."""
-    path = plans / cluster / f"{bug}.json" if plans is not None else None
-    if path is None or not path.is_file():
+def schedule_of(plans: Path, cluster: str, bug: str) -> Schedule | None:
+    """The scenario and the plan that show a bug; None if there is no such file. Raises ScenarioError."""
+    path = plans / cluster / f"{bug}.json"
+    if not path.is_file():
         return None
-    content = read_plain(path, ScenarioError)
     try:
-        return msgspec.json.decode(content, type=Schedule)
-    except msgspec.MsgspecError:
-        return Schedule(scenario=SCHEDULED, plan=plan_from_json(content))
+        return msgspec.json.decode(read_plain(path, ScenarioError), type=Schedule)
+    except msgspec.MsgspecError as error:
+        raise ScenarioError(f"{path}: not a scenario and a plan: {error}") from None

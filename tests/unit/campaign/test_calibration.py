@@ -53,15 +53,19 @@ def cell(tmp_path: Path) -> Cell:
 def test_a_schedule_has_the_scenario_that_it_was_written_for(cell: Cell) -> None:
     drawn_run, scripted = cell.scenario_of(3), cell.scenario_of(SCRIPTED)
     assert (drawn_run.seed, drawn_run.time_s) == (3, 20.0)
-    assert (scripted.seed, scripted.time_s, scripted.clients) == (27, 8.0, 8)
+    assert (scripted.seed, scripted.time_s, scripted.clients) == (27, 3.0, 8)
     assert scripted.bugs == drawn_run.bugs == ("no-arbitration",)
 
 
-def test_a_schedule_may_bring_its_scenario(tmp_path: Path) -> None:
+def test_a_schedule_may_have_a_script_and_damage_is_named(tmp_path: Path) -> None:
     bug, _ = cells_of(["ticdc"], ["no-generation"], LIMITS, tmp_path, PLANS)
     scripted = bug.scenario_of(SCRIPTED)
     assert (scripted.workload, scripted.bugs) == ("region-churn", ("no-generation",))
     assert scripted.script is not None
+    (tmp_path / "ndb").mkdir()
+    (tmp_path / "ndb" / "no-arbitration.json").write_text('{"steps": []}')
+    with pytest.raises(ScenarioError, match=r"no-arbitration.json: not a scenario and a plan: .*`scenario`"):
+        cells_of(["ndb"], ["no-arbitration"], LIMITS, tmp_path, tmp_path)
 
 
 def drawn(cell: Cell, hits: set[int]) -> list[int]:
