@@ -74,7 +74,7 @@ def lines(calibration: Calibration) -> Iterator[str]:
         hits = f"{cell.hits} of {cell.runs}"
         found = f"{cell.anomaly} ({cell.promise}), {cell.found_by}" if cell.anomaly else ""
         numbers = f"{hits:>11}  {_share(cell.rate):>7}  {interval:<18}{seeds_shown(cell):<14}"
-        yield f"  {cell.cluster:<9}{cell.bug:<28}{numbers}{found}"
+        yield f"  {cell.cluster:<12}{cell.bug:<28}{numbers}{found}"
     yield from (f"  {correct_sentence(each)}" for each in calibration.correct)
 
 
