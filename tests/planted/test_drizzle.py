@@ -13,8 +13,9 @@ from clusters import drizzle
 from clusters.drizzle.planted import BUGS
 from tests.planted.schedules import Case, Runs, require_clean, require_found, require_schedules
 
-PLANS, ROOT = Path(__file__).parent / "drizzle", Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[2]
 
+CLUSTER = "drizzle"
 CASES: dict[str, Case] = {
     "end-flag-always-true": Case("piece-after-end", "DRZ-G4"),
     "seg-id-not-raised": Case("piece-order", "DRZ-G5"),
@@ -71,14 +72,9 @@ CASES: dict[str, Case] = {
 TABLE = re.compile(r"^\| (B\d\d) \| `([a-z0-9-]+)` \| ([\w-]+) \| (SETTLE|G\d+) \| .* \|$", re.MULTILINE)
 
 
-@pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
-    return Runs(tmp_path_factory.mktemp("planted"), "drizzle")
-
-
 def test_every_bug_has_a_schedule_that_says_what_it_does() -> None:
     assert sorted(CASES) == sorted(BUGS)
-    require_schedules("drizzle", BUGS)
+    require_schedules(CLUSTER, BUGS)
 
 
 @pytest.mark.parametrize("bug", CASES)

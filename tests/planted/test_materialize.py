@@ -13,9 +13,10 @@ from clusters import materialize
 from clusters.materialize.planted import BUGS
 from tests.planted.schedules import Case, Runs, require_clean, require_found, require_schedules
 
-PLANS, ROOT = Path(__file__).parent / "materialize", Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[2]
 
 
+CLUSTER = "materialize"
 CASES: dict[str, Case] = {
     "read-no-confirm": Case("superseded-answer", "MZ-G15"),
     "confirm-cached": Case("superseded-answer", "MZ-G15"),
@@ -55,14 +56,9 @@ CASES: dict[str, Case] = {
 TABLE = re.compile(r"^\| (B\d\d) \| `([a-z-]+)` \| ([\w-]+) \| (SETTLE|G\d+) \| .* \|$", re.MULTILINE)
 
 
-@pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
-    return Runs(tmp_path_factory.mktemp("planted"), "materialize")
-
-
 def test_every_bug_has_a_schedule_that_says_what_it_does() -> None:
     assert sorted(CASES) == sorted(BUGS)
-    require_schedules("materialize", BUGS)
+    require_schedules(CLUSTER, BUGS)
 
 
 @pytest.mark.parametrize("bug", CASES)

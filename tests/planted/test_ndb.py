@@ -14,8 +14,7 @@ from harness.record.store import RUN_FILE, read_run_file, write_run_file
 from harness.run.single import judge_run
 from tests.planted.schedules import Case, Runs, judged, require_clean, require_found, require_schedules, schedule
 
-PLANS = Path(__file__).parent / "ndb"
-
+CLUSTER = "ndb"
 CASES: dict[str, Case] = {
     "no-commit-block": Case("cut-not-closed", "NDB-G5"),
     "unblock-before-all": Case("cut-not-closed", "NDB-G5"),
@@ -64,14 +63,9 @@ CASES: dict[str, Case] = {
 }
 
 
-@pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
-    return Runs(tmp_path_factory.mktemp("planted"), "ndb")
-
-
 def test_every_bug_has_a_schedule_that_says_what_it_does() -> None:
     assert sorted(CASES) == sorted(BUGS)
-    require_schedules("ndb", BUGS)
+    require_schedules(CLUSTER, BUGS)
 
 
 @pytest.mark.parametrize("bug", CASES)
@@ -86,7 +80,7 @@ def test_the_same_run_without_the_bug_finds_nothing(runs: Runs, bug: str) -> Non
 
 @pytest.mark.parametrize("bug", ["nodefinish-early", "no-arbitration"])
 def test_no_check_knows_which_bug_is_on(tmp_path: Path, bug: str) -> None:
-    case = schedule("ndb", bug)
+    case = schedule(CLUSTER, bug)
     report = judged(tmp_path, structs.replace(case.scenario, bugs=(bug,)), case.plan)
     (run_path,) = tmp_path.rglob(RUN_FILE)
     run_file = read_run_file(run_path)

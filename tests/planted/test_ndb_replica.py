@@ -12,7 +12,7 @@ from clusters import ndb
 from clusters.ndb.binlog.planted import BUGS
 from tests.planted.schedules import Case, Runs, require_clean, require_found, require_schedules
 
-PLANS = Path(__file__).parent / "ndb-replica"
+CLUSTER = "ndb-replica"
 CASES: dict[str, Case] = {
     "injector-ignores-inconsistent": Case("binlog-gap", "NDB-G13"),
     "binlog-epoch-split": Case("split-epoch", "NDB-G17"),
@@ -25,14 +25,9 @@ CASES: dict[str, Case] = {
 }
 
 
-@pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
-    return Runs(tmp_path_factory.mktemp("planted"), "ndb-replica")
-
-
 def test_every_bug_has_a_schedule_that_says_what_it_does() -> None:
     assert sorted(CASES) == sorted(BUGS)
-    require_schedules("ndb-replica", BUGS)
+    require_schedules(CLUSTER, BUGS)
 
 
 @pytest.mark.parametrize("bug", CASES)

@@ -14,10 +14,7 @@ from clusters.pravega.planted import BUGS
 from harness.scenario.scenario import Scenario
 from tests.planted.schedules import Case, Runs, judged, require_clean, require_found, require_schedules
 
-PLANS = Path(__file__).parent / "pravega"
-SEQUENCE = "keyed-sequence"
-
-
+CLUSTER = "pravega"
 CASES: dict[str, Case] = {
     "cut-before-sort": Case("commit-order", "PRV-G8"),
     "order-per-segment": Case("G0", "PRV-G7"),
@@ -62,14 +59,9 @@ TABLE = re.compile(
 )
 
 
-@pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
-    return Runs(tmp_path_factory.mktemp("planted"), "pravega")
-
-
 def test_every_bug_has_a_schedule_that_says_what_it_does() -> None:
     assert sorted(CASES) == sorted(BUGS)
-    require_schedules("pravega", BUGS)
+    require_schedules(CLUSTER, BUGS)
 
 
 @pytest.mark.parametrize("bug", CASES)

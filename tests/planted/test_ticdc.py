@@ -13,10 +13,7 @@ from clusters import ticdc
 from clusters.ticdc.planted import BUGS
 from tests.planted.schedules import Case, Runs, require_clean, require_found, require_schedules, schedule
 
-PLANS = Path(__file__).parent / "ticdc"
-TICK = "large-vs-tick"
-
-
+CLUSTER = "ticdc"
 CASES: dict[str, Case] = {
     "wm-ignores-large": Case("late-event", "TIK-G4"),
     "wm-eq-min-commit": Case("late-event-boundary", "TIK-G4"),
@@ -70,14 +67,9 @@ TABLE = re.compile(
 BY_TIMESTAMPS = {"snapshot-mismatch", "timestamp-order", "stale-acknowledged"}  # Anomalies of client transactions.
 
 
-@pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
-    return Runs(tmp_path_factory.mktemp("planted"), "ticdc")
-
-
 def test_every_bug_has_a_schedule_that_says_what_it_does() -> None:
     assert sorted(CASES) == sorted(BUGS)
-    require_schedules("ticdc", BUGS)
+    require_schedules(CLUSTER, BUGS)
 
 
 @pytest.mark.parametrize("bug", CASES)
@@ -88,7 +80,7 @@ def test_each_bug_is_found_by_a_promise_that_it_breaks(runs: Runs, bug: str) -> 
 @pytest.mark.parametrize("bug", CASES)
 def test_the_same_run_without_the_bug_passes(runs: Runs, bug: str) -> None:
     """A script of a few operations exercises too little to be called valid."""
-    require_clean(runs.of(bug, is_planted=False), "vacuous" if schedule("ticdc", bug).scenario.script else "valid")
+    require_clean(runs.of(bug, is_planted=False), "vacuous" if schedule(CLUSTER, bug).scenario.script else "valid")
 
 
 def test_transactions_alone_show_few_of_the_bugs(runs: Runs) -> None:
