@@ -1,7 +1,7 @@
 """The table of checks, and the records of all anomalies. A new check is a module with `CHECKS`, and a row here.
 
 A module is loaded when a history may get one of its checks: all of them take longer than the check of a small history.
-`CHECKS` and `RECORDS` have those of all modules, and load them.
+Whoever asks for `CHECKS` or `RECORDS` loads all modules.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -16,7 +16,7 @@ CHECKER: Final = "waiting-commits"
 WAITING: Final = "waiting-commit"
 ANOMALIES: Final = {WAITING: "A commit waited, although only readers of the log were slow."}
 PROBE: Final = "commit-ms"
-LIMIT_MS: Final = 1_000  # Far above what a commit takes in containers on a busy machine: 232 ms were seen.
+LIMIT_MS: Final = 1_000  # In a container on a busy machine a commit took 232 ms.
 
 
 def check(history: Path, context: Context) -> Judgement:

@@ -24,7 +24,7 @@ import harness.judging
 import harness.runtimes
 import harness.scenario
 import nemesis
-from checkers.catalogue import MODULES, checks_of
+from checkers.catalogue import MODULES
 from harness.campaign.ledger.rows import Row
 from harness.core.errors import HistoryError
 from harness.core.verdict import Verdict
@@ -44,7 +44,7 @@ KINDS: Final[Mapping[str, str]] = MappingProxyType(
     | {"watermarks": "graph", "streams": "rules", "lineage": "rules", "state": "state", "replication": "state"}
 )
 KIND_OF: Final[Mapping[str, str]] = MappingProxyType(
-    {check.name: KINDS[module.partition(".")[0]] for module in MODULES for check in checks_of((module,))}
+    {check: KINDS[module.partition(".")[0]] for module, checks in MODULES.items() for check in checks}
 )
 MATTER: Final = (
     *(checkers, nemesis, harness.core, harness.interpreter, harness.judging),
