@@ -1,6 +1,8 @@
 """A file of EDN read in parts is the same history, byte for byte, as read in one go, wherever it is cut."""
 
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from pathlib import Path
 from random import Random
 
@@ -8,6 +10,7 @@ import pytest
 
 from harness.core.columns import NAMED
 from harness.record.formats import load as loading
+from harness.record.formats import spread as spreading
 from harness.record.formats.edn import stitching
 from harness.record.formats.edn.digest import Digest, Part
 from harness.record.formats.edn.part import digest_of
@@ -15,16 +18,11 @@ from harness.record.formats.edn.plain_part import plain_digest
 from harness.record.formats.edn.whole import NotInParts, write_in_parts
 from harness.record.formats.load import format_of, load
 from harness.record.formats.parquet import operations
-from harness.record.formats.spread import spread
+from harness.record.formats.spread import in_turn, spread
 from tests.amount import FIRST_SEED, count
 
 SPOILED = count(150)
 Kernel = Callable[[Part], Digest | None]
-
-
-def here(kernel: Kernel, items: Iterable[Part]) -> Iterator[Digest | None]:
-    """As `harness.record.formats.spread` has it, in this process."""
-    return map(kernel, items)
 
 
 class Writer:
@@ -143,10 +141,12 @@ def test_the_files_are_the_same_wherever_the_text_is_cut(tmp_path: Path) -> None
                 plain.append(part)
             return digest
 
-        def spread_here(_: Kernel, items: Iterable[Part], noted: Kernel = noted) -> Iterator[Digest | None]:
-            return map(noted, items)
+        def noting(
+            _: Kernel, items: Iterable[Part], noted: Kernel = noted
+        ) -> AbstractContextManager[Iterator[Digest | None]]:
+            return in_turn(noted, items)
 
-        left_out = write_in_parts(path, tmp_path / "parts", spread_here, part_bytes=Random(seed).randint(100, 3000))
+        left_out = write_in_parts(path, tmp_path / "parts", noting, part_bytes=Random(seed).randint(100, 3000))
         assert contents(tmp_path / "parts") == contents(whole.history), seed
         assert whole.notes == ((f"{left_out} nemesis operations skipped",) if left_out else ())
         cuts += len(places) - 1
@@ -182,7 +182,7 @@ def test_of_a_spoiled_file_parts_say_the_same_or_nothing(tmp_path: Path) -> None
             text = text[:at] + random.choice([*PIECES, "", ""]) + text[at + random.choice([0, 0, 1, 5, 120]) :]
         path.write_text(text, encoding="utf-8")
         try:
-            write_in_parts(path, tmp_path / "parts", here, part_bytes=random.randint(50, 1500))
+            write_in_parts(path, tmp_path / "parts", in_turn, part_bytes=random.randint(50, 1500))
         except NotInParts:
             silent += 1
             continue
@@ -197,9 +197,36 @@ def test_of_a_spoiled_file_parts_say_the_same_or_nothing(tmp_path: Path) -> None
 def test_several_processes_read_parts_as_this_one_does(tmp_path: Path) -> None:
     path = tmp_path / "history.edn"
     path.write_text(history(3), encoding="utf-8")
-    write_in_parts(path, tmp_path / "here", here, part_bytes=700)
+    write_in_parts(path, tmp_path / "here", in_turn, part_bytes=700)
     write_in_parts(path, tmp_path / "there", spread, part_bytes=700)
     assert contents(tmp_path / "here") == contents(tmp_path / "there")
+
+
+class Pool(ThreadPoolExecutor):
+    """Counts how many pools are open, and needs no process."""
+
+    open_count = 0
+
+    def __init__(self, *_: object, **__: object) -> None:
+        super().__init__(1)
+        Pool.open_count += 1
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        super().shutdown(wait=wait, cancel_futures=cancel_futures)
+        Pool.open_count -= 1
+
+
+def test_the_processes_end_with_the_reading_though_somebody_keeps_its_failure(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Else the garbage collector would end them, at any time and in any thread: a run of tests hung in that."""
+    monkeypatch.setattr(spreading, "ProcessPoolExecutor", Pool)
+    path = tmp_path / "history.edn"
+    path.write_text("{:type :invoke, :process 0}\n{:type :invoke, :process 0}\n" * 20, encoding="utf-8")
+    with pytest.raises(NotInParts) as kept:
+        write_in_parts(path, tmp_path / "parts", spread, part_bytes=10)
+    assert kept.traceback
+    assert Pool.open_count == 0
 
 
 @pytest.mark.parametrize(
@@ -220,7 +247,7 @@ def test_what_cannot_be_cut_is_left_to_one_reader(text: str, tmp_path: Path) -> 
     path = tmp_path / "history.edn"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(NotInParts):
-        write_in_parts(path, tmp_path / "parts", here, part_bytes=10)
+        write_in_parts(path, tmp_path / "parts", in_turn, part_bytes=10)
     assert not (tmp_path / "parts").exists()
     assert format_of(path).name == "EDN"
 
@@ -244,6 +271,6 @@ def test_an_answer_to_another_request_is_left_to_the_reader_of_the_whole_file(
     request = f"{{:type :invoke, :f :txn, :value {asked}, :process 0}}\n"
     path.write_text(request + f"{{:type :ok, :f :txn, :value {answered}, :process 0}}\n", encoding="utf-8")
     with pytest.raises(NotInParts):
-        write_in_parts(path, tmp_path / "parts", here)
+        write_in_parts(path, tmp_path / "parts", in_turn)
     path.write_text(request + f"{{:type :ok, :f :txn, :value {asked}, :process 0}}\n", encoding="utf-8")
-    assert write_in_parts(path, tmp_path / "parts", here) == 0
+    assert write_in_parts(path, tmp_path / "parts", in_turn) == 0

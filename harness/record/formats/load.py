@@ -25,7 +25,7 @@ from harness.record.formats.jsonl import read_jsonl
 from harness.record.formats.packed import is_packed, unpack
 from harness.record.formats.parquet.parquet import footer_of, is_history, write_history
 from harness.record.formats.parquet.validation import validate
-from harness.record.formats.spread import spread
+from harness.record.formats.spread import in_turn, spread
 from harness.record.journal import MAGIC, read_journal
 from harness.record.store import HISTORY, JOURNAL, RUN_FILE, is_run, one_writer, require_plain
 
@@ -289,7 +289,7 @@ def _kept(path: Path, history: Path, found: Format) -> Loaded:
 def _in_parts(path: Path, history: Path) -> Loaded | None:
     """An EDN file converted in parts, a large one by several processes; None if it has to be read in one pass."""
     try:
-        skipped = write_in_parts(path, history, spread if path.stat().st_size >= SPREAD_BYTES else map)
+        skipped = write_in_parts(path, history, spread if path.stat().st_size >= SPREAD_BYTES else in_turn)
     except NotInParts:
         return None
     except OSError as error:

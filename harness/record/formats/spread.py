@@ -8,6 +8,7 @@ import signal
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
+from contextlib import contextmanager
 from itertools import islice
 from multiprocessing import get_context
 from os import cpu_count
@@ -23,21 +24,35 @@ _PROCESSES_MAX: Final = 8  # The most processes: more would wait for the consume
 _AHEAD: Final = 4  # The most items per process that are in progress, or done and not yet consumed.
 
 
-def spread(kernel: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
-    """The kernel's results, in the order of the items; only a few are in memory at a time."""
+@contextmanager
+def spread(kernel: Callable[[T], R], items: Iterable[T]) -> Iterator[Iterator[R]]:
+    """The kernel's results, in the order of the items; only a few are in memory at a time.
+
+    The processes end with the `with` block, also where the consumer fails. A generator that held the pool could be left
+    to the garbage collector, which may close it in any thread, even in one of the pool's own.
+    """
     process_count = min(cpu_count() or 1, _PROCESSES_MAX)
+    pool = ProcessPoolExecutor(process_count, mp_context=get_context("spawn"), initializer=_begin)
+    try:
+        yield _results(pool, kernel, iter(items), process_count * _AHEAD)
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+@contextmanager
+def in_turn(kernel: Callable[[T], R], items: Iterable[T]) -> Iterator[Iterator[R]]:
+    """The same as `spread` in this process."""
+    yield map(kernel, items)
+
+
+def _results(pool: ProcessPoolExecutor, kernel: Callable[[T], R], following: Iterator[T], most: int) -> Iterator[R]:
     waiting = deque[Future[R]]()
-    following = iter(items)
-    with ProcessPoolExecutor(process_count, mp_context=get_context("spawn"), initializer=_begin) as pool:
-        try:
-            while True:
-                for item in islice(following, process_count * _AHEAD - len(waiting)):
-                    waiting.append(_submitted(pool, kernel, item))
-                if not waiting:
-                    return
-                yield waiting.popleft().result()
-        finally:
-            pool.shutdown(wait=True, cancel_futures=True)
+    while True:
+        for item in islice(following, most - len(waiting)):
+            waiting.append(_submitted(pool, kernel, item))
+        if not waiting:
+            return
+        yield waiting.popleft().result()
 
 
 def _begin() -> None:

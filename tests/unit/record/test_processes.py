@@ -88,8 +88,8 @@ import os, sys
 from harness.record.formats.spread import spread
 from tests.unit.record.test_processes import holds
 if __name__ == "__main__":
-    for _ in spread(holds, [sys.argv[1]] * 2):
-        pass
+    with spread(holds, [sys.argv[1]] * 2) as results:
+        list(results)
 """
 
 

@@ -8,6 +8,7 @@ error.
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager
 from itertools import islice
 from pathlib import Path
 from typing import IO, Final
@@ -29,7 +30,7 @@ _BEGINNING: Final = re.compile(rb"[\s,]*+(?:\{|#jepsen\.history\.Op)")  # Of a m
 _MAPS: Final = (b"\n{", b"\n#jepsen.history.Op")
 _INVOCATION: Final = b":type :invoke"
 _LINE: Final = 1 << 20  # If no line begins a map within this many bytes, the file cannot be cut.
-Spread = Callable[[Callable[[Part], Digest | None], Iterable[Part]], Iterator[Digest | None]]
+Spread = Callable[[Callable[[Part], Digest | None], Iterable[Part]], AbstractContextManager[Iterator[Digest | None]]]
 
 
 class NotInParts(Exception):
@@ -45,10 +46,11 @@ def write_in_parts(path: Path, folder: Path, spread: Spread, *, part_bytes: int 
     writer = HistoryWriter(folder)
     try:
         whole = _Whole(writer)
-        for digest in spread(digest_of, _parts(path, part_bytes)):
-            if digest is None:
-                raise NotInParts
-            whole.take(digest)
+        with spread(digest_of, _parts(path, part_bytes)) as digests:
+            for digest in digests:
+                if digest is None:
+                    raise NotInParts
+                whole.take(digest)
         return whole.finish()
     finally:
         writer.discard()

@@ -19,6 +19,7 @@ from harness.record.formats.edn.whole import write_in_parts
 from harness.record.formats.jsonl import write_jsonl
 from harness.record.formats.load import UnknownFormat, load
 from harness.record.formats.parquet.parquet import read_table, records_of, write_history
+from harness.record.formats.spread import in_turn
 from harness.record.journal import JournalWriter
 
 ASKED = (MicroOp("append", "x", 1), MicroOp("append", 1, 1))  # A mixed history: keys "x" and 1.
@@ -271,7 +272,7 @@ def test_what_is_wrong_with_a_large_file_is_said_as_of_a_small_one(
     monkeypatch.setattr("harness.record.formats.load.SPREAD_BYTES", 0)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr("harness.record.formats.load.write_in_parts", partial(write_in_parts, part_bytes=30))
-    monkeypatch.setattr("harness.record.formats.load.spread", map)
+    monkeypatch.setattr("harness.record.formats.load.spread", in_turn)
     with pytest.raises(HistoryError, match=r"line 3, column 24: ':' is not a keyword"):
         load(path, tmp_path / "parts")
     assert not (tmp_path / "parts" / "history").exists()
