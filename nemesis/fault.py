@@ -27,7 +27,7 @@ class Targets(Enum):
     CLOCKS = "nodes with separate clocks"
     LINKS = "links"
     CONNECTIONS = "links that are connections"
-    DATAGRAMS = "datagram links"
+    PACKETS = "datagram links and direct links"
     CLIENTS = "links from clients to servers"
 
     @property

@@ -32,7 +32,7 @@ ATTEMPTS = 40
 # Every cluster gets these in containers, after its own packages. In the simulation they are drawn on request.
 IN_CONTAINERS: Final = ("reset", "flaky-link", "full-disk")
 # Every cluster of servers can have these in containers, if they are requested.
-ON_REQUEST: Final = ("power", "late", "bit-rot", "rolling-restart", "rolling-upgrade", "membership")
+ON_REQUEST: Final = ("power", "late", "bit-rot", "packets", "rolling-restart", "rolling-upgrade", "membership")
 
 
 def draw_plan(

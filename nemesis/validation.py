@@ -128,12 +128,12 @@ def _link_problem(fault: Fault, target: str, topology: Topology) -> str | None:
     kind = topology.kind(source, sink)
     if kind is None:
         return f"target {target!r}: this cluster has no such link{_hint(target, links)}"
-    if fault.targets is Targets.DATAGRAMS and kind != DATAGRAM:
+    if fault.targets is Targets.PACKETS and kind not in (DATAGRAM, DIRECT):
         return f"target {target!r} is a {kind} link: a connection cannot {fault.name} messages; cut, stall or delay it"
     if fault.targets is Targets.CLIENTS and source != CLIENT:
         return f"target {target!r} does not begin at a client"
-    if kind == DIRECT and not (fault.targets is Targets.LINKS and fault.is_silencing):
-        return f"target {target!r} is a {kind} link: no proxy is in between; cut or stall it"
+    if kind == DIRECT and fault.targets not in (Targets.LINKS, Targets.PACKETS):
+        return f"target {target!r} is a {kind} link: no proxy is in between; cut, stall or delay it"
     if fault.targets is Targets.CONNECTIONS and kind == DATAGRAM:
         return f"target {target!r} is a {kind} link: it has no connection; cut, stall or drop it"
     return None

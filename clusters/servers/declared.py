@@ -8,7 +8,17 @@ from harness.core.seams import Node
 SECOND: Final = 1_000_000_000
 SUBSCRIBERS: Final = (NodeId("s1"), NodeId("s2"))
 # Of servers that replicate, and lose nothing when their power fails.
-FAULTS: Final = ("partition", "crash", "pause", "slow-link", "reset", "slow-subscriber", "power", "late")
+FAULTS: Final = (
+    "partition",
+    "crash",
+    "pause",
+    "slow-link",
+    "reset",
+    "slow-subscriber",
+    "power",
+    "late",
+    "packets",
+)
 # Of transactions on lists and registers.
 WORKLOADS: Final = (
     "list-append",

@@ -1,6 +1,7 @@
 """Servers that share one address for each member reach each other by name, without a door; faults strike there too.
 
-The two servers of a user's own file get power failures, late requests and cut links without a line for these.
+The two servers of a user's own file get power failures, late requests, cut links and bad packets without a line for
+these.
 """
 
 from pathlib import Path
@@ -27,6 +28,14 @@ async def prepare(doors: Doors, settings: Settings) -> None:
     if followers != ":1":
         raise OSError(f"n2 does not follow: {followers}")
 """
+# Each with its arguments, and its begin and end in milliseconds.
+PACKETS = (
+    ("delay", {"latency_ns": 10**8, "jitter_ns": 10**7}, 200, 600),
+    ("reorder", {"permille": 300}, 650, 1000),
+    ("duplicate", {"permille": 300}, 1050, 1400),
+    ("bandwidth", {"bytes_per_s": 9_000}, 1450, 1800),
+    ("drop", {"permille": 300}, 1850, 2200),
+)
 
 
 def test_a_follower_finds_its_leader_by_name_and_both_lose_power_and_are_cut_off_from_each_other(
@@ -45,14 +54,18 @@ def test_a_follower_finds_its_leader_by_name_and_both_lose_power_and_are_cut_off
         .replace("import Completion, ", "import Completion, Node, ")
     )
     (tmp_path / "pair.py").write_text(text, encoding="utf-8")
-    run = ("run", "--cluster", "pair.py:pair", "--runtime", "docker", "--time", "8", "--rate", "60", "--seed", "3")
-    cut = {"fault": "cut", "package": "partition", "at_ns": 10**9, "until_ns": 2 * 10**9, "targets": ["n1>n2"]}
+    run = ("run", "--cluster", "pair.py:pair", "--runtime", "docker", "--time", "8", "--rate", "100", "--seed", "3")
+    cut = {"fault": "cut", "package": "partition", "at_ns": 23 * 10**8, "until_ns": 32 * 10**8, "targets": ["n1>n2"]}
     stall = cut | {"fault": "stall", "at_ns": 4 * 10**9, "until_ns": 6 * 10**9, "targets": ["n2>n1", "n1>n2"]}
     late = cut | {"fault": "late", "package": "late", "at_ns": 22 * 10**8, "until_ns": 39 * 10**8}
     late |= {"targets": ["client>n1"], "args": {"delay_ns": 12 * 10**8}}
     power = cut | {"fault": "crash", "package": "power", "at_ns": 64 * 10**8, "until_ns": 70 * 10**8}
     power |= {"targets": ["n1", "n2"], "args": {"disk": "lost"}}
-    steps = [cut, late, stall, *([] if obstacle() else [power])]
+    packets = [
+        cut | {"package": "packets", "fault": fault, "args": args, "at_ns": at * 10**6, "until_ns": until * 10**6}
+        for fault, args, at, until in PACKETS
+    ]
+    steps = [*packets, cut, late, stall, *([] if obstacle() else [power])]
     (tmp_path / "cut.json").write_bytes(msgspec.json.encode({"steps": steps}))
     code, out, err = seamark(tmp_path, *run, "--plan", "cut.json", "--engine", "local", "--json")
     report = msgspec.json.decode(out, type=dict[str, Json])
@@ -69,8 +82,7 @@ def test_a_follower_finds_its_leader_by_name_and_both_lose_power_and_are_cut_off
     for row in effects:
         assert row["effect"] > (row["kind"] == "power"), row["note"]  # Both servers.
         assert told.get(row["kind"], "packets between members") in row["note"]
-    delay = cut | {"fault": "delay", "args": {"latency_ns": 10**8}}
-    (tmp_path / "delay.json").write_bytes(msgspec.json.encode({"steps": [delay]}))
-    code, _, err = seamark(tmp_path, *run, "--plan", "delay.json")
+    (tmp_path / "reset.json").write_bytes(msgspec.json.encode({"steps": [cut | {"fault": "reset"}]}))
+    code, _, err = seamark(tmp_path, *run, "--plan", "reset.json")
     assert code == 64
-    assert "'n1>n2' is a direct link: no proxy is in between; cut or stall it" in err
+    assert "'n1>n2' is a direct link: no proxy is in between; cut, stall or delay it" in err

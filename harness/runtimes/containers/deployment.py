@@ -38,6 +38,7 @@ from harness.runtimes.containers.images.images import image_for
 from harness.runtimes.containers.links.late import Lateness
 from harness.runtimes.containers.links.links import DOWN, Toxiproxy
 from harness.runtimes.containers.links.proxy_server import start_toxiproxy
+from harness.runtimes.containers.links.queues import Holding, PacketQueue
 from harness.runtimes.containers.links.wiring import CLIENT, LOOPBACK, NAMES, PROXY_HOST
 from harness.runtimes.containers.logs import save_log
 from harness.runtimes.containers.readiness import ready
@@ -171,6 +172,10 @@ class Deployment:
     async def filter_packets(self, node: NodeId, arguments: Sequence[str]) -> str:
         """The output of iptables in the node's network namespace, entered from outside. Raises DeployError."""
         return await in_thread(outside.filter_packets, self.nodes[node].container, arguments)
+
+    async def hold_packets(self, node: NodeId, number: int, holding: Holding) -> PacketQueue:
+        """Hold the packets of that queue in the node's network namespace. Raises DeployError."""
+        return await PacketQueue.opened(await in_thread(outside.entry, self.nodes[node].container), number, holding)
 
     async def sync(self) -> None:
         """Make durable what was set up, on nodes that can lose power: such a failure strikes what the load writes."""

@@ -17,6 +17,7 @@ from harness.runtimes.containers.faults.probing import LinkPath, Passed, Seen
 from harness.runtimes.containers.faults.site import Place
 from harness.runtimes.containers.links.late import Lateness
 from harness.runtimes.containers.links.links import Toxiproxy
+from harness.runtimes.containers.links.queues import Holding, PacketQueue
 from harness.runtimes.containers.links.relays import Relay
 from harness.runtimes.containers.links.wiring import CLIENT
 from harness.runtimes.containers.services import ServiceBlueprint, Services, answers
@@ -122,6 +123,10 @@ class ServiceSite:
     async def filter_packets(self, node: NodeId, arguments: Sequence[str]) -> str:
         """The output of iptables in a server's network namespace."""
         return await self.deployment.filter_packets(node, arguments)
+
+    async def hold_packets(self, node: NodeId, number: int, holding: Holding) -> PacketQueue:
+        """Hold the packets of that queue in a server's network namespace."""
+        return await self.deployment.hold_packets(node, number, holding)
 
     async def rot(self, node: NodeId, *, how: str, place: int) -> Rotten:
         """Change a file of a server that is down."""

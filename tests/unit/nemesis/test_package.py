@@ -19,9 +19,9 @@ SECOND = 1_000_000_000
 MINUTE = 60 * SECOND
 SEEDS = range(500)
 DECLARED = ("membership", "rolling-upgrade")  # They need a procedure of the cluster.
-IN_CONTAINERS_ONLY = ("full-disk", "failover", "late", "bit-rot", "rolling-restart")
+IN_CONTAINERS_ONLY = ("full-disk", "failover", "late", "bit-rot", "packets", "rolling-restart")
 FITTING = {
-    "small": (SMALL, tuple(name for name in PACKAGES if name not in ("datagrams", "bit-rot", *DECLARED))),
+    "small": (SMALL, tuple(name for name in PACKAGES if name not in ("datagrams", "packets", "bit-rot", *DECLARED))),
     "quorum": (
         QUORUM,
         tuple(name for name in PACKAGES if name not in ("slow-subscriber", *IN_CONTAINERS_ONLY, *DECLARED)),
@@ -150,6 +150,7 @@ def test_no_package_means_no_step() -> None:
         ("datagrams", SMALL, "no link is a datagram link"),
         ("flaky-link", Topology(nodes=(("n1", "a"),), links={("a", "a"): "datagram"}), "no link is a connection"),
         ("reset", Topology(nodes=(("n1", "a"),), links={("a", "a"): "datagram"}), "no link is a connection"),
+        ("packets", SMALL, "no servers know each other by name"),
         ("slow-subscriber", QUORUM, "no node has the role subscriber"),
         ("slow-link", Topology(nodes=(("n1", "data"),), links={}), "no link is declared"),
         ("crash", Topology(nodes=(), links={}), "there is no node"),

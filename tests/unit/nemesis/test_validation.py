@@ -105,10 +105,6 @@ def test_what_a_runtime_cannot_do_is_refused_by_name() -> None:
     full = changed(fault="disk-full", package="full-disk")
     assert lines(full) == ["step 0 (disk-full): a simulated disk has no size: use --runtime docker"]
     assert problems(Plan(steps=(full,)), SMALL, runtime="docker") == []
-    lost = cut("n1>n2", fault="drop", permille=5)
-    assert problems(Plan(steps=(lost,)), QUORUM, runtime="docker") == [
-        "step 0 (drop): links between containers are connections: use --runtime sim"
-    ]
     with pytest.raises(ScenarioError, match="simulated disk has no size"):
         validate(Plan(steps=(full,)), SMALL)
 

@@ -47,12 +47,17 @@ def address_of(container: Container) -> str:
     raise DeployError(f"{container.name} has no address")
 
 
+def entry(container: Container) -> list[str]:
+    """The beginning of a command that is to run in the container's network namespace. Raises DeployError."""
+    return ["nsenter", "-t", str(process_of(container)), "-n"]
+
+
 def filter_packets(container: Container, arguments: Sequence[str]) -> str:
     """The output of iptables with these arguments in the container's network namespace. Raises DeployError."""
     missing = [program for program in _PROGRAMS if shutil.which(program) is None]
     if missing:
         raise DeployError(f"links between members are struck from this machine: install {missing[0]}")
-    command = ["nsenter", "-t", str(process_of(container)), "-n", "iptables", "-w", *arguments]
+    command = [*entry(container), "iptables", "-w", *arguments]
     done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603  Our own arguments.
     if done.returncode != 0:
         told = " ".join(done.stderr.split()) or "no word"

@@ -90,7 +90,7 @@ class ContainerFaults:
         match FAULTS[step.fault].name:
             case "cut" | "stall" | "reset" | "delay" | "bandwidth" | "limit-data" as fault:
                 direct = [target for target in step.targets if self._topology.kind(*ends(target)) == DIRECT]
-                members = OnMembers(number, fault, direct, rules.barriers)
+                members = OnMembers(number, step, direct, rules.barriers)
                 paths = [each for target in step.targets if target not in direct for each in prober.paths(target)]
                 if not paths:
                     return members
@@ -99,7 +99,7 @@ class ContainerFaults:
             case "late":
                 return Late(step, site=site)
             case "drop" | "duplicate" | "reorder":
-                raise AssertionError(f"{step.fault} was not refused, though no container can do it")
+                return OnMembers(number, step, step.targets, rules.barriers)
             case fault:
                 return self._strike_nodes(fault, step)
 

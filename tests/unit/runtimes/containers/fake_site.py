@@ -12,6 +12,7 @@ from harness.runtimes.containers.disks.power import Canaries
 from harness.runtimes.containers.disks.rot import Rotten
 from harness.runtimes.containers.links.late import Lateness
 from harness.runtimes.containers.links.links import Toxic
+from harness.runtimes.containers.links.queues import Held, Holding
 from harness.runtimes.host.control import Clocks, Counters, FromHarness, LinkCounters, Slow
 from nemesis.plan import Step
 
@@ -120,6 +121,21 @@ class FakeControl:
 
 
 @dataclass
+class FakeQueue:
+    node: NodeId
+    holding: Holding
+    count: int = 0
+    is_open: bool = True
+
+    async def held(self) -> Held:
+        return Held(self.count, self.count * 3 * MS)
+
+    async def close(self) -> Held:
+        self.is_open = False
+        return await self.held()
+
+
+@dataclass
 class FakePlace:
     control: FakeControl
     is_down: bool = False
@@ -149,6 +165,7 @@ class FakeSite:
         self.addresses = {node: f"10.0.0.{number}" for number, node in enumerate(NODES, 1)}
         self.filters: dict[NodeId, list[str]] = {}  # By node, the first rule first.
         self.packets = 0  # Met by each rule.
+        self.queues: list[FakeQueue] = []
         self.powered: list[NodeId] = []  # Nodes with file systems of their own.
         self.failed_power: list[tuple[NodeId, bool]] = []
         self.keeps_power = False
@@ -202,12 +219,18 @@ class FakeSite:
             raise DeployError(f"no container {node}")
         rules = self.filters.setdefault(node, [])
         match list(arguments):
-            case ["-I", "INPUT", "1", *rule]:
+            case ["-I", "INPUT" | "OUTPUT", "1", *rule]:
                 rules.insert(0, " ".join(rule))
-            case ["-D", "INPUT", *rule]:
+            case ["-D", "INPUT" | "OUTPUT", *rule]:
                 rules.remove(" ".join(rule))
         names = [rule.split("--comment ")[1].split()[0] for rule in rules]
         return "".join(f"-A INPUT -m comment --comment {name} -c {self.packets} 99 -j DROP\n" for name in names)
+
+    async def hold_packets(self, node: NodeId, number: int, holding: Holding) -> FakeQueue:
+        if self.nodes[node].is_down:
+            raise DeployError(f"no container {node}")
+        self.queues.append(FakeQueue(node, holding))
+        return self.queues[-1]
 
     async def rot(self, node: NodeId, *, how: str, place: int) -> Rotten:
         if not self.nodes[node].is_down:

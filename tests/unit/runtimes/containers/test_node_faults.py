@@ -261,7 +261,7 @@ def test_a_clock_is_made_wrong_by_this_line(fault: Step, words: str) -> None:
 @pytest.mark.parametrize(
     ("fault", "why"),
     [
-        (step("drop", "n1>n2", permille=1), "links between containers are connections: use --runtime sim"),
+        (step("drop", "n1>n2", permille=1), "a connection cannot drop messages; cut, stall or delay it"),
         (step("melt", "n1"), "fault 'melt' is unknown"),
         (step("crash", "n9"), "target 'n9' is not a node"),
     ],
