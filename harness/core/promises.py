@@ -149,4 +149,5 @@ class StreamContract(msgspec.Struct, frozen=True, kw_only=True):
     sessions: Literal["apart", "joined"] = "apart"
     partitions: Annotated[int, msgspec.Meta(ge=1)] | None = None  # How many the stream has; None: unknown.
     tail: Literal["open", "settled"] = "open"  # Was everything at rest when the recording ended?
+    tombstones: Literal["unknown", "each"] = "unknown"  # each: a tombstone directly follows each deletion.
     consumers: Literal["each", "group"] = "each"  # group: subscribers share the events out among themselves.

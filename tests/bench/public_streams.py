@@ -4,7 +4,8 @@
 
 LEGAL streams of each kind are judged, and CHANGED with one of sixteen changes drawn, from seed FIRST on. The setups are
 those of `tests.worlds.streams.public`. Lines of Debezium have their offsets, from 0 on, as tools for Kafka print them.
-Half of the users of a stream that promises each event at least once declare that each comes once.
+Half of the users of a stream that promises each event at least once declare that each comes once; those of Debezium
+declare with it that each deletion has its tombstone, and that all was at rest when the topics were read.
 """
 
 import sys
@@ -44,6 +45,12 @@ CONTRACTS: Final = {
     "cockroachdb": msgspec.structs.replace(CRDB, follows_clock=True),
     "etcd": msgspec.structs.replace(ETCD, sessions="joined", wm_idle="rests"),
 }
+DECLARED: Final = """format = "debezium"
+[stream]
+delivery = "exactly-once"
+tombstones = "each"
+tail = "settled"
+"""
 
 
 def verdict(kind: str, items: Items, folder: Path, *, is_once: bool) -> tuple[str, set[str]]:
@@ -57,7 +64,7 @@ def verdict(kind: str, items: Items, folder: Path, *, is_once: bool) -> tuple[st
                 file.write(msgspec.json.encode(item.line | {"offset": offsets[topic]}) + b"\n")
                 offsets[topic] += 1
         once = folder / "once.toml"
-        once.write_text('format = "debezium"\n[stream]\ndelivery = "exactly-once"\n')
+        once.write_text(DECLARED)
         report = check(path, stream=str(once) if is_once else "debezium")
     else:
         path.write_bytes(b"".join(msgspec.json.encode(line) + b"\n" for line in lines(items)))

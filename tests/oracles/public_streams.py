@@ -13,7 +13,12 @@ Event = tuple[Any, ...]
 
 
 def is_legal(kind: str, items: Items, *, is_once: bool) -> bool:
-    """True if the system may have sent that stream, beside that source if it has one. `is_once`: no event twice."""
+    """True if the system may have sent that stream, beside that source if it has one.
+
+    `is_once`: no event twice; and of Debezium each deletion with its tombstone, and everything up to the end.
+    """
+    if is_once and kind in ("postgresql", "mysql") and not _is_complete([item.line for item in items]):
+        return False
     return _LEGAL[kind](items) and not (is_once and _repeats(kind, items))
 
 
@@ -94,6 +99,26 @@ def _are_whole(rows: list[Line], ends: list[Line]) -> bool:
         if orders != list(range(1, size + 1)):
             return False
     return True
+
+
+def _is_complete(lines: list[Line]) -> bool:
+    """Has each transaction that began ended with all its rows, and each deletion its tombstone?"""
+    rows = [line["value"] for line in lines if line["topic"] == "t"]
+    marks = [line["value"] for line in lines if line["topic"] == "transaction"]
+    begun = {_unit(mark) for mark in marks if mark["status"] == "BEGIN"}
+    sizes = {_unit(mark): mark["event_count"] for mark in marks if mark["status"] == "END"}
+    count: dict[str, int] = {}
+    for row in rows:
+        if row is not None and row["transaction"] is not None:
+            count[_unit(row["transaction"])] = count.get(_unit(row["transaction"]), 0) + 1
+    following = [*rows[1:], {}]
+    return (
+        count == sizes
+        and begun == sizes.keys()
+        and all(
+            after is None for row, after in zip(rows, following, strict=True) if row is not None and row["op"] == "d"
+        )
+    )
 
 
 def _unit(about: Line) -> str:

@@ -233,6 +233,13 @@ CONTRACT: Final[Mapping[str, Words]] = MappingProxyType(
                 "settled": "Yes; events that had not arrived by then are lost.",
             },
         ),
+        "tombstones": Words(
+            "Does a tombstone follow each deletion?",
+            {
+                "unknown": "Not declared: they may be switched on or off once.",
+                "each": "Yes, directly, in the partition of the deletion.",
+            },
+        ),
         "consumers": Words(
             "To how many subscribers does an event come?",
             {"each": "To each that covers it.", "group": "To one of them: they share the stream out among themselves."},

@@ -18,13 +18,15 @@ from harness.core.columns import BACKFILL, ROW, TOMBSTONE, Int64s
 def lost_tombstones(view: StreamView) -> Ruling:
     """S32: deletions that something else follows in their partition, and tombstones behind something else.
 
-    Legal are: a partition without tombstones, or one in which they were switched on or off once; a deletion at the end,
-    or one that came again with its tombstone; a tombstone that came again, with what had followed it, unless each event
-    comes once; a tombstone whose deletion the beginning of the partition may lack, or compaction may have removed. A
-    witness is a deletion with its tombstone.
+    Legal are: a partition without tombstones, or one in which they were switched on or off once, unless the contract
+    declares them; a deletion at the end, unless all was at rest; one that came again with its tombstone; a tombstone
+    that came again, with what had followed it, unless each event comes once; a tombstone whose deletion the beginning
+    of the partition may lack, or compaction may have removed. A witness is a deletion with its tombstone.
     """
     d, images = view.deliveries, view.log.around.images
-    if images is None or images.deleted is None or not np.any(d.kind == TOMBSTONE):
+    if images is None or images.deleted is None:
+        return Ruling.nothing()
+    if view.contract.tombstones != "each" and not np.any(d.kind == TOMBSTONE):
         return Ruling.nothing()
     rows = np.flatnonzero(is_kind(d.kind, (ROW, BACKFILL, TOMBSTONE)))
     lane = codes(view.session[rows], d.span[rows])
@@ -44,6 +46,7 @@ class _Lane:
     def __init__(self, view: StreamView, rows: Int64s, deleted: int) -> None:
         d = view.deliveries
         self._rows, self._is_once = rows, view.contract.delivery != "at-least-once"
+        self._are_declared, self._is_over = view.contract.tombstones == "each", view.contract.tail == "settled"
         self._key, self._is_tombstone = d.key[rows], d.kind[rows] == TOMBSTONE
         self._same = np.where(self._is_tombstone, -1, view.identity[rows])
         self._deletions = np.flatnonzero((d.kind[rows] == ROW) & (d.value[rows] == deleted))
@@ -56,13 +59,17 @@ class _Lane:
         self._is_whole_from = int(repeats[0]) if len(repeats) else len(rows)  # Compaction has not come so far.
 
     def bare(self) -> Iterator[tuple[int, int]]:
-        """Deletions without a tombstone between others that have one: what follows each, and the deletion."""
-        if len(self.paired) == 0:
-            return
-        low, high = int(self.paired[0]), int(self.paired[-1])
+        """Deletions that lack their tombstone: what follows each, or itself if nothing does, and the deletion.
+
+        Each must have one, or those between two others that have one.
+        """
+        last = len(self._rows) - 1
+        low, high = -1, last + 1 if self._is_over else last
+        if not self._are_declared:
+            low, high = (int(self.paired[0]), int(self.paired[-1])) if len(self.paired) else (0, 0)
         for at in self._unpaired.tolist():
             if low < at < high:
-                yield int(self._rows[at + 1]), int(self._rows[at])
+                yield int(self._rows[min(at + 1, last)]), int(self._rows[at])
 
     def astray(self) -> Iterator[tuple[int, int]]:
         """Tombstones that do not follow the deletion of their key; and the event before each."""
@@ -98,7 +105,7 @@ def _sentence(example: Example, name: Names) -> str:
         what = f"A tombstone of key {name.key(mark.key)} reached {example.subscriber}"
         return f"{what} after {behind}, not after its deletion."
     what = f"the deletion of key {name.key(before.key)}{place(before, name)}"
-    return f"{capital(what)} reached {example.subscriber} without its tombstone, which other deletions have."
+    return f"{capital(what)} reached {example.subscriber} without its tombstone, although tombstones are on."
 
 
 LOST_TOMBSTONE: Final = Rule(

@@ -279,7 +279,7 @@ def _sentence(example: Example, name: Names) -> str:
     if example.event is None:
         unit = name.unit(example.watermark.unit)
         if example.watermark.unit_rows == 0:
-            return f"Transaction {unit} never ended at {example.subscriber}, although a later one did."
+            return f"Transaction {unit} never ended at {example.subscriber}."
         if example.watermark.unit_rows == LACKS_A_ROW:
             return (
                 f"Transaction {unit} lacks a row at {example.subscriber}: the numbers of its rows in their table jump."

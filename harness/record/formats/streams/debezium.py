@@ -115,12 +115,13 @@ def debezium(key: Sequence[str] = ()) -> StreamFormat:
 
 
 def _read(key: tuple[str, ...], line: Json) -> Iterator[Content]:
-    """A change, a row of a snapshot, or the begin or end of a transaction; nothing for a heartbeat or a tombstone.
+    """A change, a row of a snapshot, a tombstone, or the begin or end of a transaction; nothing for a heartbeat.
 
     Raises ValueError for any other line.
     """
     if line is None:
-        return  # A tombstone without its key.
+        yield Content("tombstone")  # Without its key.
+        return
     around, message = enveloped(line)
     if "status" in message and "id" in message:
         kind = {"BEGIN": "begun", "END": "unit"}.get(str(message["status"]))
@@ -133,8 +134,8 @@ def _read(key: tuple[str, ...], line: Json) -> Iterator[Content]:
                 is_first=is_first_of_all(around),
             )
         return
-    if message.get("tombstone") and (deleted := _own_key(around)) is not None:
-        yield Content("tombstone", deleted, span=span_of(around))
+    if message.get("tombstone"):
+        yield Content("tombstone", _own_key(around), span=span_of(around))
         return
     operation, source = message.get("op"), message.get("source")
     if operation in _SILENT or (operation is None and set(message) <= {"ts_ms", "ts_us", "ts_ns", "tombstone"}):

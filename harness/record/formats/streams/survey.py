@@ -41,7 +41,7 @@ class Survey:
         self._paths, self._form = paths, form
         self._file = 0  # The number of the file that is read.
         self.positions = Positions()
-        self.units = Units()
+        self.units = Units(is_settled=form.contract.tail == "settled")
         self.names = Names()
         self.rows = self.keyless = self.spanless = 0
         self._cells = Cells()
@@ -217,13 +217,21 @@ class Survey:
         return lowest
 
     def _are_kept(self, columns: Columns) -> Bools:
-        """True for events; tombstones get their tables, and are kept if their partition shows one table."""
+        """True for events; a tombstone gets its table, and is kept if its key and its partition's one table are known.
+
+        Raises HistoryError if the contract declares tombstones, and some of them are not known so well.
+        """
         result = columns["kind"] < len(KINDS)
         for row, key, partition in self._tombstones:
             tables = self._tables.get(partition, set()) if partition else set()
-            result[row] = len(tables) == 1
-            if len(tables) == 1:
+            result[row] = is_known = len(tables) == 1 and key is not None
+            if is_known:
                 columns["key"][row] = self._named([*tables, key])
+            elif self._form.contract.tombstones == "each":
+                raise HistoryError(
+                    f"{self._paths[0]}: some tombstones do not show what they repeat, so [stream] tombstones = "
+                    '"each" cannot be judged: write each line with its topic, partition and key, a topic for each table'
+                )
         return result
 
     def _size_units(self, columns: Columns) -> None:
@@ -268,6 +276,8 @@ class Survey:
             if kind[row] == _UNIT and self.units.counts_end(name):
                 size = self.units.size(name)
                 yield self._commit(row, row, name if size else None, size)
+        if self.units.is_endless(last):
+            yield self._commit(len(self._cells), len(self._cells) - 1, last, 0)
 
     def _ends_of_topics(self, columns: Columns) -> Iterator[Commit]:
         """The ends of units in the wrong places, and behind all rows all ends, as topics have no order among them."""

@@ -2,7 +2,8 @@
 
 So a unit can be judged once every partition of its tables has passed it: once a row of a later unit came there. A file
 may have a partition from anywhere on, also if it begins with a snapshot, which may be taken at any time: only the
-offset 0 shows that nothing came before.
+offset 0 shows that nothing came before. If all was at rest at the end of the recording, every partition has passed
+every unit.
 """
 
 from collections.abc import Iterable, Iterator
@@ -14,7 +15,8 @@ from harness.record.formats.streams.line import Content
 class Topics:
     """What the pass over a file collects about begins, ends, and the partitions of rows."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_settled: bool = False) -> None:
+        self._is_settled = is_settled
         self._ends: dict[str | None, None] = {}
         self._rows: dict[str | None, dict[Json, None]] = {}  # The units with rows, by partition.
         self._order: dict[Json, int] = {}  # Units in the order in which they began.
@@ -62,7 +64,7 @@ class Topics:
         if span not in self._reach:
             known = [self._order[each] for each in self._rows[span] if each in self._order]
             low = -1 if span in self._whole else min(known, default=-1)
-            self._reach[span] = low, max(known, default=-1)
+            self._reach[span] = low, len(self._order) if self._is_settled else max(known, default=-1)
         return self._reach[span]
 
     def in_disorder(self, contents: Iterator[tuple[int, Content]]) -> Iterator[tuple[int, Content]]:
@@ -72,6 +74,7 @@ class Topics:
         that come again after a restart are in order with what came before them.
         """
         last: Content | None = None
+        number = 0
         seen: set[tuple[str, Json]] = set()
         for number, content in contents:
             if content.kind not in ("unit", "begun"):
@@ -88,6 +91,8 @@ class Topics:
                 elif last.kind == "begun" and ("unit", last.unit) in seen:
                     yield number, Content("commit", unit=last.unit, unit_rows=-1)
             last = content
+        if self._is_settled and last is not None and last.kind == "begun" and last.unit not in self._ends_at:
+            yield number, Content("commit", unit=last.unit, unit_rows=0)
 
     def ended(self) -> Iterator[tuple[int, Json]]:
         """The units that ended, each with the number of its end."""

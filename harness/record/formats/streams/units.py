@@ -62,7 +62,8 @@ class Holes:
 class Units:
     """What the pass over a file collects about units, by their names in the file."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_settled: bool = False) -> None:
+        self._is_settled = is_settled
         self.numbers: dict[Json, int] = {}
         self._sizes: dict[Json, tuple[tuple[str, int], ...]] = {}
         self._collections: set[str] = set()
@@ -72,7 +73,7 @@ class Units:
         self._is_first_cut = False  # The file may begin inside its first unit.
         self._are_apart = False
         self._are_among = False
-        self.topics = Topics()
+        self.topics = Topics(is_settled=is_settled)
         self.holes = Holes()
         self._announced: set[tuple[str, Json]] = set()
         self.again: list[tuple[int, Json]] = []  # The numbers of begins and ends that came before, and their units.
@@ -114,8 +115,12 @@ class Units:
         return unit in self.numbers or (self._are_among and self.size(unit) is not None)
 
     def is_endless(self, unit: Json) -> bool:
-        """True if that unit never ended, although a later one did, where ends stand among rows."""
-        return self.have_ends and unit in self._left and unit not in self._sizes
+        """True if that unit never ended, although a later one did, where ends stand among rows.
+
+        Or although all was at rest: then the last one had to end, too.
+        """
+        is_over = unit in self._left or (self._is_settled and unit is not None and unit == self._last)
+        return self.have_ends and is_over and unit not in self._sizes
 
     def number(self, unit: Json) -> int:
         """The number of a unit."""

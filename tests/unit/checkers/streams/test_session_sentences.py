@@ -246,7 +246,7 @@ def test_a_tombstone_is_told_with_the_event_before_it() -> None:
     astray = "A tombstone of key y reached s1 after value 1 of key x at position 2, not after its deletion."
     assert finding(example, Names(name)).sentence == astray
     bare = replace(example, watermark=replace(row, seq=2, key=key_of("z")))
-    lost = "The deletion of key x at position 2 reached s1 without its tombstone, which other deletions have."
+    lost = "The deletion of key x at position 2 reached s1 without its tombstone, although tombstones are on."
     assert finding(bare, Names(name)).sentence == lost
 
 

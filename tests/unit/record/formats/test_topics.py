@@ -23,10 +23,11 @@ def row(
     return {"topic": table, "partition": partition, "key": {"id": key or at}, "value": value}
 
 
-def found(folder: Path, *lines: dict[str, Any]) -> list[str]:
+def found(folder: Path, *lines: dict[str, Any], tail: str = "open") -> list[str]:
     """The ends of the sentences of torn units."""
     (folder / "s.jsonl").write_text("".join(json.dumps(each) + "\n" for each in lines))
-    report = check(folder / "s.jsonl", stream="debezium")
+    (folder / "s.toml").write_text(f'format = "debezium"\n[stream]\ntail = "{tail}"\n')
+    report = check(folder / "s.jsonl", stream=str(folder / "s.toml"))
     assert all(finding.anomaly == "torn-unit" for finding in report.findings), report.findings
     return [finding.sentence for finding in report.findings]
 
@@ -76,6 +77,21 @@ def test_a_row_that_its_partition_passed_is_missing(tmp_path: Path) -> None:
     assert found(tmp_path, snapshot, *lines) == []  # A blocking snapshot, behind b, and read from its middle.
 
 
+def test_if_all_was_at_rest_the_last_transaction_is_whole_as_well(tmp_path: Path) -> None:
+    whole = [A, A_END, B, B_END, *ROWS]
+    assert found(tmp_path, *whole, tail="settled") == []
+    for lost, words in ((ROWS[2], "names 1 row, and none"), (ROWS[1], "every row that unit a has"), (B_END, "ended")):
+        left = [line for line in whole if line is not lost]
+        assert lost is ROWS[1] or found(tmp_path, *left) == []
+        [sentence] = found(tmp_path, *left, tail="settled")
+        assert words in sentence
+    among = [{"value": line["value"]} for line in (A, ROWS[0], ROWS[1], A_END, B, ROWS[2], B_END)]
+    assert found(tmp_path, *among, tail="settled") == []
+    assert found(tmp_path, *among[:-1]) == []
+    [sentence] = found(tmp_path, *among[:-1], tail="settled")
+    assert sentence.startswith("Transaction b never ended at stream (line")
+
+
 def test_metadata_from_its_first_message_on_begins_with_a_begin(tmp_path: Path) -> None:
     [sentence] = found(tmp_path, A_END | {"offset": 0}, B, B_END, *ROWS)
     assert sentence.startswith("The end of transaction a did not reach stream right after its begin (line 1)")
@@ -109,4 +125,4 @@ def test_an_end_that_is_not_behind_its_begin_is_out_of_order(tmp_path: Path) -> 
     [sentence] = found(tmp_path, A_END, A, B, B_END, *ROWS)
     assert sentence == "The end of transaction a did not reach stream right after its begin (line 3)."
     [sentence] = found(tmp_path, A, B, B_END, *ROWS)
-    assert sentence == "Transaction a never ended at stream, although a later one did (line 2)."
+    assert sentence == "Transaction a never ended at stream (line 2)."

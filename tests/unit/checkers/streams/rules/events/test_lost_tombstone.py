@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from seamark import check
+from seamark import SeamarkError, check
 
 
 def lines(text: str) -> list[dict[str, Any]]:
@@ -24,9 +24,10 @@ def lines(text: str) -> list[dict[str, Any]]:
     return result
 
 
-def found(folder: Path, text: str) -> list[str]:
+def found(folder: Path, text: str, declared: str = "") -> list[str]:
     (folder / "s.jsonl").write_text("".join(json.dumps(each) + "\n" for each in lines(text)))
-    report = check(folder / "s.jsonl", stream="debezium")
+    (folder / "s.toml").write_text(f'format = "debezium"\n[stream]\n{declared}')
+    report = check(folder / "s.jsonl", stream=str(folder / "s.toml"))
     assert {finding.anomaly for finding in report.findings} <= {"lost-tombstone"}, report.findings
     return [finding.sentence.rpartition(" (")[2] for finding in report.findings]
 
@@ -62,3 +63,23 @@ def test_legal_tombstones_are_not_accused(tmp_path: Path, text: str) -> None:
 )
 def test_a_tombstone_belongs_behind_its_deletion(tmp_path: Path, text: str, named: str) -> None:
     assert found(tmp_path, text) == [named]
+
+
+EACH = 'tombstones = "each"\n'
+
+
+def test_each_deletion_has_its_tombstone_if_that_is_declared(tmp_path: Path) -> None:
+    for text in ("+a -a .a +b -b", "+a -a7 -a7 .a +b", "+a1 -a2 .a +b4 -a2 .a +b4 +c5"):
+        assert found(tmp_path, text, EACH) == []
+    assert found(tmp_path, "+a -a .a +b -b +c", EACH) == ["lines 5 and 6)."]  # None shows that they were switched off.
+    assert found(tmp_path, "+a -a +b", EACH) == ["lines 2 and 3)."]
+    assert found(tmp_path, "+a -a .a +b -b", EACH + 'tail = "settled"\n') == ["line 5)."]  # Nor may it come later.
+
+
+def test_tombstones_that_show_no_deletion_cannot_be_declared(tmp_path: Path) -> None:
+    keyless = [line | ({"key": None} if line["value"] is None else {}) for line in lines("+a -a .a +b")]
+    (tmp_path / "s.jsonl").write_text("".join(json.dumps(each) + "\n" for each in keyless))
+    (tmp_path / "s.toml").write_text(f'format = "debezium"\n[stream]\n{EACH}')
+    with pytest.raises(SeamarkError, match="with its topic, partition and key"):
+        check(tmp_path / "s.jsonl", stream=str(tmp_path / "s.toml"))
+    assert not check(tmp_path / "s.jsonl", stream="debezium").findings
