@@ -1,14 +1,18 @@
 """One run in containers, as the measurements of real systems need it."""
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Final
 
 import msgspec
 from pyarrow import parquet
 
 from harness.core.record import BUSY, Json
+
+RED: Final = Path("store") / "red"  # Runs that found something, or could not decide, are kept here.
 
 
 def carried_out(folder: Path, cluster: str, seed: int, *options: str) -> tuple[int, set[str], list[int]]:
@@ -26,7 +30,13 @@ def carried_out(folder: Path, cluster: str, seed: int, *options: str) -> tuple[i
             file=sys.stderr,
         )
         return done.returncode, set(), []
-    promises = msgspec.convert(json.loads(done.stdout)["promises"], list[dict[str, Json]])
+    report = json.loads(done.stdout)
+    if done.returncode != 0:
+        found = ", ".join(dict.fromkeys(each["anomaly"] for each in report["findings"]))
+        print(f"{cluster} seed {seed}, exit {done.returncode}: {found or report['reason']}", flush=True)
+    if done.returncode in (1, 2):
+        shutil.copytree(folder / cluster, RED / f"{cluster}-{seed}", dirs_exist_ok=True)
+    promises = msgspec.convert(report["promises"], list[dict[str, Json]])
     effects = [count for kind, count, _ in effects_in(folder / cluster) if kind == "power"]
     return done.returncode, {str(each["id"]) for each in promises if each["verdict"] == "violated"}, effects
 

@@ -1,4 +1,6 @@
-"""Real systems in containers, at length: `python -m tests.bench.systems [PART ...] [RUNS]`; by default all, 20 runs.
+"""Real systems in containers, at length: `python -m tests.bench.systems [PART ...] [SYSTEM ...] [RUNS]`.
+
+By default all parts, all systems, 20 runs. A SYSTEM is a cluster or an option of one: `etcd`, `3.7.3`, `valkey`.
 
 faults   each system, etcd in each of its versions, runs for 30 s under all its faults, RUNS times. Only what
          docs/track-record.md has of a version may be found.
@@ -6,15 +8,17 @@ power    servers of etcd and PostgreSQL, with and without fsync, lose power ten 
          counted how often that took effect.
 planted  each planted bug is found, and the same run without it is clean.
 members  members of etcd leave, join, restart and are upgraded, in each version.
-many     RUNS * 5 / 2 short runs, one after the other.
+rot      a server of etcd or NATS finds a bit of its data flipped, or a file's end gone, in each of RUNS / 4 runs.
+many     RUNS * 5 / 2 short runs under any faults, one after the other.
 
 In the end nothing may be left: no container, network, volume, or loop device. Exits with 1 if something else was found,
-if a power failure had no effect, or if something was left; 4 if a run failed.
+if a power failure had no effect, if a short run tested nothing, or if something was left; 4 if a run failed.
 """
 
 import sys
 import tempfile
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -80,13 +84,16 @@ def left() -> list[str]:
     return [*found, *map(str, Path("/sys/block").glob("loop*/loop/backing_file"))]
 
 
-def under_faults(runs: int) -> int:
+def under_faults(runs: int, *nemesis: str, clusters: Sequence[str] = ()) -> int:
     worst = 0
     for cluster, options, known in SYSTEMS:
+        if not is_chosen(cluster, options) or (clusters and cluster not in clusters):
+            continue
         codes: Counter[int] = Counter()
         for seed in range(1, runs + 1):
             with tempfile.TemporaryDirectory(prefix="seamark-systems-") as folder:
-                ended, violated, _ = carried_out(Path(folder), cluster, seed, "--time", "30", *options)
+                shape = ("--time", "30", *nemesis, *options)
+                ended, violated, _ = carried_out(Path(folder), cluster, seed, *shape)
             codes[ended] += 1
             unknown = violated - known
             worst = max(worst, 1 if unknown else 0, 4 if ended not in (0, 1, 3) else 0)
@@ -94,6 +101,17 @@ def under_faults(runs: int) -> int:
                 print(f"{cluster} {' '.join(options)} seed {seed}: {', '.join(sorted(unknown))} violated", flush=True)
         print(f"{cluster} {' '.join(options)}: exit codes {dict(sorted(codes.items()))} in {runs} runs", flush=True)
     return worst
+
+
+def names_of(cluster: str, options: Sequence[str]) -> set[str]:
+    """The words that choose a system on the command line."""
+    return {cluster, *(option.partition("=")[2] for option in options if "=" in option)}
+
+
+def is_chosen(cluster: str, options: Sequence[str]) -> bool:
+    """True if the command line names no system, or this one."""
+    names = {word for word in sys.argv[1:] if word not in PARTS and not word.isdigit()}
+    return not names or bool(names & names_of(cluster, options))
 
 
 def without_power(runs: int) -> int:
@@ -122,24 +140,30 @@ def one_after_the_other(runs: int) -> int:
         with tempfile.TemporaryDirectory(prefix="seamark-systems-") as folder:
             cluster = ("etcd", "nats", "redis", "redis-sentinel")[seed % 4]
             options = SAFE.get(cluster, ())
-            shape = ("--time", "4", "--nemesis", "power,late,partition", *options)
-            ended, _, _ = carried_out(Path(folder), cluster, seed, *shape)
+            ended, _, _ = carried_out(Path(folder), cluster, seed, "--time", "12", *options)
         codes[cluster, ended] += 1
     told = ", ".join(f"{number} of {cluster} exit {code}" for (cluster, code), number in sorted(codes.items()))
     print(f"{count} short runs: {told}", flush=True)
-    return 4 if any(code not in VERDICTS for _, code in codes) else 0
+    seen = {code for _, code in codes}
+    return 4 if seen - set(VERDICTS) else int(seen != {0})
 
 
 PARTS: Final = {
     "faults": under_faults,
     "power": without_power,
     "planted": lambda _: planted_systems.main(),
+    "rot": lambda runs: under_faults(max(1, runs // 4), "--nemesis", "bit-rot", clusters=("etcd", "nats")),
     "members": lambda _: changing_members.main(),
     "many": one_after_the_other,
 }
 
 
 def main() -> int:
+    known = {name for cluster, options, _ in SYSTEMS for name in names_of(cluster, options)}
+    unknown = [word for word in sys.argv[1:] if word not in {*PARTS, *known} and not word.isdigit()]
+    if unknown:
+        print(f"no {', '.join(unknown)}; there are {', '.join((*PARTS, *sorted(known)))}", file=sys.stderr)
+        return 64
     chosen = [word for word in sys.argv[1:] if word in PARTS] or list(PARTS)
     runs = next((int(word) for word in sys.argv[1:] if word.isdigit()), RUNS)
     before = left()

@@ -19,6 +19,7 @@ from harness.core.record import Json
 ROOT: Final = Path(__file__).resolve().parents[2]
 DATA, PAGE = ROOT / "docs" / "track-record.json", ROOT / "docs" / "track-record.md"
 FOUND, CLEAN = 1, 0
+UNDECIDED: Final = (2, 3)  # Too little was known, or nothing was tested.
 LIMIT_S: Final = 600
 
 
@@ -39,12 +40,13 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     control_command: str | None = None
 
 
-class Result(msgspec.Struct, frozen=True, kw_only=True):
-    """How many of some runs found the defect, and on which day."""
+class Result(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """How many of some runs found the defect, and on which day; and how many could not decide."""
 
     runs: int
     found: int
     date: str
+    undecided: int = 0
 
 
 class Record(msgspec.Struct, kw_only=True):
@@ -95,12 +97,15 @@ def _line(row: Row, record: Record) -> str:
 
 
 def _counted(result: Result | None, version: str) -> str:
-    return f"{version}: {result.found} of {result.runs}" if result else f"{version}: not run"
+    if result is None:
+        return f"{version}: not run"
+    open_runs = f" ({result.undecided} undecided)" if result.undecided else ""
+    return f"{version}: {result.found} of {result.runs}{open_runs}"
 
 
 def carried_out(row: Row, command: str, version: str) -> Result:
     """The outcome of the row's command on that version. Raises RuntimeError if one of its runs failed."""
-    found = 0
+    found = undecided = 0
     for seed in range(1, row.times + 1):
         with tempfile.TemporaryDirectory(prefix="seamark-track-") as folder:
             words = shlex.split(command.format(version=version, seed=seed))
@@ -108,6 +113,11 @@ def carried_out(row: Row, command: str, version: str) -> Result:
             words[0] = str(Path(sys.executable).with_name(words[0])) if is_run else sys.executable
             words += ["--json", "--engine", "local", "--store", folder] if is_run else []
             done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False, timeout=LIMIT_S)
+        if is_run and done.returncode in UNDECIDED:
+            undecided += 1
+            reason = msgspec.json.decode(done.stdout, type=dict[str, Json])["reason"]
+            print(f"{row.name} {version} {seed}: undecided: {reason}", flush=True)
+            continue
         if done.returncode not in (FOUND, CLEAN):
             told = done.stderr.strip() or done.stdout[:300]
             raise RuntimeError(f"{row.name} {version}: exit {done.returncode}: {told}")
@@ -119,7 +129,8 @@ def carried_out(row: Row, command: str, version: str) -> Result:
             raise RuntimeError(f"{row.name} {version}: exit {done.returncode} without a result: {done.stderr[-300:]}")
         found += is_found
         print(f"{row.name} {version} {seed}: {'found' if is_found else 'not found'}", flush=True)
-    return Result(runs=row.times, found=found, date=datetime.datetime.now(datetime.UTC).date().isoformat())
+    today = datetime.datetime.now(datetime.UTC).date().isoformat()
+    return Result(runs=row.times, found=found, date=today, undecided=undecided)
 
 
 def _anomalies(report: str) -> set[str]:
