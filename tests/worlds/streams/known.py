@@ -138,6 +138,14 @@ def _message(offset: int, value: str) -> dict[str, Any]:
     return {"topic": "t", "partition": 0, "offset": offset, "ts": 1, "key": "k", "payload": value}
 
 
+def _open(at: int, before: int | None, after: int) -> dict[str, Any]:
+    def columns(value: int) -> dict[str, Any]:
+        return {"id": {"t": 3, "h": True, "f": 11, "v": 1}, "v": {"t": 3, "f": 64, "v": value}}
+
+    value = {"u": columns(after)} | ({} if before is None else {"p": columns(before)})
+    return {"topic": "t", "partition": 0, "key": {"ts": at, "scm": "s", "tbl": "t", "t": 1}, "value": value}
+
+
 _SHOWN: Final = (1, "before-mismatch", 1, "order-inversion")
 _IDS: Final = ("1526919030474-55", "1526919030474-56", "1526919030475-0")
 _HEAD: Final = ("    lsn    | xid | data", "-----------+-----+------", " 0/0000009 | 9 | BEGIN 9")
@@ -166,6 +174,12 @@ SAMPLES: Final[dict[str, Sample]] = {
     ),
     "etcd": Sample(
         _lines(_etcd(2, None, "1"), _etcd(3, "1", "2"), _etcd(4, "2", "3")), 1, "before-mismatch", 1, "order-inversion"
+    ),
+    "flink": Sample(
+        ["+I[1, a]", "-U[1, a]", "+U[1, b]", "-U[1, b]", "+U[1, c]"],
+        *(2, "before-mismatch", 2, "before-mismatch"),
+        key="f0",
+        is_once=True,
     ),
     "kafka": Sample(_lines(*(_message(at, f"v{at}") for at in (4, 5, 7))), 1, None, 1, "order-inversion"),
     "materialize": Sample(
@@ -207,6 +221,15 @@ SAMPLES: Final[dict[str, Sample]] = {
         ),
         *(1, "before-mismatch", 1, "late-event"),
     ),
+    "ticdc-open": Sample(
+        _lines(
+            _open(10, None, 1),
+            _open(20, 1, 2),
+            {"topic": "t", "partition": 0, "key": {"ts": 25, "t": 3}, "value": None},
+            _open(30, 2, 3),
+        ),
+        *(1, "before-mismatch", 1, "late-event"),
+    ),
     "wal2json": Sample(
         _lines(_wal2json(10, None, 1), _wal2json(20, 1, 2), _wal2json(30, 2, 3)),
         1,
@@ -242,7 +265,11 @@ def moved(sample: Sample) -> list[str]:
 
 def table() -> list[str]:
     """The rows of the table in docs/streams.md."""
-    abouts = {"crdb": "CockroachDB's changefeeds", "debezium": "Debezium's change events"}
+    abouts = {
+        "crdb": "CockroachDB's changefeeds",
+        "debezium": "Debezium's change events",
+        "ticdc-open": "TiCDC's open protocol",
+    }
     abouts |= {name: mapping.about for name, mapping in builtin().items()}
     rows = ["| `--stream` | lines | lost row | late row |", "| --- | --- | --- | --- |"]
     for name, sample in SAMPLES.items():

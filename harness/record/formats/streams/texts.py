@@ -1,11 +1,12 @@
-"""Lines of tools that print no JSON: Kafka's console consumer and PostgreSQL's test_decoding, as objects.
+"""Lines of tools that print no JSON, as objects: Kafka's console consumer, PostgreSQL's test_decoding, and Flink.
 
 Sources: Kafka, `kafka-console-consumer.sh` with the properties print.timestamp, print.partition, print.offset,
-print.headers and print.key; PostgreSQL's manual, test_decoding and Logical Decoding Examples.
+print.headers and print.key; PostgreSQL's manual, test_decoding and Logical Decoding Examples; Flink, Print SQL
+Connector and SQL Client.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
 from harness.core.record import Json
@@ -19,6 +20,9 @@ _MARK: Final = re.compile(r"(BEGIN|COMMIT)(?: (\d+))?(?: .*)?")
 _PSQL: Final = re.compile(r"\s*([0-9A-F]{1,8}/[0-9A-F]{1,8})\s*\|\s*(\d+)\s*\|\s?(.*?)\s*")
 _FRAME: Final = re.compile(r"\s*|\s*lsn\s*\|.*|[-+ ]+|\(\d+ rows?\)")
 _COLUMN: Final = re.compile(r'\s*("(?:[^"]|"")*"|[^\s\[]+)\[(.*?)\]:(\'(?:[^\']|\'\')*\'|\S+)')
+_PRINTED: Final = re.compile(r"(?:[^\[\]]{0,200}> )?([+-][IUD])\[(.*)\]", re.DOTALL)  # Behind the name of the sink.
+_IN_TABLE: Final = re.compile(r"\| +([+-][IUD]) +\|(.*)\|", re.DOTALL)
+_TABLE_FRAME: Final = re.compile(r"[-+]*|\| +op +\|.*|Received a total of .*")
 _NUMBERS: Final = ("smallint", "integer", "bigint")
 
 
@@ -104,10 +108,39 @@ def _value(kind: str, text: str) -> Json:
     return int(text) if kind in _NUMBERS and re.fullmatch(r"-?\d{1,18}", text) else text
 
 
+def _changed(line: str) -> Json:
+    """A row of Flink's changelog; a -U or -D takes back what it shows. Columns are f0, f1, ..., as rows name none."""
+    line = line.strip()
+    if len(line) > _MOST:
+        raise ValueError(f"it is longer than {_MOST:,} characters, the limit")
+    if printed := _PRINTED.fullmatch(line):
+        op, parts = printed[1], list(_outer(printed[2]))
+    elif found := _IN_TABLE.fullmatch(line):
+        op, parts = found[1], [part.strip() for part in found[2].split("|")]
+    elif _TABLE_FRAME.fullmatch(line):
+        return None
+    else:
+        raise ValueError("it is no row of Flink's changelog, such as +I[1, a]")
+    columns: dict[str, Json] = {f"f{place}": part for place, part in enumerate(parts)}
+    return {"op": op, "columns": columns, "old": columns if op in {"-U", "-D"} else None}
+
+
+def _outer(text: str) -> Iterator[str]:
+    """The parts between commas that stand in no brackets."""
+    depth = begin = 0
+    for place, sign in enumerate(text):
+        depth += (sign in "[{(") - (sign in "]})")
+        if depth <= 0 and text.startswith(", ", place):
+            yield text[begin:place]
+            begin = place + 2
+    yield text[begin:]
+
+
 _TEXTS: Final = (
     Text(lambda first: _CONSUMED.match(first) is not None, _consumed),
     Text(
         lambda first: bool(_DECODED.match(first) or re.fullmatch(r"\s*lsn\s*\|.*", first) or _PSQL.fullmatch(first)),
         _decoded,
     ),
+    Text(lambda first: bool(_PRINTED.fullmatch(first.strip()) or re.match(r"\+-{4}\+|\| op \|", first)), _changed),
 )

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -107,6 +108,62 @@ def test_other_envelopes_of_cockroachdb_are_its_format(lines: list[str], tmp_pat
     assert likeness(first_lines(written(tmp_path, lines)))[0].name == "crdb"
     assert anomalies(tmp_path, "crdb", lines) == set()
     assert anomalies(tmp_path, "crdb", [*lines[:-3], lines[-2], lines[-3], lines[-1]]) == {"late-event"}
+
+
+def cell(value: object, **more: object) -> dict[str, object]:
+    return {"t": 3, "v": value} | more
+
+
+def framed(*each: object) -> str:
+    """Objects of the open protocol behind their numbers of bytes, as kcat prints them."""
+    texts = [json.dumps(one, separators=(",", ":")) for one in each]
+    return "".join(f"\0\0\0\0\0\0\0{chr(len(text))}{text}" for text in texts)
+
+
+def batch(*events: tuple[int, Mapping[str, object]]) -> str:
+    keys = [{"ts": at, "scm": "s", "tbl": "t", "t": 1 if value else 3} for at, value in events]
+    values = framed(*(value for _, value in events if value))
+    return json.dumps(
+        {"topic": "t", "partition": 0, "offset": 0, "key": "\0\0\0\0\0\0\0\1" + framed(*keys), "payload": values}
+    )
+
+
+def test_the_open_protocol_may_have_several_events_in_a_message(tmp_path: Path) -> None:
+    key = cell(1, h=True)
+    rows = [{"u": {"id": key, "v": cell("x" * 68 + str(at))}} for at in range(3)]
+    assert "{{" in framed(rows[0])  # A number of bytes may look like a brace.
+    rows[1]["p"], rows[2]["p"] = rows[0]["u"], rows[1]["u"]
+    gone = {"d": rows[2]["u"]}
+    whole = [batch((10, rows[0]), (20, rows[1])), batch((25, {}), (30, rows[2])), batch((40, gone))]
+    assert anomalies(tmp_path, "ticdc-open", whole) == set()
+    assert anomalies(tmp_path, "ticdc-open", [whole[0], whole[2]]) == {"before-mismatch"}
+    late = [batch((10, rows[0])), batch((25, {})), batch((20, rows[1]))]
+    assert anomalies(tmp_path, "ticdc-open", late) == {"late-event"}
+    for line, problem in (
+        (whole[0][:-9] + '"}', "cut short, or no JSON"),
+        (batch((10, {"u": {"id": cell(1)}})), "name the key's columns with --key"),
+        ('{"key": {"ts": 1, "t": 1}, "value": null}', "of which its value has nothing"),
+        ('{"key": {"id": 1}, "value": {}}', 'no "ts" and no "t"'),
+    ):
+        with pytest.raises(HistoryError, match=f"line 1: .*{problem}"):
+            check(written(tmp_path, [line]), stream="ticdc-open")
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["sink:1> +I[1, a, [x, y]]", "sink:2> -U[1, a, [x, y]]", "sink:2> +U[1, b, null]", "sink:1> -D[1, b, null]"],
+        [
+            *("+----+----+----+", "| op | id |  v |", "+----+----+----+"),
+            *("| +I |  1 |  a |", "| -U |  1 |  a |", "| +U |  1 |  b |", "| -D |  1 |  b |"),
+            *("+----+----+----+", "Received a total of 4 rows"),
+        ],
+    ],
+    ids=["print", "SQL client"],
+)
+def test_flink_prints_a_changelog_in_two_forms(lines: list[str], tmp_path: Path) -> None:
+    assert anomalies(tmp_path, "flink", lines) == set()
+    assert anomalies(tmp_path, "flink", [line for line in lines if "+U" not in line]) == {"before-mismatch"}
 
 
 def test_several_files_are_one_stream(tmp_path: Path) -> None:

@@ -19,13 +19,15 @@ from harness.record.formats.streams.envelopes import crdb
 from harness.record.formats.streams.line import StreamFormat, decoded, inside
 from harness.record.formats.streams.mappings.mapped import mapped
 from harness.record.formats.streams.mappings.mapping import Mapping, mapping_of
-from harness.record.formats.streams.mappings.names import CRDB, DEBEZIUM, files, names
+from harness.record.formats.streams.mappings.names import CRDB, DEBEZIUM, TICDC_OPEN, files, names
+from harness.record.formats.streams.mappings.open_protocol import open_protocol
 
 _PARTS_OF_KNOWN: Final = ("format", "key", "stream")
 # By name, the fields of which each message has one of each tuple.
 _SIGNS: Final = {
     DEBEZIUM: (("op", "status"), ("source", "id")),
     CRDB: (("after", "resolved"), ("updated", "resolved", "source.ts_hlc")),
+    TICDC_OPEN: (("key.ts",), ("key.t",)),
 }
 _NEAR: Final = 0.6  # The share of a format's signs from which a file is nearly in it.
 
@@ -76,6 +78,8 @@ def _known(name: str, columns: tuple[str, ...]) -> StreamFormat:
         if columns:
             raise ScenarioError("--key: messages of a changefeed have their keys: create it WITH key_in_value")
         return crdb()
+    if name == TICDC_OPEN:
+        return open_protocol(TICDC_OPEN, columns)
     return mapped(name, builtin()[name], columns)
 
 
@@ -117,7 +121,8 @@ def _like(name: str, lines: Sequence[Json]) -> Likeness:
 
 
 def _contents(line: Json) -> list[Json]:
-    """The line, and the messages that it may hold."""
+    """The line, its key decoded, and the messages that it may hold."""
+    line = line | {"key": decoded(line["key"])} if isinstance(line, dict) and "key" in line else line
     result, at = [line], line
     for name in ("value", "payload", "payload"):
         inner = decoded(at.get(name)) if isinstance(at, dict) else None

@@ -8,6 +8,7 @@ from typing import Final
 
 CRDB: Final = "crdb"
 DEBEZIUM: Final = "debezium"
+TICDC_OPEN: Final = "ticdc-open"
 _SUFFIX: Final = ".toml"
 
 
@@ -20,4 +21,4 @@ def files() -> Mapping[str, Traversable]:
 
 def names() -> tuple[str, ...]:
     """The names of all known formats."""
-    return (CRDB, DEBEZIUM, *files())
+    return (CRDB, DEBEZIUM, *files(), TICDC_OPEN)
