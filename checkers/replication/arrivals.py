@@ -38,7 +38,10 @@ Births = Mapping[Json, Birth]  # By handle of the transaction.
 
 
 class Arrival(NamedTuple):
-    """A transaction at another site: the rows that it changed there. `met`: the versions there, None if not known."""
+    """A transaction at another site: the rows that it changed there.
+
+    `met`: the versions there of all rows that it changed or read at home, None if not known.
+    """
 
     site: str
     birth: Birth
@@ -108,7 +111,8 @@ def arrivals(sites: Sites, born: Births) -> Iterator[Arrival]:
             birth = born.get(name)
             if birth is not None and birth.site != site and name not in known:
                 known.add(name)
-                met = {key: current[key] for key in birth.rows if key in current}
+                touched = (*birth.rows, *map(handle, birth.entry.reads))
+                met = {key: current[key] for key in touched if key in current}
                 yield Arrival(site, birth, frozenset(rows), frozenset(rejected.get((site, name), ())), met)
             current |= {key: Version(name, value) for key, value in rows.items()}
         for (where, name), keys in rejected.items():

@@ -4,8 +4,8 @@ Each transaction that arrives at another site is judged against the rows that it
 1. `missed-conflict`: a row was applied that the rule rejects. A witness is a row that met a version for which it
    could be rejected.
 2. `false-rejection`: a row was rejected, and no rule rejects it: neither for itself, nor, if whole transactions are
-   rejected, for another row of its transaction, or a transaction that it depends on. A conflict within the allowed
-   rounding is none. A witness is a rejected row.
+   rejected, for another row that its transaction wrote or read, or a transaction that it depends on. A conflict within
+   the allowed rounding is none. A witness is a rejected row.
 3. `torn-rejection`: where whole transactions are rejected, some rows of one were, and some were applied. A witness is a
    rejected transaction of several rows.
 4. `surviving-dependant`: where whole transactions are rejected, one was, and another that replaced or read a row of it
@@ -109,7 +109,7 @@ def _rejected(sites: Sites, born: Births, arrival: Arrival, rejected: set[tuple[
         keys = [key]
         is_excused = False
         if rule.rule in TRANSACTION_RULES:
-            keys = [*arrival.birth.rows]
+            keys = [*arrival.birth.rows, *map(handle, arrival.birth.entry.reads)]
             is_excused = any((arrival.site, each.transaction) in rejected for each in _own(born, arrival).values())
         is_excused = is_excused or any(_may_conflict(sites, born, arrival, each, rule) for each in keys)
         met = (arrival.met or {}).get(key)
@@ -174,14 +174,14 @@ def _may_conflict(sites: Sites, born: Births, arrival: Arrival, key: Json, rule:
 
 def is_conflict(born: Births, arrival: Arrival, key: Json, rule: Rule, met: Version, *, is_strict: bool) -> bool:
     """True if the rule rejects the row for the version that it met. `is_strict`: without any rounding."""
-    birth, new, replaced = arrival.birth, arrival.birth.rows[key], arrival.birth.replaced.get(key)
-    old = None if replaced is None else replaced.value
+    birth, replaced = arrival.birth, arrival.birth.replaced.get(key)
     if rule.rule in EPOCH_RULES:
         if not _has_say(born, arrival, rule, met):
             return False
         seen = (birth.seen if is_strict else birth.told).get(arrival.site)
         epoch = born[met.transaction].entry.epoch
         return seen is None or (epoch > seen if is_strict else not rule.is_over(epoch, seen))
+    new, old = birth.rows[key], None if replaced is None else replaced.value
     if rule.rule == "old":
         return old != met.value
     if new is None:

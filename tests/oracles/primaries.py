@@ -107,7 +107,7 @@ class _Moment(NamedTuple):
         at, log = self.arrival(), self.logs[self.site]
         before = self.logs[self.home][: self.place]
         _, old = _there(before, key)
-        new = self.entry[3][key]
+        new = self.entry[3].get(key)  # None for a row that it only read, as epochs alone decide there.
         if not is_strict:
             before = [entry for entry in before if entry[2] < self.entry[2]]
         parts = [log[:at]] if at is not None else [log[: end + 1] for end in range(len(log))]
@@ -141,7 +141,8 @@ class _Moment(NamedTuple):
         rejected, applied, rows = self.rejected(), self.applied(), self.entry[3]
         if at is None and not rejected:
             return
-        met = {key: _there(self.logs[self.site][:at], key) for key in rows} if at is not None else {}
+        touched = {*rows, *self.entry[4]}
+        met = {key: _there(self.logs[self.site][:at], key) for key in touched} if at is not None else {}
         for key in applied & set(met):
             if met[key][0] is None:
                 continue
@@ -152,7 +153,7 @@ class _Moment(NamedTuple):
         if whole and len(rows) > 1 and rejected & set(rows) and applied & set(rows):
             yield "torn-rejection"
         depends = False
-        for key in {*rows, *self.entry[4]}:
+        for key in touched:
             writer, _ = _there(home[: self.place], key)
             birth = _birth(self.logs, writer) if writer is not None else None
             gone = writer in {name for name, _ in self.exceptions.get(self.site, ())}
@@ -160,7 +161,7 @@ class _Moment(NamedTuple):
         if whole and depends and applied:
             yield "surviving-dependant"
         for key in rejected:
-            reasons = [*rows] if whole else [key]
+            reasons = [*touched] if whole else [key]
             absent = any(met.get(each, (None, None))[1] is None for each in reasons) if at is not None else False
             known = at is not None or rule[0].startswith("epoch")
             if not known or absent or (whole and depends):

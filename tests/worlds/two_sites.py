@@ -3,6 +3,7 @@
 With a `slip` above 0 the decisions at the primary, the refresh, and the exceptions go wrong with that probability.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
@@ -45,12 +46,13 @@ class TwoSites:
         return self
 
     def write(self, site: str) -> None:
-        """A transaction of a client: one row or two."""
+        """A transaction of a client: one row or two, and at times a row that it reads."""
         self.number += 1
         keys = self.draw.sample("xyz", self.draw.choice((1, 2)))
-        self.commit(f"{site}{self.number}", site, dict.fromkeys(keys, self.number))
+        reads = [key for key in "xyz" if key not in keys and self.draw.random() < 0.2]
+        self.commit(f"{site}{self.number}", site, dict.fromkeys(keys, self.number), reads=reads)
 
-    def commit(self, name: str, site: str, values: dict[str, Any], origin: str = "") -> None:
+    def commit(self, name: str, site: str, values: dict[str, Any], origin: str = "", reads: Sequence[str] = ()) -> None:
         """A transaction enters the log of a site."""
         epoch = self.epoch[site]
         if site == "B" and self.told["at"] != epoch:
@@ -59,26 +61,27 @@ class TwoSites:
             self.born[name] = (site, epoch, self.told["old"] if site == "B" else -1)
         elif site == "B":
             self.told["new"] = max(self.told["new"], self.born[name][1])
-        self.logs[site].append((name, origin or site, epoch, values, []))
+        self.logs[site].append((name, origin or site, epoch, values, [*reads]))
         self.rows[site] |= {key: (name, value) for key, value in values.items()}
 
     def ship(self, site: str) -> None:
         """All whole epochs of a site go to the other one."""
         other = "B" if site == "A" else "A"
         while self.sent[site] < len(self.logs[site]) and self.logs[site][self.sent[site]][2] < self.epoch[site]:
-            name, origin, _, values, _ = self.logs[site][self.sent[site]]
+            name, origin, _, values, reads = self.logs[site][self.sent[site]]
             self.sent[site] += 1
             if origin == site:
-                self.arrive(name, site, other, values)
+                self.arrive(name, site, other, values, reads)
 
-    def arrive(self, name: str, origin: str, site: str, values: dict[str, Any]) -> None:
+    def arrive(self, name: str, origin: str, site: str, values: dict[str, Any], reads: Sequence[str]) -> None:
         """A transaction meets the rows of another site."""
         rejected = {
             key for key in values if site == "A" and self.conflict(name, key) != (self.draw.random() < self.slip)
         }
-        if rejected and self.rule.endswith("-trans") and self.draw.random() >= self.slip:
+        is_stale = site == "A" and self.rule.endswith("-trans") and any(self.conflict(name, key) for key in reads)
+        if (rejected or is_stale) and self.rule.endswith("-trans") and self.draw.random() >= self.slip:
             rejected = set(values)
-        if site == "A" and self.rule.endswith("-trans") and self.depends(name, values):
+        if site == "A" and self.rule.endswith("-trans") and self.depends(name, (*values, *reads)):
             rejected = set(values)
         self.commit(name, site, {key: value for key, value in values.items() if key not in rejected}, origin)
         if not rejected:
@@ -95,12 +98,12 @@ class TwoSites:
         writer = self.rows["A"].get(key, ("", None))[0]
         return writer in self.born and self.born[writer][0] == "A" and self.born[writer][1] > self.born[name][2]
 
-    def depends(self, name: str, values: dict[str, Any]) -> bool:
-        """True if it replaced a row of a transaction of B that A rejected."""
+    def depends(self, name: str, touched: Sequence[str]) -> bool:
+        """True if it replaced or read a row of a transaction of B that A rejected."""
         log = self.logs["B"]
         before = log[: next(at for at, entry in enumerate(log) if entry[0] == name)]
         gone = {name for name, _ in self.exceptions["A"]}
-        for key in values:
+        for key in touched:
             writers = [entry[0] for entry in before if key in entry[3]]
             if writers and writers[-1] in gone and self.draw.random() >= self.slip:
                 return True

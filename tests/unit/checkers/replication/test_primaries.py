@@ -95,6 +95,20 @@ CASES: dict[str, Case] = {
         "b1x",
         ["surviving-dependant"],
     ),
+    "rejected for a row that it read before it saw A's": (
+        "epoch-trans",
+        "a1@1:x=1 b1@3: a2@3:y=",
+        "b1@1:-x,y=2 a1@2:x=1 a2@4:y=",
+        "b1y",
+        [],
+    ),
+    "rejected for a row that it read as A had it": (
+        "epoch-trans",
+        "a0@0:y=0 a1@1:x=1 b1@3: a2@3:y=0",
+        "a0@0:y=0 a1@1:x=1 b1@2:-x,y=2 a2@4:y=0",
+        "b1y",
+        ["false-rejection"],
+    ),
     "a dependant goes as well": (
         "epoch-trans",
         "a0@0:y=0 a1@1:x=1 b1@3: b2@3: a2@4:x=1,y=0",
