@@ -1,4 +1,7 @@
-"""The guarantees of MySQL Cluster's epochs, as data. The numbers are those of the specification, N2, up to 31."""
+"""The guarantees of MySQL Cluster's epochs, as data. The numbers are those of the specification, N2, up to 35.
+
+G32 is wider than there: a transaction of a later epoch that builds on a rejected one is rejected, too.
+"""
 
 from typing import Final
 
@@ -140,7 +143,7 @@ PROMISES = (
     ),
     _promise(29, "A slow user delays no acknowledgement of its subscriber.", "user-blocks-acknowledgements"),
     _promise(
-        32,
+        36,
         "Locked reads agree with epochs: a write that they missed is in no earlier epoch.",
         *_MISSED_BY_LOCKED,
         check="watermark-graph-locked",
@@ -179,4 +182,27 @@ REPLICA_PROMISES = (
         "lost-schema-change",
         "needless-stop",
     ),
+)
+
+# With two sites that write to each other.
+ACTIVE_PROMISES = (
+    _promise(
+        30,
+        "When both sites have all changes they have the same rows, and no change was applied over one that it "
+        "conflicts with.",
+        "site-divergence",
+        "missed-conflict",
+        is_purpose=True,
+    ),
+    _promise(31, "A change is rejected only for a conflict, or within the rounding of epochs.", "false-rejection"),
+    _promise(
+        32,
+        "Each rejected change is in the exceptions table. NDB$EPOCH_TRANS rejects a transaction whole, with all that "
+        "build on it.",
+        "unrecorded-loss",
+        "torn-rejection",
+        "surviving-dependant",
+    ),
+    _promise(33, "Under NDB$MAX no change makes a row's value smaller.", "decreasing-maximum"),
+    _promise(34, "A site never applies a change that was born there.", "own-change-applied"),
 )

@@ -18,6 +18,7 @@ DATA_NODES: Final = tuple(node for group in GROUPS for node in group)
 SUBSCRIBERS: Final = (NodeId("s1"), NodeId("s2"))
 INJECTORS: Final = (NodeId("b1"), NodeId("b2"))  # They take the place of the subscribers where there is a replica.
 REPLICA: Final = NodeId("r1")
+SITES: Final = (NodeId("a"), NodeId("b"))  # Each is a whole cluster, where two write to each other.
 FRAGMENTS: Final = 4
 BUCKETS_OF_GROUP: Final = 4
 BUCKETS: Final = BUCKETS_OF_GROUP * len(GROUPS)

@@ -32,6 +32,7 @@ QUIET_NS = SECOND  # The time after the last answer in which its effects come to
 LONG_WAIT_NS = SECOND  # If nothing is planned: the time until the next query, unless a completion comes before.
 FINAL_TIMEOUT_NS = SECOND  # Final operations get at least this long.
 CALLS_PER_OPERATION = 4  # A client may try several nodes one by one; one that needs more time-outs is at fault.
+OF_REGISTERS = frozenset({"rw-register", "conflicts"})  # Checks of workloads whose rows are no lists.
 
 
 class ClientError(Exception):
@@ -258,7 +259,7 @@ class Interpreter:
                 completion = await client.invoke(invocation, self._timeout_ns)
         except TimeoutError:
             return Completion(outcome="info", error="the client did not return")
-        is_of_registers = "rw-register" in self._workload.checks
+        is_of_registers = not OF_REGISTERS.isdisjoint(self._workload.checks)
         if completion.outcome == "ok" and not _answers(invocation.mops, completion.mops, is_of_registers):
             raise ClientError(f"{type(client).__name__} was given {invocation} and answered {completion}")
         return completion

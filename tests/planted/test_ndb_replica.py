@@ -41,7 +41,7 @@ def test_the_same_run_without_the_bug_passes(runs: Runs, bug: str) -> None:
 
 
 def test_the_table_of_the_readme_says_what_is_found() -> None:
-    readme = Path(ndb.__file__).with_name("README.md").read_text(encoding="utf-8")
+    readme = Path(ndb.__file__).with_name("README.md").read_text(encoding="utf-8").partition("## Two sites")[0]
     table = re.compile(r"^\| (B\d\d) `([a-z-]+)` \| ([\w-]+) \| (G\d+) \|$", re.MULTILINE)
     expected = [(BUGS[bug][:3], bug, case.anomaly, case.promise.removeprefix("NDB-")) for bug, case in CASES.items()]
     assert table.findall(readme) == expected

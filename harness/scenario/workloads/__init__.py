@@ -25,6 +25,7 @@ from harness.scenario.workloads.populations import (
 )
 from harness.scenario.workloads.replicated.epochs import EPOCHS_LOAD, HOT_EPOCHS_LOAD, SCHEMAS_LOAD
 from harness.scenario.workloads.replicated.outcomes import LARGE_LOAD, OUTCOMES_LOAD, SESSIONS_LOAD
+from harness.scenario.workloads.replicated.primaries import primaries
 from harness.scenario.workloads.restores import restores
 from harness.scenario.workloads.rw_register import rw_register
 from harness.scenario.workloads.sets import SETS
@@ -63,6 +64,7 @@ _DESIGNS: Mapping[str, tuple[Design, Locking]] = MappingProxyType(
 _WIDE: Mapping[str, Design] = MappingProxyType({"large-vs-tick": LARGE_VS_TICK, "pusher": PUSHER})
 WORKLOADS: Mapping[str, Callable[[WorkloadOptions], Workload]] = MappingProxyType(
     {"counter": counter, "cas-register": cas_register, "rw-register": rw_register, "restores": restores}
+    | {"primaries": primaries}
     | {name: partial(stale_reads, name, changes) for name, changes in (("stale-reads", ()), ("region-churn", CHANGES))}
     | {name: partial(wide_writes, name, design) for name, design in _WIDE.items()}
     | {

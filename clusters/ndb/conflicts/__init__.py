@@ -1,0 +1,1 @@
+"""Two clusters that replicate to each other, and find conflicts: functions for conflicts, applier, site."""
