@@ -3,9 +3,11 @@
 import asyncio
 import shutil
 import subprocess
+import time
 from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
+from unittest.mock import AsyncMock
 
 import docker
 import pytest
@@ -13,6 +15,8 @@ from docker.models.containers import Container
 
 from harness.core.errors import DeployError, Unsound
 from harness.core.machine import NodeId
+from harness.runtimes.containers.crew import Crew, NodeContainer
+from harness.runtimes.containers.deployment import Deployment
 from harness.runtimes.containers.disks import loop, power, volumes
 from harness.runtimes.containers.disks.loop import LoopDisk
 from harness.runtimes.containers.disks.power import SYNCED, UNSYNCED, Canaries
@@ -53,6 +57,36 @@ def test_a_failure_that_lost_nothing_had_no_effect() -> None:
 def test_a_failure_that_lost_what_was_synced_is_unsound() -> None:
     with pytest.raises(Unsound, match="n1 lost power, and a file that this harness had synced to its disk is gone"):
         failed(Canaries(synced=False, unsynced=False))
+
+
+def test_canaries_are_never_read_while_another_power_failure_writes_them() -> None:
+    seen: list[str] = []
+
+    class Slow:
+        def fail(self, node: NodeId, container: Container, folder: str, *, is_torn: bool) -> None:
+            seen.append("fails")
+            time.sleep(0.05)
+            seen.append("has failed")
+
+        def canaries(self, node: NodeId, container: Container, folder: str) -> Canaries:
+            seen.append("read")
+            return Canaries(synced=True, unsynced=False)
+
+    async def main() -> None:
+        crew = SimpleNamespace(run_id="r", wires=())
+        deployment = Deployment(cast("docker.DockerClient", None), cast("Crew", crew))
+        place = SimpleNamespace(container=None, folder="/data", is_down=False, turn=asyncio.Lock())
+        deployment.nodes[N1] = cast("NodeContainer", place)
+        deployment._volumes = cast("Volumes", Slow())
+        deployment.kill = AsyncMock()  # type: ignore[method-assign]
+        failing = asyncio.create_task(deployment.fail_power(N1, is_torn=False))
+        while not seen:
+            await asyncio.sleep(0.001)
+        await deployment.canaries(N1)
+        await failing
+
+    asyncio.run(main())
+    assert seen == ["fails", "has failed", "read"]
 
 
 def test_a_failure_that_could_not_be_made_has_no_effect_and_accuses_nobody() -> None:
