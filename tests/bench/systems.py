@@ -25,7 +25,7 @@ from typing import Final
 from clusters.etcd.service import VERSIONS
 from clusters.redis.service import VERSIONS as SERVERS
 from harness.runtimes.containers.engine.engine import connect
-from harness.runtimes.containers.engine.labels import RUN
+from harness.runtimes.containers.engine.sweeper import left_behind
 from nemesis.plan import Plan, Step
 from nemesis.validation import plan_to_json
 from tests.bench import changing_members, planted_systems
@@ -74,12 +74,9 @@ def power_plan(groups: tuple[tuple[str, ...], ...]) -> Plan:
 
 
 def left() -> list[str]:
-    """Everything of ours that is in the engine, and loop devices that have a file."""
+    """What harnesses that have ended left in the engine, and loop devices that have a file, of whomever."""
     engine = connect()
-    label = {"label": RUN}
-    found = [str(each["Names"]) for each in engine.api.containers(all=True, filters=label)]
-    found += [str(each["Name"]) for each in engine.api.networks(filters=label)]
-    found += [str(each["Name"]) for each in engine.api.volumes(filters=label)["Volumes"] or []]
+    found = [f"{each.kind} {each.name}" for each in left_behind(engine)]
     engine.close()
     return [*found, *map(str, Path("/sys/block").glob("loop*/loop/backing_file"))]
 
