@@ -209,7 +209,12 @@ def _spelling(model: str) -> str:
 
 def implied(anomalies: Iterable[str]) -> frozenset[str]:
     """Those anomalies, and all anomalies that they imply."""
-    return _closure(anomalies, _implies())
+    return frozenset[str]().union(*map(_implied_by_one, anomalies))
+
+
+@cache
+def _implied_by_one(anomaly: str) -> frozenset[str]:
+    return _closure([anomaly], _implies())
 
 
 def prohibited(models: Iterable[str] = (DEFAULT,), anomalies: Iterable[str] = ()) -> frozenset[str]:
