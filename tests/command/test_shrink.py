@@ -46,12 +46,32 @@ def script_in(run: Path) -> Script:
     return script
 
 
-def test_a_run_gets_small_and_its_test_fails_with_the_bug_only(seamark: Seamark, red: Path, tmp_path: Path) -> None:
-    run = copied(red, tmp_path)
-    bank = tmp_path / "bank"
-    outcome: Outcome = seamark(
-        "shrink", run, "--finding", "missing-event", "--tries", "60", "--json", "--quiet", "--bank", bank
-    )
+def require_shown(shown: list[str], outcome: Outcome) -> None:
+    """Require the lines of the page that stand below a command; "..." stands for those left out."""
+    printed = iter(outcome.out.splitlines())
+    for line in shown:
+        assert line == "  ..." or line in printed, f"not printed, or not there: {line}"
+
+
+def test_the_page_shows_what_is_printed_and_the_small_run_s_test_fails_with_the_bug_only(
+    seamark: Seamark, tmp_path: Path
+) -> None:
+    page = Path(__file__).resolve().parents[2] / "docs" / "shrink.md"
+    typed = re.findall(r"^\$ (.+?)(?=^\$|^```)", page.read_text("utf-8"), re.DOTALL | re.MULTILINE)
+    commands = [(words.split()[1:], shown) for words, *shown in (each.splitlines() for each in typed)]
+    assert [words[0] for words, _ in commands] == ["run", "shrink", "run", "replay"]
+    (begin, _), (shrink, shown), *others = commands
+    seamark(*begin)
+    (run,) = (tmp_path / "store" / "tutorial").iterdir()
+    require_shown(shown, seamark(*shrink))
+    require_small(seamark, run, tmp_path / "bank")
+    for words, lines in others:
+        require_shown(lines, seamark(*words))
+
+
+def require_small(seamark: Seamark, run: Path, bank: Path) -> None:
+    """Require that the run was made small, that its notes lead to the same result, and that its test is of the bug."""
+    outcome = seamark("shrink", run, "--json", "--quiet", "--bank", bank)
     assert (outcome.code, outcome.err) == (0, "")
     done = outcome.json
     before, after = done["before"], done["after"]
@@ -76,7 +96,9 @@ def test_a_run_gets_small_and_its_test_fails_with_the_bug_only(seamark: Seamark,
     test = Path(str(done["test"]))
     assert list(bank.iterdir()) == [test]
     assert re.fullmatch(r"test_missing_event_tut_3_[0-9a-f]{8}\.py", test.name)
-    own = Path(shutil.copy(test, tmp_path / test.name))
+    written = run.parent.glob(f"*/{test.stem.rpartition('_')[0]}.py")  # By the first call, and by this one.
+    assert {each.read_bytes() for each in written} == {test.read_bytes()}
+    own = Path(shutil.copy(test, bank.parent / test.name))
     failed = outcome_of(own)
     assert failed.returncode == 1, failed.stdout
     assert "1 failed" in failed.stdout
@@ -85,24 +107,20 @@ def test_a_run_gets_small_and_its_test_fails_with_the_bug_only(seamark: Seamark,
     assert own.read_text(encoding="utf-8") != text
     assert outcome_of(own).returncode == 0
 
-    same = seamark("shrink", run, "--finding", "missing-event", "--tries", "60", "--json", "--quiet").json
-    assert same["tries"] == done["tries"]
-    assert Path(str(same["test"])).read_bytes() == test.read_bytes()
-
 
 def test_notes_that_say_what_is_not_so_are_found_out(seamark: Seamark, red: Path, tmp_path: Path) -> None:
     run = copied(red, tmp_path)
-    seamark("shrink", run, "--finding", "missing-event", "--tries", "8", "--quiet")
+    seamark("shrink", run, "--finding", "missing-event", "--tries", "4", "--jobs", "1", "--quiet")
     (notes,) = run.glob("shrink-*.jsonl")
     noted = notes.read_bytes()
     assert b'"is_shown":false' in noted
     notes.write_bytes(noted.replace(b'"is_shown":false', b'"is_shown":true'))
-    outcome = seamark("shrink", run, "--finding", "missing-event", "--tries", "8", "--quiet")
+    outcome = seamark("shrink", run, "--finding", "missing-event", "--tries", "4", "--jobs", "1", "--quiet")
     assert outcome.code == 4
     assert "its notes say that a run shows missing-event TUT-3 which does not; they are removed" in outcome.line
     assert not list(run.glob("shrink-*.jsonl"))
     notes.write_bytes(noted.replace(b'"is_shown":true', b'"is_shown":false'))  # Even of the whole run.
-    assert seamark("shrink", run, "--finding", "missing-event", "--tries", "8", "--quiet").code == 0
+    assert seamark("shrink", run, "--finding", "missing-event", "--tries", "4", "--jobs", "1", "--quiet").code == 0
 
 
 @pytest.mark.parametrize(
@@ -138,14 +156,3 @@ def test_an_interrupt_says_how_to_go_on(
         outcome = seamark(*command)
         assert outcome.code == 130
         assert "  go on   the same command" in outcome.err
-
-
-def test_the_page_shows_what_is_printed(seamark: Seamark) -> None:
-    """The commands in the order of the page, each with the lines below it; "..." stands for those left out."""
-    page = Path(__file__).resolve().parents[2] / "docs" / "shrink.md"
-    typed = re.findall(r"^\$ (.+?)(?=^\$|^```)", page.read_text("utf-8"), re.DOTALL | re.MULTILINE)
-    assert [words.split()[1] for words in typed] == ["run", "shrink", "run", "replay"]
-    for words, *shown in (each.splitlines() for each in typed):
-        printed = iter(seamark(*words.split()[1:]).out.splitlines())
-        for line in shown:
-            assert line == "  ..." or line in printed, f"{words}: not printed, or not there: {line}"

@@ -16,7 +16,7 @@ from tests.oracles.ndb import complaints, numbers
 from tests.scenario.simulated import Simulated
 
 FIRST = int(os.environ.get("SEAMARK_TEST_SEED", "0"))
-SEEDS = range(FIRST, FIRST + 20)
+SEEDS = range(FIRST, FIRST + int(os.environ.get("SEAMARK_FUZZ_COUNT", "14")))
 AGAIN = SEEDS[:3]
 # Seeds with the workload that found a fault of the model, and what it was.
 FOUND = ((130, "ndb-mix"),)  # A node brought in anew acknowledged an epoch for which its peer had taken over.

@@ -12,10 +12,11 @@ from clusters.tutorial.cluster import Tutorial
 from harness.core.record import Complete, Fault, Invoke
 from harness.scenario.scenario import Scenario
 from nemesis.plan import Plan, Step
+from tests.amount import count
 from tests.scenario.simulated import SECOND, Simulated
 
 ROOT = Path(__file__).resolve().parents[2]
-SEEDS = 20
+SEEDS = count(8)
 FIRST = int(os.environ.get("SEAMARK_TEST_SEED", "0"))
 
 
@@ -49,7 +50,7 @@ def test_without_faults_every_operation_succeeds_and_every_row_arrives() -> None
     assert run.unexpected == dict.fromkeys(run.unexpected, 0)
 
 
-@pytest.mark.parametrize("seed", range(FIRST, FIRST + 12))
+@pytest.mark.parametrize("seed", range(FIRST, FIRST + count(8)))
 def test_under_faults_it_settles_and_the_faults_bite(seed: int) -> None:
     run = Simulated(Scenario(cluster="tutorial", seed=seed, time_s=20))
     assert run.reason == "completed"

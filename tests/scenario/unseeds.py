@@ -22,7 +22,7 @@ def main() -> None:
     if "beside-a-thread" in sys.argv:
         threading.Thread(target=allocate, args=(is_over,), daemon=True).start()
     for seed in range(first, first + count):
-        run = Simulated(Scenario(cluster="tutorial", seed=seed, time_s=6, rate=60))
+        run = Simulated(Scenario(cluster="tutorial", seed=seed, time_s=4, rate=60))
         print(seed, run.unseed)
     is_over.set()
 
