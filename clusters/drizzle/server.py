@@ -32,7 +32,7 @@ from clusters.drizzle.messages import (
     Run,
 )
 from clusters.drizzle.replica.consumer import LATER, Consumer
-from clusters.drizzle.replica.producer import QUEUE, Producer, Queued, QueuedPiece, listed
+from clusters.drizzle.replica.producer import QUEUE, Producer, Queued, QueuedPiece, fetched, listed
 from clusters.drizzle.shape import BATCH, MS, SOURCES
 from clusters.drizzle.site import Site
 from harness.core.machine import (
@@ -140,9 +140,8 @@ class Server:
         match message:
             case ListCommits():
                 self._site.send(sender, listed(self._site, self._engine.readable(), message, sender, BATCH))
-            case FetchPieces(number, trxs):
-                found = tuple(each for each in self._engine.readable() if each.commit and each.trx in trxs)
-                self._site.send(sender, Fetched(number, found))
+            case FetchPieces():
+                self._site.send(sender, fetched(self._engine.readable(), message))
             case Listed() if sender in self._producers:
                 self._producers[sender].listed(message)
                 self._drain()

@@ -124,10 +124,9 @@ def listed(site: Site, readable: list[Committed], request: ListCommits, sender: 
     """The answer of a source: the transactions after a commit id that were not born at the replica (3)."""
     found: list[tuple[int, int]] = []
     upto = request.after
-    behind = 0
-    for at, each in enumerate(readable):
-        if each.commit and each.commit <= request.after:
-            behind = at + 1
+    behind = len(readable)
+    while behind and not 0 < readable[behind - 1].commit <= request.after:
+        behind -= 1  # From the end, as a log is long and a replica is seldom far behind.
     entries = readable[behind:]
     for each in entries[::-1] if planted.POLL_UNORDERED in site.bugs else entries:
         if not each.commit:
@@ -141,3 +140,16 @@ def listed(site: Site, readable: list[Committed], request: ListCommits, sender: 
         if not is_own and not (request.only_local and each.origin != site.node):
             found.append((each.commit, each.trx))
     return Listed(request.number, tuple(found), upto)
+
+
+def fetched(readable: list[Committed], request: FetchPieces) -> Fetched:
+    """The answer of a source: the transactions with these ids, from the end of its log as in `listed`."""
+    wanted = set(request.trxs)
+    found: list[Committed] = []
+    for each in reversed(readable):
+        if not wanted:
+            break
+        if each.commit and each.trx in wanted:
+            wanted.remove(each.trx)
+            found.append(each)
+    return Fetched(request.number, tuple(reversed(found)))
