@@ -44,7 +44,7 @@ class Shares(NamedTuple):
 BLOCKS = Shares(txns=35, reads=20, keys=6, life=72)
 SEQUENCES = Shares(txns=5, reads=15, keys=4, life=80)
 LEASES = Shares(txns=45, reads=10, keys=6, life=60, statuses=20)
-RETENTION = Shares(txns=20, reads=30, keys=4, life=24, truncate_every=15)
+RETENTION = Shares(txns=20, reads=30, keys=4, life=24, truncate_every=9)
 REWINDS = Shares(txns=30, reads=20, keys=6, life=72, checkpoint_every=30, restore_every=100)
 SEALED = Shares(txns=40, reads=20, keys=6, life=72, is_sealed=True)
 

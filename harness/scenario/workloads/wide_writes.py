@@ -23,7 +23,7 @@ OVERLAP_PERCENT, READ_PERCENT = 20, 30  # The share of short transactions on a w
 PUSHED = 5
 STALE_PERCENT = 40
 AGE_MS = (20, 400)  # The least and greatest age of the states that stale reads request.
-FUTURE_MS = 300  # A few request a state that far ahead, which no system can know.
+FUTURE_PERCENT, FUTURE_MS = 4, 300  # A few request a state that far ahead, which no system can know.
 PUSHED_LIFE = 12
 CHANGES = ("split", "merge", "transfer")  # The region of a key is split there, joined with a neighbour, led elsewhere.
 CHANGE_PERCENT = 3
@@ -77,10 +77,12 @@ class WithStaleReads(msgspec.Struct, frozen=True):
             assert answer is not None  # `source` never ends.
             assert isinstance(answer[1], Groups)
             return answer[0], msgspec.structs.replace(self, source=answer[1], dice=dice)
-        group = max(0, self.source.number // LIFE - place % 2)  # The present group, or the one before.
+        is_future = percent >= STALE_PERCENT - FUTURE_PERCENT
+        before = 0 if is_future else place % 2  # A read of the future can meet only what is still open.
+        group = max(0, self.source.number // LIFE - before)
         first = group * LARGE_VS_TICK.span
         keys: list[Json] = [first + place, first + (place + 3) % WIDE]
-        invocation = Invocation(f="stale-read", value=[keys, AGE_MS[0] + age_ms if percent else -FUTURE_MS])
+        invocation = Invocation(f="stale-read", value=[keys, -FUTURE_MS if is_future else AGE_MS[0] + age_ms])
         if self.changes and percent < CHANGE_PERCENT:
             invocation = Invocation(f=self.changes[percent % len(self.changes)], value=[first + place])
         return planned(context, invocation), msgspec.structs.replace(self, dice=dice)
