@@ -4,6 +4,7 @@ Theory of operation. An operation sends at most one request that writes, once; `
 1. A transaction that only reads, or that only touches registers, is one Txn: etcd applies it at one revision.
 2. An append needs the list first. So a transaction with appends reads all its lists by one Txn, and writes by a second
    that compares the revision of each list it has seen. If one has changed since, the member changes nothing: `fail`.
+   With `locks` it has locks of its lists instead.
 3. The header of a Txn that writes has the revision that it made: it is the operation's position, and its number.
 """
 
@@ -13,6 +14,7 @@ from typing import Any, Final, cast
 
 from clusters.etcd import planted, rows
 from clusters.etcd.line import Line
+from clusters.etcd.locks import GONE, locked
 from clusters.etcd.messages import message
 from clusters.etcd.setup import KEPT_REVISIONS, compacts
 from clusters.servers.client import Progress, Refused, ServerClient
@@ -33,6 +35,7 @@ class EtcdClient(ServerClient[Line]):
         super().__init__(process, doors)
         self._compacts = compacts(settings)
         self._discards = 0  # The revision to compact before the next operation; 0: none.
+        self._locking = settings.options["locks"]
         self._is_stale = settings.options["reads"] == "serializable" or planted.STALE_READS in settings.bugs
 
     def _dial(self, address: Address) -> Line:
@@ -49,15 +52,27 @@ class EtcdClient(ServerClient[Line]):
     async def _append(self, line: Line, mops: Sequence[MicroOp], progress: Progress) -> Completion:
         """A transaction with appends: what it read must still be so when it writes."""
         keys = list(dict.fromkeys(mop.key for mop in mops))
+        if self._locking != "off":
+            return await self._under_locks(line, keys, mops, progress)
         before = await self._lists(line, keys)
         done, after = appended(mops, {key: elements for key, (_, elements) in before.items()})
         compare = [_compare(rows.key_of(key), mod_revision=revision) for key, (revision, _) in before.items()]
-        changed = list(dict.fromkeys(mop.key for mop in mops if mop.f == "append"))
-        writes = [_put(rows.key_of(key), after[key]) for key in changed]
-        answer = await self._write(line, progress, compare=compare, success=writes)
+        answer = await self._write(line, progress, compare=compare, success=_puts(mops, after))
         if not answer.succeeded:
             return Completion(outcome="fail", error="a list has changed since it was read")
         return self._written(answer, done)
+
+    async def _under_locks(
+        self, line: Line, keys: Sequence[Json], mops: Sequence[MicroOp], progress: Progress
+    ) -> Completion:
+        """The same under locks of all its lists; only a fenced one checks that it still has them when it writes."""
+        locks = await locked(line, [rows.lock_of(key) for key in keys])
+        before = await self._lists(line, keys)
+        done, after = appended(mops, {key: elements for key, (_, elements) in before.items()})
+        compare = locks.fence if self._locking == "fenced" else []
+        answer = await self._write(line, progress, compare=compare, success=_puts(mops, after))
+        await locks.release(line)
+        return self._written(answer, done) if answer.succeeded else Completion(outcome="fail", error=GONE)
 
     async def _lists(self, line: Line, keys: Sequence[Json]) -> Lists:
         answer = await line.ask("txn", message("TxnRequest", success=[self._read(rows.key_of(key)) for key in keys]))
@@ -130,6 +145,12 @@ class EtcdClient(ServerClient[Line]):
 
 def _put(key: bytes, value: Json) -> Any:
     return message("RequestOp", request_put=message("PutRequest", key=key, value=encoded(value)))
+
+
+def _puts(mops: Sequence[MicroOp], after: Mapping[Json, list[Json]]) -> list[Any]:
+    """The writes of all lists that those steps change."""
+    changed = dict.fromkeys(mop.key for mop in mops if mop.f == "append")
+    return [_put(rows.key_of(key), after[key]) for key in changed]
 
 
 def _compare(key: bytes, *, mod_revision: int | None = None, value: bytes | None = None) -> Any:

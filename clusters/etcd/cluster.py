@@ -4,6 +4,7 @@ from typing import Final
 
 from clusters.etcd import planted, promises
 from clusters.etcd.client import EtcdClient
+from clusters.etcd.locks import WAYS
 from clusters.etcd.members import MEMBERSHIP
 from clusters.etcd.service import MEMBERS, UPGRADES, VERSIONS, service
 from clusters.etcd.setup import prepare
@@ -28,6 +29,7 @@ def cluster() -> System:
         membership=MEMBERSHIP,
         client=EtcdClient,
         subscriber=EtcdSubscriber,
+        checks=("clusters.etcd.checks",),
         promises=promises.ALL,
         holds=promises.holds,
         stream=promises.STREAM,
@@ -38,6 +40,11 @@ def cluster() -> System:
                 name="reads",
                 values=("linearizable", "serializable"),
                 text="whether transactions that only read go through the leader, or one member answers alone",
+            ),
+            Option(
+                name="locks",
+                values=WAYS,
+                text="whether transactions with appends hold locks, and write only if these still exist (fenced)",
             ),
             Option(name="compaction", values=("off", "on"), text="whether clients discard old revisions"),
         ),

@@ -57,6 +57,13 @@ DURABLE: Final = _promise(
     "duplicate-elements",
     check="survival",
 )
+LEASES: Final = Promise(
+    id="ETCD-5",
+    text="A lease lasts for its time to live at least: so do the locks that are made with it.",
+    source='https://etcd.io/docs/v3.5/learning/api/, "Lease API", read on 2026-11-28',
+    forbids=("early-lease",),
+    check="leases",
+)
 _CUTS: Final = tuple(
     f"{name}-watermark{order}"
     for name in ("G0", "G1c", "G-single", "G-nonadjacent")
@@ -109,13 +116,19 @@ OF_WATCH: Final = (
         *_CUTS,
     ),
 )
-ALL: Final = (STRICT, FRESH, SERIALIZABLE, DURABLE, *OF_WATCH)
+ALL: Final = (STRICT, FRESH, SERIALIZABLE, DURABLE, LEASES, *OF_WATCH)
+# A bare lock keeps nobody from writing late: lists may then lose what was appended.
+_OF_SAFE_WRITES: Final = (STRICT.id, FRESH.id, DURABLE.id)
 _OF_LINEARIZABLE: Final = (STRICT.id, FRESH.id)
 
 
 def holds(promise: Promise, settings: Settings) -> bool:
     """True if the promise holds with those settings: serializable reads may show an old state."""
     is_linearizable = settings.options["reads"] == "linearizable"
+    if promise is LEASES:
+        return settings.options["locks"] != "off"
+    if settings.options["locks"] == "bare" and promise.id in _OF_SAFE_WRITES:
+        return False
     if promise.id == SERIALIZABLE.id:
         return not is_linearizable
     return is_linearizable or promise.id not in _OF_LINEARIZABLE

@@ -24,6 +24,11 @@ def cell_of(key: Json) -> bytes:
     return _CELL + encoded(key)
 
 
+def lock_of(key: Json) -> bytes:
+    """The name of the lock of a list."""
+    return b"k/" + encoded(key)
+
+
 def is_register(key: Json) -> bool:
     """True if that key is a register; else it is a list."""
     return isinstance(key, str)

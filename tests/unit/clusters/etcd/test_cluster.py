@@ -5,6 +5,7 @@ import pytest
 from checkers.catalogue import RECORDS
 from checkers.words import models
 from clusters.etcd import Cluster
+from clusters.etcd.checks import ANOMALY
 from clusters.etcd.service import MEMBERS, VERSIONS, service
 from harness.core.machine import Settings
 from harness.core.seams import GoModule, Wheel
@@ -12,13 +13,13 @@ from harness.scenario.workloads import WORKLOADS
 from nemesis.registry import PACKAGES
 
 
-def chosen(version: str = VERSIONS[0], reads: str = "linearizable") -> Settings:
-    return Settings(options={"version": version, "reads": reads, "compaction": "off"})
+def chosen(version: str = VERSIONS[0], reads: str = "linearizable", locks: str = "off") -> Settings:
+    return Settings(options={"version": version, "reads": reads, "locks": locks, "compaction": "off"})
 
 
 def test_what_the_cluster_names_exists() -> None:
     cluster = Cluster()
-    assert {name for promise in cluster.promises for name in promise.forbids} <= {*RECORDS, *models.MODELS}
+    assert {name for promise in cluster.promises for name in promise.forbids} <= {*RECORDS, *models.MODELS, ANOMALY}
     assert set(cluster.faults) <= set(PACKAGES)
     assert set(cluster.workloads) <= set(WORKLOADS)
     assert len({promise.id for promise in cluster.promises}) == len(cluster.promises)
@@ -32,6 +33,14 @@ def test_the_promised_model_is_that_of_the_chosen_reads(reads: str, promised: li
     assert [name for name in forbidden if name in models.MODELS] == promised
     assert ("stale-acknowledged" in forbidden) is (reads == "linearizable")
     assert "late-event" in forbidden
+
+
+@pytest.mark.parametrize(
+    ("locks", "leases", "strict"), [("off", False, True), ("fenced", True, True), ("bare", True, False)]
+)
+def test_a_bare_lock_promises_its_lease_alone(locks: str, *, leases: bool, strict: bool) -> None:
+    promised = {promise.id for promise in Cluster().promised(chosen(locks=locks))}
+    assert ("ETCD-5" in promised, "ETCD-1" in promised, "ETCD-4" in promised) == (leases, strict, strict)
 
 
 @pytest.mark.parametrize("version", VERSIONS)
