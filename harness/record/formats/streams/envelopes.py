@@ -4,10 +4,13 @@ Sources: its documentation, Changefeed Messages, and Changefeed Message Envelope
 """
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final, TypedDict
+
+import msgspec
 
 from harness.core.promises import StreamContract
 from harness.core.record import Json
+from harness.record.formats.jsonl import Shape
 from harness.record.formats.streams.line import DELETED, Content, StreamFormat, decoded, enveloped, inside, span_of
 
 # A row is sent again when a node of the feed restarts, so only first deliveries are ordered, per
@@ -27,9 +30,34 @@ CRDB_CONTRACT: Final = StreamContract(
 )
 
 
+class _Message(TypedDict, total=False):
+    """The fields of a message and of its envelopes; not those of an enriched message's schema, most of its text."""
+
+    topic: Any
+    table: Any
+    partition: Any
+    offset: Any
+    key: Any
+    value: "_Message | str | None"
+    payload: "_Message | list[_Message] | str | None"
+    op: Any
+    after: Any
+    updated: Any
+    resolved: Any
+    source: Any
+
+
+def _is_message(line: Json) -> bool:
+    return isinstance(line, dict) and not _NAMES.isdisjoint(line)
+
+
+_NAMES: Final = frozenset(("after", "resolved", "value", "payload"))
+SHAPE: Final = Shape(msgspec.json.Decoder(_Message), _is_message)
+
+
 def crdb_lines(line: Json) -> Iterator[Content]:
     """A row, a resolved timestamp, or all messages of a webhook's payload. Raises ValueError for any other line."""
-    payload = inside(line, "payload")
+    payload = line.get("payload") if isinstance(line, dict) else None
     if isinstance(payload, list):
         for each in payload:
             yield from crdb_lines(each)
@@ -39,13 +67,13 @@ def crdb_lines(line: Json) -> Iterator[Content]:
     if "resolved" in message:
         yield Content("watermark", position=message["resolved"], span=span)
         return
-    at = message.get("updated", inside(message, "source.ts_hlc"))
+    at = message["updated"] if "updated" in message else inside(message, "source.ts_hlc")
     if "after" not in message or at is None:
         raise ValueError(
             "it is no changefeed message: it has neither after and updated, nor resolved; create the changefeed WITH "
             "updated, resolved, envelope = wrapped (or enriched, with enriched_properties = source)"
         )
-    key = message.get("key", decoded(around.get("key")))
+    key = message["key"] if "key" in message else decoded(around.get("key"))
     if key is None:
         raise ValueError(
             "it has no key: create the changefeed WITH key_in_value, or write each line with key and value"
@@ -57,4 +85,4 @@ def crdb_lines(line: Json) -> Iterator[Content]:
 
 def crdb() -> StreamFormat:
     """The format of CockroachDB's changefeeds."""
-    return StreamFormat("crdb", CRDB_CONTRACT, crdb_lines)
+    return StreamFormat("crdb", CRDB_CONTRACT, crdb_lines, shape=SHAPE)

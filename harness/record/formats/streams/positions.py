@@ -49,10 +49,10 @@ def position_of(value: Json | Place) -> Position:
             return Position("integers", (value, 0))
         case float():
             raise ValueError(f"its position {value!r} is a number with a fraction, which is rounded: write it as text")
-        case str() if _INTEGER.fullmatch(value):
-            return Position("integers", (int(value), 0))
         case str() if found := _DECIMAL.fullmatch(value):
             return Position("decimals", (int(found[1]), int(found[2].ljust(_COUNTER_DIGITS, "0"))))
+        case str() if _INTEGER.fullmatch(value):
+            return Position("integers", (int(value), 0))
         case str() if found := _LOG_POSITION.fullmatch(value):
             return Position("log positions", ((int(found[1], 16) << 32) | int(found[2], 16), 0))
         case _:
