@@ -48,6 +48,12 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     primary: str | None = None
     rounding: int = 1
 
+    @property
+    def problem(self) -> str:
+        """Why the rule makes no sense; empty if it does."""
+        is_whole = self.rounding >= 1 and (self.rule not in EPOCH_RULES or self.primary is not None)
+        return "" if is_whole else "it needs a 'primary', and a 'rounding' from 1 on"
+
     def is_over(self, epoch: int, horizon: int) -> bool:
         """True if a site that had seen all epochs up to `horizon` has surely seen that epoch, and its window."""
         return (epoch // self.rounding + 1) * self.rounding - 1 <= horizon
@@ -107,8 +113,8 @@ def sites_of(history: Path) -> Sites:
     for site, log in logs.items():
         _in_order(history, site, log)
     for key, rule in rules.items():
-        if rule.rounding < 1 or (rule.rule in EPOCH_RULES and rule.primary is None):
-            raise HistoryError(f"{history}: conflict-rule of {key}: it needs a 'primary', and a 'rounding' from 1 on")
+        if rule.problem:
+            raise HistoryError(f"{history}: conflict-rule of {key}: {rule.problem}")
     return Sites(
         logs=logs,
         exceptions={

@@ -70,7 +70,7 @@ def _parts(content: Content) -> Iterator[tuple[str, Json | Place]]:
         yield name, getattr(content, name)
     yield "partition", content.span
     yield "before", None if content.before is None else content.before.image
-    yield "session", content.session or None
+    yield from (("session", content.session or None), ("site", content.site), ("origin", content.origin))
 
 
 def _shown(value: Json | Place) -> str:

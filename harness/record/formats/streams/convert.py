@@ -21,6 +21,7 @@ from harness.record.formats.promise_file import Promised
 from harness.record.formats.streams.line import StreamFormat
 from harness.record.formats.streams.lines import first_lines
 from harness.record.formats.streams.mappings.known import hint
+from harness.record.formats.streams.mappings.sites import load_sites
 from harness.record.formats.streams.sources import NOUNS
 from harness.record.formats.streams.survey import Survey
 from harness.record.store import HISTORY
@@ -37,6 +38,8 @@ def load_stream(path: Path, into: Path, form: StreamFormat, more: Sequence[Path]
     """
     for each in (path, *more):
         require_file(each)
+    if form.sites is not None:
+        return load_sites((path, *more), into, form, form.sites)
     try:
         survey = Survey((path, *more), form)
     except HistoryError as error:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from checkers.replication.sites import Rule
 from harness.core.promises import StreamContract
 from harness.core.record import Json
 from harness.record.formats.jsonl import Shape
@@ -60,6 +61,8 @@ class Content(NamedTuple):
     sizes: tuple[tuple[str, int], ...] = ()
     has_key: bool = True  # False: `key` is the whole row.
     before: Before | None = None
+    site: str | None = None  # Where it was committed, of several that take writes.
+    origin: str | None = None  # Where its transaction was born.
 
 
 class StreamFormat(NamedTuple):
@@ -78,6 +81,14 @@ class StreamFormat(NamedTuple):
     is_by_source: bool = False
     begin: Callable[[], None] | None = None  # Called before each pass over the file.
     shape: Shape | None = None
+    sites: "SiteFormat | None" = None
+
+
+class SiteFormat(NamedTuple):
+    """What a mapping declares of several sites: their rule for conflicts, and whether all is at rest in the end."""
+
+    rule: Rule | None
+    is_at_rest: bool
 
 
 def inside(value: Json, path: str) -> Json:

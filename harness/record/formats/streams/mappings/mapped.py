@@ -11,13 +11,14 @@ from harness.record.formats.streams.line import (
     Before,
     Content,
     Place,
+    SiteFormat,
     StreamFormat,
     enveloped,
     inside,
     span_of,
 )
 from harness.record.formats.streams.mappings.fields import Field, InFile, Spot, bytes_place, field
-from harness.record.formats.streams.mappings.mapping import DELETE, SKIP, Mapping
+from harness.record.formats.streams.mappings.mapping import DELETE, REJECTED, SKIP, Mapping
 
 SPACE: Final = 1 << 63  # Hashes of keys are below it.
 _NS: Final = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "ns": 1}
@@ -34,6 +35,7 @@ def mapped(name: str, mapping: Mapping, key: tuple[str, ...] = ()) -> StreamForm
         mapping.may_have("open"),
         has_lineage=mapping.may_have("successors"),
         begin=reader.begin,
+        sites=None if mapping.fields.site is None else SiteFormat(mapping.conflicts, mapping.at_rest),
     )
 
 
@@ -87,7 +89,7 @@ class Reader:
             yield self._declaration(spot)
             return
         is_deletion, kind = kind == DELETE, "row" if kind == DELETE else kind
-        is_row = kind in {"row", "backfill"}
+        is_row = kind in {"row", "backfill", REJECTED}
         key = self._get("key", spot)
         if is_row and (key is None or (isinstance(key, list) and None in key)):
             how = ": name the key's columns with --key" if "value" in self._fields else ""
@@ -115,7 +117,13 @@ class Reader:
             epoch=self._integer("epoch", spot),
             time_ns=self._time_ns(spot),
             before=None if image is None else Before(image),
+            site=self._site("site", spot),
+            origin=self._site("origin", spot),
         )
+
+    def _site(self, name: str, spot: Spot) -> str | None:
+        value = self._required(name, spot)
+        return None if value is None else str(value)
 
     def _image(self, spot: Spot, value: Json, position: Json | Place) -> Json:
         """What the row replaced; None if that cannot be compared with the previous row of its key.

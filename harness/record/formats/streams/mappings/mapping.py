@@ -11,6 +11,7 @@ from typing import Any, Final, Literal, get_args
 import msgspec
 
 from checkers.history.units import is_final_only
+from checkers.replication.sites import Rule
 from harness.core.columns import KINDS
 from harness.core.errors import ScenarioError, known
 from harness.core.promises import StreamContract
@@ -20,9 +21,14 @@ from harness.record.formats.streams.mappings.fields import field
 
 SKIP: Final = "skip"
 DELETE: Final = "delete"  # A row that deletes its key, whatever its value.
+REJECTED: Final = "rejected"  # A row of a site's exceptions table.
 _PARTS: Final = (
     "about", "source", "signs", "envelope", "skip", "one_session", "time_unit", "fields", "kinds", "stream",
+    "conflicts", "at_rest",
 )  # fmt: skip
+_SITES: Final = StreamContract(
+    closed="<=", cut="unknown", position="lsn", identity="position+key+value"
+)  # Of logs that no stream rule judges.
 Unit = Literal["s", "ms", "us", "ns"]
 
 
@@ -45,6 +51,8 @@ class Fields(msgspec.Struct, frozen=True, kw_only=True):
     parents: Any = None  # The logs that a declared log follows: a list of names, or one name.
     ranges: Any = None  # The hashes that a declared log has: pairs [low, high) below 2^63, or one pair.
     hash: Any = None  # The hash of a row's key.
+    site: Any = None  # One of several that take writes: it committed the row, or rejected it.
+    origin: Any = None  # The site where the row's transaction was born; without it, the same one.
     time: Any = None  # When the line was received; without it, its place in the file.
 
     def __post_init__(self) -> None:
@@ -61,6 +69,8 @@ class Mapping(msgspec.Struct, frozen=True, kw_only=True):
     kinds: dict[str, str] = {}
     skip: tuple[str, ...] = ()  # Lines in which one of these fields is true concern no row.
     one_session: bool = False
+    conflicts: Rule | None = None  # The rule by which sites reject a row.
+    at_rest: bool = False  # In the end each site has all changes.
     time_unit: Unit = "ns"
     envelope: bool = False  # Messages may come in an envelope with key, topic, partition and offset.
     about: str = ""
@@ -90,16 +100,19 @@ def mapping_of(parts: dict[str, Any]) -> Mapping:
     """The mapping in a document. Raises ScenarioError."""
     for name in parts:
         known(name, _PARTS, "part of a mapping file")
-    for name in ("fields", "stream"):
+    has_sites = isinstance(parts.get("fields"), dict) and "site" in parts["fields"]
+    for name in ("fields",) if has_sites else ("fields", "stream"):
         if name not in parts:
             raise ScenarioError(f"it has no [{name}]")
     mapping = Mapping(
         fields=struct_of("[fields]", parts["fields"], Fields),
-        stream=contract_of(parts["stream"]),
+        stream=contract_of(parts["stream"]) if "stream" in parts else _SITES,
         kinds=_kinds(parts.get("kinds", {})),
         skip=_texts("skip", parts.get("skip", [])),
         signs=_texts("signs", parts.get("signs", [])),
-        one_session=parts.get("one_session", False) is True,
+        one_session=parts.get("one_session", has_sites) is True,
+        conflicts=_rule(parts["conflicts"]) if "conflicts" in parts else None,
+        at_rest=parts.get("at_rest", False) is True,
         time_unit=_time_unit(parts.get("time_unit", "ns")),
         envelope=parts.get("envelope", False) is True,
         about=str(parts.get("about", "")),
@@ -119,8 +132,18 @@ def _kinds(given: Any) -> dict[str, str]:
     if not isinstance(given, dict) or not all(isinstance(kind, str) for kind in given.values()):
         raise ScenarioError('[kinds]: it is a table of texts, such as insert = "row"')
     for value, kind in given.items():
-        known(kind, (*KINDS, SKIP, DELETE), f"kind of event ([kinds] {value})")
+        known(kind, (*KINDS, SKIP, DELETE, REJECTED), f"kind of event ([kinds] {value})")
     return given
+
+
+def _rule(given: Any) -> Rule:
+    try:
+        rule = msgspec.convert(given, Rule)
+    except msgspec.ValidationError as error:
+        raise ScenarioError(f'[conflicts]: {error}; write for example rule = "epoch" and primary = "A"') from None
+    if problem := rule.problem:
+        raise ScenarioError(f"[conflicts]: {problem}")
+    return rule
 
 
 def _time_unit(given: Any) -> Unit:
@@ -130,6 +153,13 @@ def _time_unit(given: Any) -> Unit:
 
 
 def _require_sense(mapping: Mapping) -> None:
+    if mapping.fields.site is not None and mapping.fields.unit is None:
+        raise ScenarioError("[fields]: it has a site and no unit: name the field with the row's transaction")
+    is_of_sites = mapping.conflicts is not None or mapping.at_rest or mapping.fields.origin is not None
+    if mapping.fields.site is None and (is_of_sites or mapping.may_have(REJECTED)):
+        raise ScenarioError(
+            "[fields]: origin, rejected rows, [conflicts] and at_rest are about sites: name the field site"
+        )
     if mapping.fields.session is None and not mapping.one_session:
         raise ScenarioError(
             "[fields]: no field is the session: name the field of a connection, or write one_session = true "
