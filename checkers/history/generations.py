@@ -18,7 +18,7 @@ Source of the rules: guarantees G21 and G22 of MySQL Cluster's epochs, whose res
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -34,7 +34,7 @@ from checkers.history.streams import merged as merged_placements
 from checkers.history.tables import rows
 from harness.core.columns import INFO, NEVER, OK, Bools, Int64s
 from harness.core.errors import HistoryError
-from harness.core.promises import StreamContract
+from harness.core.promises import StreamContract, View
 from harness.core.verdict import Finding, Judgement
 
 
@@ -74,9 +74,9 @@ def restarts(history: Path) -> tuple[Restart, ...]:
         raise HistoryError(f"{path}: a restart that cannot be read ({problem}); mend what recorded it") from problem
 
 
-def placement_of_streams(history: Path, contract: StreamContract | None) -> Placement:
+def placement_of_streams(history: Path, contract: StreamContract | None, views: Collection[View] = ()) -> Placement:
     """The positions that streams report for unclear operations; none without a contract. Raises HistoryError."""
-    logs = stream_logs(history, contract) if contract is not None else ()
+    logs = stream_logs(history, contract, views) if contract is not None else ()
     shared = Facts()
     return merged_placements(placement_by(log, history, shared=shared) for log in logs) if logs else NOTHING_DERIVED
 

@@ -3,10 +3,12 @@
 The position of a write is the one that its operation reported (`commit_ts`), else that of an event that delivered a
 value of the operation. An operation of unclear outcome counts only if one of its values was delivered. The position of
 a snapshot row is that of the snapshot, and says nothing about the write.
+
+Events whose span is a declared view are no part of a stream (checkers.state.views judges them): they are left out here.
 """
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from pathlib import Path
@@ -40,7 +42,7 @@ from harness.core.columns import (
     SourceWrites,
 )
 from harness.core.errors import HistoryError
-from harness.core.promises import StreamContract
+from harness.core.promises import StreamContract, View
 
 DELIVERED: Final = tuple(field.name for field in fields(Deliveries))
 _WRITTEN: Final = tuple(field.name for field in fields(SourceWrites))
@@ -50,7 +52,7 @@ _GROUPS: Final = 4  # Row groups of events read at a time: opening a file takes 
 
 @dataclass(frozen=True, slots=True)
 class StreamLog:
-    """The unit of work: the events of `chosen` subscribers, judged together.
+    """The unit of work: the events of `chosen` subscribers, judged together, but for those of the spans in `left_out`.
 
     Ids are places in `subscribers` and `spans`.
     """
@@ -59,14 +61,14 @@ class StreamLog:
     chosen: tuple[str, ...]
     subscribers: tuple[str, ...]
     spans: tuple[str, ...]
+    left_out: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Placement:
     """Facts about the source from deliveries: the least position of each operation, and the partition of each key.
 
-    `op` and `key` ascend. Only operations without a reported position, or of unclear outcome, are included. `span` is
-    -1 for a key that came on several partitions.
+    Both ascend. Only operations without a reported position, or of unclear outcome, are included. `span` -1: several.
     """
 
     op: Int64s
@@ -82,18 +84,21 @@ class Placement:
 NOTHING_DERIVED: Final = Placement(*(np.empty(0, np.int64) for _ in range(4)))
 
 
-def stream_logs(history: Path, contract: StreamContract) -> tuple[StreamLog, ...]:
-    """One log per subscriber, or one for all of them if a watermark binds several. Raises HistoryError."""
-    path = history / "events.parquet"
+def stream_logs(history: Path, contract: StreamContract, views: Collection[View] = ()) -> tuple[StreamLog, ...]:
+    """One log per subscriber, or one for all if a watermark binds several; without `views`. Raises HistoryError."""
     found: dict[str, set[str]] = {"subscriber": set(), "span": set()}
-    with opened(path, texts=list(found)) as file:
+    left_out = tuple(sorted(view.name for view in views))
+    with opened(history / "events.parquet", texts=list(found)) as file:
         for batch in file.iter_batches(columns=list(found)):
+            is_of_view = pc.is_in(batch["span"].dictionary_decode(), pa.array(left_out, pa.string()))
+            kept = batch.filter(pc.invert(is_of_view)) if left_out else batch
             for name, values in found.items():
-                values.update(value for value in pc.unique(batch[name]).to_pylist() if value is not None)
+                values.update(value for value in pc.unique(kept[name]).to_pylist() if value is not None)
     subscribers, spans = tuple(sorted(found["subscriber"])), tuple(sorted(found["span"]))
+    whole = StreamLog(str(history), subscribers, subscribers, spans, left_out)
     if contract.wm_scope in ("session", "subscriber"):
-        return tuple(StreamLog(str(history), (name,), subscribers, spans) for name in subscribers)
-    return (StreamLog(str(history), subscribers, subscribers, spans),) if subscribers else ()
+        return tuple(replace(whole, chosen=(name,)) for name in subscribers)
+    return (whole,) if subscribers else ()
 
 
 def read_deliveries(
@@ -216,10 +221,10 @@ NO_WRITES: Final = SourceWrites(**Columns(_WRITTEN, 0).whole())
 def placement_by(
     log: StreamLog, source: Path | None = None, *, threads: int = 1, shared: Facts | None = None
 ) -> Placement:
-    """The placement that one log gives to the operations of `source`, a history; None: the log's own.
+    """The placement that one log gives to the operations of `source`, a history; None: the log's own. `threads` read.
 
     Raises HistoryError if a file is damaged. Most histories need no placement: then only the columns that show this are
-    read. `threads` threads read at the same time. With the same `shared`, several logs of one source read it once.
+    read. With the same `shared`, several logs of one source read it once.
     """
     source, shared = source or Path(log.directory), Facts(is_copy=True) if shared is None else shared
     if not log.spans and not shared.of((source, "needs placement"), partial(_needs_placement, source, threads)):
@@ -296,10 +301,7 @@ def merged(placements: Iterable[Placement]) -> Placement:
 
 
 def placed(writes: SourceWrites, known: Placement) -> SourceWrites:
-    """The writes with positions and partitions from deliveries.
-
-    An unclear write that was not delivered gets no position.
-    """
+    """The writes with positions and partitions from deliveries. An unclear one that never came has no position."""
     position = writes.position
     if len(known.op) or np.any(writes.outcome == INFO):
         shown = known.positions(writes.op)
@@ -347,13 +349,15 @@ def _write_count(mops: pq.ParquetFile, group: int) -> int:
 
 
 def _is_chosen(file: pq.ParquetFile, group: int, log: StreamLog) -> Bools:
-    """True for the rows of that row group that belong to the log's subscribers."""
-    count = file.metadata.row_group(group).num_rows
-    if len(log.chosen) == len(log.subscribers):
-        return np.ones(count, np.bool_)
-    table = file.read_row_group(group, columns=["subscriber"], use_threads=False)
-    result: Bools = _ids(table["subscriber"], log.chosen) >= 0
-    return result
+    """True for the rows of that row group that belong to the log's subscribers, and to none of the spans left out."""
+    is_chosen: Bools = np.ones(file.metadata.row_group(group).num_rows, np.bool_)
+    if len(log.chosen) < len(log.subscribers):
+        table = file.read_row_group(group, columns=["subscriber"], use_threads=False)
+        is_chosen &= _ids(table["subscriber"], log.chosen) >= 0
+    if log.left_out:
+        table = file.read_row_group(group, columns=["span"], use_threads=False)
+        is_chosen &= _ids(table["span"], log.left_out) < 0
+    return is_chosen
 
 
 def _column(table: pa.Table, name: str, texts: tuple[str, ...] | None, count: int) -> Int64s:

@@ -5,17 +5,19 @@ These tables are small, so they are read into plain Python. A missing file count
 is damaged.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from checkers.columns.files import read_columns, reading
 from checkers.history.names import Dictionary
 from harness.core.columns import NEVER
-from harness.core.promises import Excuse, Excuses
+from harness.core.promises import Excuse, Excuses, View
 from harness.core.record import Json
 
 SECOND: Final = 1_000_000_000
@@ -191,6 +193,15 @@ def sessions(history: Path, names: Dictionary) -> tuple[Session, ...]:
         Session(subscriber=subscriber, number=number, marks=tuple(marks))
         for (subscriber, number), marks in sorted(found.items())
     )
+
+
+def stream_events(history: Path, kind: str, columns: Sequence[str], views: Collection[View] = ()) -> pa.Table:
+    """Columns of the events of that kind, without those of `views`. Raises HistoryError if the file is damaged."""
+    names = pa.array([view.name for view in views], pa.string())
+    if not len(names):
+        return read_columns(history / "events.parquet", columns, kind=[kind])
+    events = read_columns(history / "events.parquet", [*columns, "span"], kind=[kind])
+    return events.filter(pc.invert(pc.is_in(events["span"], names))).select([*columns])
 
 
 def seconds(ns: int) -> str:

@@ -16,12 +16,11 @@ from typing import Final
 import numpy as np
 
 from checkers.columns.arrow import integers
-from checkers.columns.files import read_columns
 from checkers.columns.index import codes, first_rows
 from checkers.columns.runs import ordered
 from checkers.columns.table import Join
 from checkers.history.generations import Restart, kept_until, restarts
-from checkers.history.tables import Transaction
+from checkers.history.tables import Transaction, stream_events
 from checkers.state.written import Written
 from harness.core.columns import FAIL, INFO, NEVER, OK, Bools, Int64s
 from harness.core.promises import Bounds
@@ -70,7 +69,7 @@ class Claims:
         self.size = np.diff(written.start)
         is_info = written.outcome == INFO
         self.is_sole = _are_sole(written, self.is_failed)
-        delivered_at, delivered_seq = _delivered(history, written, is_info[written.owner] & self.is_sole)
+        delivered_at, delivered_seq = _delivered(history, written, is_info[written.owner] & self.is_sole, bounds)
         self.epoch = np.where(is_info, delivered_at, written.epoch)
         self.end_seq = np.where(is_info, delivered_seq, written.complete_seq)
         begun = np.array([restart.seq for restart in self.restarts], np.int64)
@@ -114,7 +113,7 @@ def _are_sole(written: Written, is_failed: Bools) -> Bools:
     return result
 
 
-def _delivered(history: Path, written: Written, is_meant: Bools) -> tuple[Int64s, Int64s]:
+def _delivered(history: Path, written: Written, is_meant: Bools, bounds: Bounds) -> tuple[Int64s, Int64s]:
     """For each operation the epoch and the `seq` of the first event that delivered one of its elements `is_meant` (m,).
 
     NEVER without one; (n,).
@@ -123,7 +122,7 @@ def _delivered(history: Path, written: Written, is_meant: Bools) -> tuple[Int64s
     wanted = np.flatnonzero(is_meant)
     if not len(wanted) or not (history / "events.parquet").is_file():
         return position, seq
-    events = read_columns(history / "events.parquet", ["seq", "key", "value", "position"], kind=["row"])
+    events = stream_events(history, "row", ["seq", "key", "value", "position"], bounds.views)
     at = integers(events["position"], NEVER)
     rows = np.flatnonzero(at != NEVER)
     rows = rows[ordered(integers(events["seq"])[rows])[0]]

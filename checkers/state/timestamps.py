@@ -27,10 +27,11 @@ from checkers.columns.arrow import integers
 from checkers.columns.files import read_columns
 from checkers.engine.protocol import Check, Context
 from checkers.history.names import Dictionary, Names
-from checkers.history.tables import State, rows, states
+from checkers.history.tables import State, rows, states, stream_events
 from checkers.history.troubles import Trouble, judgement
 from checkers.words.anomalies import Anomaly, Cause, Declared
 from harness.core.columns import NEVER, OK, Int64s
+from harness.core.promises import View
 from harness.core.verdict import Judgement
 
 CHECKER: Final = "timestamps"
@@ -59,12 +60,13 @@ def check(history: Path, context: Context) -> Judgement:
         return judgement(CHECKER, ANOMALIES, (), witnesses)
     begun = _Begun(history)
     troubles = _answers(begun, context.name, is_unique=contract.is_position_unique)
-    row_count, torn = _rows(history, begun, context.name)
+    views = context.bounds.views
+    row_count, torn = _rows(history, begun, context.name, views)
     witnesses[DOUBLE] = int(np.count_nonzero(begun.commit != NEVER)) + row_count
     reported, witnesses[BELOW], witnesses[TRACKED] = _reported(history, context.name)
     troubles += reported
     if contract.follows_clock:
-        late, witnesses[ABOVE] = _late(history, begun, context.name, is_inclusive=contract.closed == "<=")
+        late, witnesses[ABOVE] = _late(history, begun, context.name, views, is_inclusive=contract.closed == "<=")
         troubles += late
     return judgement(CHECKER, ANOMALIES, [*troubles, *torn], witnesses)
 
@@ -105,9 +107,9 @@ def _answers(begun: _Begun, name: Names, *, is_unique: bool) -> list[Trouble]:
     return found
 
 
-def _rows(history: Path, begun: _Begun, name: Names) -> tuple[int, list[Trouble]]:
+def _rows(history: Path, begun: _Begun, name: Names, views: tuple[View, ...]) -> tuple[int, list[Trouble]]:
     """The number of rows with a unit, and transactions with rows at two positions, or elsewhere than answered."""
-    unit, position = _events(history, "row", "unit", "position")
+    unit, position = _events(history, "row", ("unit", "position"), views)
     kept = (unit != NEVER) & (position != NEVER)
     answered = (begun.unit != NEVER) & (begun.commit != NEVER)
     units = np.concatenate((unit[kept], begun.unit[answered]))
@@ -124,9 +126,11 @@ def _rows(history: Path, begun: _Begun, name: Names) -> tuple[int, list[Trouble]
     return int(np.count_nonzero(kept)), found
 
 
-def _late(history: Path, begun: _Begun, name: Names, *, is_inclusive: bool) -> tuple[list[Trouble], int]:
+def _late(
+    history: Path, begun: _Begun, name: Names, views: tuple[View, ...], *, is_inclusive: bool
+) -> tuple[list[Trouble], int]:
     """Transactions that started at or below a watermark announced before; and how many were invoked after one."""
-    ns, position = _events(history, "watermark", "ns", "position")
+    ns, position = _events(history, "watermark", ("ns", "position"), views)
     order = np.argsort(ns, kind="stable")
     ns, highest = ns[order], np.maximum.accumulate(np.where(position == NEVER, -1, position)[order])
     place = np.searchsorted(ns, begun.invoke_ns) - 1  # The last one before: one of the same moment may be later.
@@ -144,12 +148,11 @@ def _late(history: Path, begun: _Begun, name: Names, *, is_inclusive: bool) -> t
     return found, len(after)
 
 
-def _events(history: Path, kind: str, *columns: str) -> Sequence[Int64s]:
-    """Columns of the events of that kind, with NEVER for null; empty if there is no stream."""
-    path = history / "events.parquet"
-    if not path.is_file():
+def _events(history: Path, kind: str, columns: Sequence[str], views: tuple[View, ...]) -> Sequence[Int64s]:
+    """Columns of a stream's events of that kind, with NEVER for null; empty if there is no stream."""
+    if not (history / "events.parquet").is_file():
         return [np.zeros(0, np.int64) for _ in columns]
-    events = read_columns(path, columns, kind=[kind])
+    events = stream_events(history, kind, columns, views)
     return [integers(events[column], NEVER) for column in columns]
 
 

@@ -38,7 +38,7 @@ def check(history: Path, context: Context) -> Judgement:
     contract, engine, name = context.contract, context.engine, context.name
     if contract is None:
         raise AssertionError("without a contract there is no stream to judge")
-    parts = stream_logs(history, contract)
+    parts = stream_logs(history, contract, context.bounds.views)
     logs = engine.over(parts)
     threads = max(1, engine.parallelism // max(1, len(parts)))
     if not parts:

@@ -70,7 +70,7 @@ from checkers.words.checks import TRANSACTIONS, WATERMARKS
 from checkers.words.models import implied, prohibited
 from checkers.words.transactional import WATERMARK
 from harness.core.columns import Bools, Int64s
-from harness.core.promises import StreamContract
+from harness.core.promises import StreamContract, View
 from harness.core.record import Json
 from harness.core.verdict import Finding, Judgement
 
@@ -94,6 +94,7 @@ class Options:
     stretches: Stretches | None = None  # The history has several generations at once: their cycles prove nothing.
     is_locked: bool = False  # Of the transactions' reads only those under a lock count.
     facts: Facts | None = None  # Facts of the history for other checks; None if there are no others.
+    views: tuple[View, ...] = ()  # Their events are no part of a stream.
 
 
 def check(history: Path, context: Context) -> Judgement:
@@ -130,6 +131,7 @@ def _of_classes(history: Path, context: Context, classes: frozenset[str]) -> Jud
         stretches=context.stretches,
         is_locked=context.is_locked,
         facts=context.facts,
+        views=context.bounds.views,
     )
     return check_source(history, whole, context.contract, context.engine, options)
 
@@ -140,8 +142,7 @@ def check_source(source: Path, history: Path, contract: StreamContract, engine: 
     Raises HistoryError if a file is damaged. The findings are the same on every engine.
     """
     name = (source, "streams of watermarks")
-    is_of_stretches = options.stretches is not None
-    make = partial(_streams, source, history, contract, engine, is_of_stretches=is_of_stretches)
+    make = partial(_streams, source, history, contract, engine, options)
     streams = None if contract.cut == "unknown" else (options.facts or Facts()).of(name, make)
     if streams is None or not any(len(one.marks.seq) for one in streams.summaries):
         unknown = dict.fromkeys(NAMES, _NO_CUT) if contract.cut == "unknown" else {}
@@ -160,13 +161,11 @@ class _Streams:
 
 
 def _streams(
-    source: Path, history: Path, contract: StreamContract, engine: Engine, *, is_of_stretches: bool
+    source: Path, history: Path, contract: StreamContract, engine: Engine, options: Options
 ) -> _Streams | None:
-    """The logs of the streams in `history`; None if it has none.
-
-    The order of versions comes from all reads, also for a check of those under lock: any read shows it.
-    """
-    parts = [StreamPart(place, log, str(source)) for place, log in enumerate(stream_logs(history, contract))]
+    """The logs of the streams in `history`; None if it has none. Any read shows the order of versions."""
+    found = stream_logs(history, contract, options.views)
+    parts = [StreamPart(place, log, str(source)) for place, log in enumerate(found)]
     if not parts:
         return None
     threads, known, logs = max(1, engine.parallelism // len(parts)), Known(), engine.over(parts)
@@ -175,6 +174,7 @@ def _streams(
         if shows_order(contract):
             look = partial(received_of, contract=contract, known=known)
             known = replace(known, agreement=agreed(logs.map(look).collect()))
+    is_of_stretches = options.stretches is not None
     derive = partial(derived, contract=contract, known=known, threads=threads, is_of_stretches=is_of_stretches)
     held = logs.map(derive).keep()
     known.shared.clear()

@@ -43,7 +43,7 @@ from harness.core.columns import (
     Int64s,
     SourceWrites,
 )
-from harness.core.promises import StreamContract
+from harness.core.promises import StreamContract, View
 from harness.core.verdict import Finding
 
 SEEN: Final = ""
@@ -255,13 +255,13 @@ class Definition:
         return all(one <= two for chain in chains.values() for one, two in pairwise(chain))
 
 
-def why(history: Path, contract: StreamContract) -> Why:
+def why(history: Path, contract: StreamContract, views: tuple[View, ...] = ()) -> Why:
     """A function that gives the reason for findings of one history. It reads the files at the first call."""
     ask: dict[str, Callable[[Definition, Finding], str]] = {
         "torn-unit": Definition.torn,
         "split-view": Definition.split,
     }
-    columns = partial(lru_cache(maxsize=1)(_columns), history, contract)
+    columns = partial(lru_cache(maxsize=1)(_columns), history, contract, views)
 
     def answer(finding: Finding) -> str:
         deliveries, writes = columns()
@@ -276,10 +276,10 @@ def why(history: Path, contract: StreamContract) -> Why:
     return answer
 
 
-def _columns(history: Path, contract: StreamContract) -> tuple[Deliveries, SourceWrites]:
+def _columns(history: Path, contract: StreamContract, views: tuple[View, ...]) -> tuple[Deliveries, SourceWrites]:
     """The events of all subscribers, in order of receipt; and the writes, with positions and ranks."""
     shared = Facts()
-    parts = [read_deliveries(log, shared=shared) for log in stream_logs(history, contract)]
+    parts = [read_deliveries(log, shared=shared) for log in stream_logs(history, contract, views)]
     writes = read_writes(history)
     ranked = read_ranked(history, placed(writes, merged([placement(part, writes) for part in parts])))
     columns = {name.name: np.concatenate([getattr(part, name.name) for part in parts]) for name in fields(Deliveries)}

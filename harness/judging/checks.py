@@ -109,5 +109,7 @@ def second_opinions(history: Path, context: Context, judgements: Sequence[Judgem
     from checkers.watermarks.disputes import why  # noqa: PLC0415  Loaded where watermarks were judged, and only there.
     from checkers.watermarks.second_opinion import second_opinion  # noqa: PLC0415
 
-    opinion = second_opinion(by_checker[WATERMARKS], by_checker[STREAMS], why(history, context.contract))
+    opinion = second_opinion(
+        by_checker[WATERMARKS], by_checker[STREAMS], why(history, context.contract, context.bounds.views)
+    )
     return [] if opinion is None else [opinion]

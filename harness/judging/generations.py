@@ -57,7 +57,8 @@ class Generations:
     def _selected(self) -> tuple[Part, ...]:
         bits = self.context.bounds.saved_bits
         known = restarts(self.history) if bits is not None else ()
-        reported = placement_of_streams(self.history, self.context.contract if known else None)
+        contract = self.context.contract if known else None
+        reported = placement_of_streams(self.history, contract, self.context.bounds.views)
         return parts(known, bits, reported=reported)
 
     @cached_property
