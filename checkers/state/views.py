@@ -12,7 +12,7 @@ Witnesses: keys that were compared, in answers and after changes, and that had r
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from itertools import groupby
 from pathlib import Path
@@ -67,6 +67,8 @@ class Sweep:
         answers = iter(self._held.answers)
         answer = next(answers, None)
         for ts, updates in self._steps(claims):
+            for claim in claims:
+                claim.resume(ts, self._groups)
             changed = self._take(updates)
             for claim in claims:
                 found += self._of_log(claim, ts, changed)
@@ -176,6 +178,13 @@ class _Shown:
         self.rows: dict[Row, Counter[Row]] = {}
         self.is_begun = False
         self._next = 0
+
+    def resume(self, ts: int, groups: Mapping[Row, Group]) -> None:
+        """If it resumes at `ts` with updates there, these come after what the view, in `groups`, was before."""
+        if self.log.is_resumed and ts == self.log.begin:
+            for update in self.log.updates[self._next :]:
+                if update.ts == ts and update.key in groups:
+                    self.rows[update.key] = Counter(groups[update.key].due())
 
     def times(self) -> Iterator[int]:
         """The timestamps at which it claims something new."""

@@ -217,3 +217,18 @@ def test_the_drawn_cases_are_of_all_kinds_and_some_are_wrong() -> None:
     ]
     assert all(view in wrong for view in (*KINDS, *PAIRED))
     assert len(wrong) < 90
+
+
+def test_a_log_that_resumes_may_bring_the_updates_at_that_timestamp_again(tmp_path: Path) -> None:
+    for shown, count in ((7, 0), (8, 1)):
+        story = Story()
+        story.change(3, ("a", 1, 5, 1))
+        story.change(4, ("a", 1, 2, 1))
+        story.event("v", "open", 4)
+        story.event("v", "row", 4, 1, 5, -1)
+        story.event("v", "row", 4, 1, shown)
+        story.change(6, ("a", 1, 1, 1))
+        story.event("v", "row", 6, 1, 7, -1)
+        story.event("v", "row", 6, 1, 8)
+        story.event("v", "watermark", 9)
+        assert len(story.judged(tmp_path / str(shown), SUMS).findings) == count
