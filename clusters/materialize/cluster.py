@@ -18,9 +18,15 @@ from clusters.materialize.shape import (
     DATA,
     INGESTION,
     MS,
+    READER,
+    SINK,
     SUBSCRIBERS,
+    TOPIC,
     UPSTREAM,
 )
+from clusters.materialize.sinks.reader import Reader
+from clusters.materialize.sinks.sink import Sink
+from clusters.materialize.sinks.topic import Topic
 from clusters.materialize.sources.ingestion import Ingestion
 from clusters.materialize.sources.upstream import Upstream
 from clusters.materialize.storage.data_node import DataNode
@@ -31,7 +37,7 @@ from harness.core.seams import Client, Connection, MachineCluster, Node, Option,
 
 
 class Materialize(MachineCluster):
-    """The Materialize model: coordinators over a catalog, shards, views, ingestion from upstream, subscribers."""
+    """The Materialize model: coordinators over a catalog, shards, views, ingestion, a sink, subscribers."""
 
     name = "materialize"
     summary = "Materialize's timestamp oracle: strictly serializable tables, sources and views"
@@ -42,7 +48,9 @@ class Materialize(MachineCluster):
         *(Node(node, "compute") for node in COMPUTE),
         Node(INGESTION, "ingestion"),
         Node(UPSTREAM, "upstream"),
-        *(Node(node, "subscriber") for node in SUBSCRIBERS),
+        Node(SINK, "sink"),
+        Node(TOPIC, "topic"),
+        *(Node(node, "subscriber") for node in (*SUBSCRIBERS, READER)),
     )
     links: Links = MappingProxyType(
         {
@@ -59,6 +67,10 @@ class Materialize(MachineCluster):
                 ("ingestion", "coordinator"),
                 ("subscriber", "compute"),
                 ("subscriber", "coordinator"),
+                ("sink", "compute"),
+                ("sink", "coordinator"),
+                ("sink", "topic"),
+                ("subscriber", "topic"),
             )
             for pair in ((one, other), (other, one))
         }
@@ -72,7 +84,7 @@ class Materialize(MachineCluster):
         Parameter(name="deploy_ms", low=1500, high=6000, text="time after which a coordinator is deployed anew"),
         Parameter(name="interval_ms", low=30, high=120, text="time after which an empty group commit advances tables"),
         Parameter(name="lag_units", low=10, high=60, text="how far compaction stays below the oracle's reads"),
-        Parameter(name="retained", low=6, high=30, text="unacknowledged records that the upstream system keeps"),
+        Parameter(name="retained", low=3, high=20, text="unacknowledged records that the upstream system keeps"),
         Parameter(name="source_ms", low=10, high=80, text="time between two bindings of ingestion"),
         Parameter(name="suspect_ms", low=200, high=500, text="silence after which a coordinator takes over"),
         Parameter(name="view_ms", low=5, high=40, text="time between two steps of the views"),
@@ -86,6 +98,9 @@ class Materialize(MachineCluster):
     )
     points: tuple[str, ...] = (
         "append-applied",
+        "batch-appended",
+        "batch-complete",
+        "batch-published",
         "before-answer",
         "before-apply",
         "binding-durable",
@@ -101,7 +116,8 @@ class Materialize(MachineCluster):
     )
     point_roles: Mapping[str, str] = MappingProxyType(
         dict.fromkeys(points, "coordinator")
-        | {"append-applied": "data"}
+        | {"append-applied": "data", "batch-appended": "topic"}
+        | dict.fromkeys(("batch-complete", "batch-published"), "sink")
         | dict.fromkeys(("binding-durable", "may-acknowledge", "records-appended"), "ingestion")
     )
     clock_roles: tuple[str, ...] | None = ("coordinator", "ingestion")
@@ -130,6 +146,8 @@ class Materialize(MachineCluster):
         "ingestion stopped at a gap",
         "records were acknowledged upstream",
         "the catalog refused a superseded leader",
+        "the reader of the sink resumed",
+        "the sink resumed",
         "upstream dropped records that nobody had acknowledged",
     )
     faults: tuple[str, ...] = (
@@ -160,8 +178,12 @@ class Materialize(MachineCluster):
                 return Ingestion()
             case "upstream":
                 return Upstream()
+            case "sink":
+                return Sink()
+            case "topic":
+                return Topic()
             case _:
-                return Subscriber()
+                return Reader() if node == READER else Subscriber()
 
     def client(self, process: int, connection: Connection, settings: Settings) -> Client:
         """A client for that process."""

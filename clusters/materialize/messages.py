@@ -273,15 +273,58 @@ class Lead(Struct, frozen=True, tag=True):
     epoch: int
 
 
+# Between the sink, its topic, and the reader of that.
+
+
+class Batch(Struct, frozen=True, tag=True):
+    """Updates, and the progress that they bring: none below it will follow."""
+
+    progress: int
+    rows: tuple[Update, ...]
+
+
+class OpenTopic(Struct, frozen=True, tag=True):
+    """A request for a new epoch of the topic."""
+
+
+class Publish(Struct, frozen=True, tag=True):
+    """A request to add a batch, if the topic has that epoch, and `expected` as its progress."""
+
+    epoch: int
+    expected: int
+    batch: Batch
+
+
+class TopicAt(Struct, frozen=True, tag=True):
+    """The answer to both: the topic's epoch and progress."""
+
+    epoch: int
+    progress: int
+
+
+class Poll(Struct, frozen=True, tag=True):
+    """A request for the batches from that place on."""
+
+    first: int
+
+
+class Batches(Struct, frozen=True, tag=True):
+    """The answer."""
+
+    first: int
+    batches: tuple[Batch, ...]
+
+
 # Envelopes.
 
 ToCatalog = Open | Add | Look
 ToStorage = CompareAndAppend | GetUpper
 ToUpstream = Fetch | Acknowledge
-Body = ToCatalog | ToStorage | ToUpstream | Peek | MayAcknowledge
+ToTopic = OpenTopic | Publish | Poll
+Body = ToCatalog | ToStorage | ToUpstream | ToTopic | Peek | MayAcknowledge
 Reply = (
     Opened | Added | Looked | Fenced | AtUpper | Mismatch | Peeked | SinceBeyond | Records | Gone | Acknowledged | AckOk
-    | Elsewhere | Later
+    | TopicAt | Batches | Elsewhere | Later
 )  # fmt: skip
 WIRE = (Open, Opened, Add, Added, Look, Looked, Fenced, Claimed, Stored, Elsewhere, Later)
 

@@ -19,6 +19,10 @@ COMPUTE: Final = (NodeId("q1"), NodeId("q2"))
 INGESTION: Final = NodeId("i1")
 UPSTREAM: Final = NodeId("u1")
 SUBSCRIBERS: Final = (NodeId("s1"), NodeId("s2"))
+SINK: Final = NodeId("x1")
+TOPIC: Final = NodeId("b1")
+READER: Final = NodeId("s3")
+FOLLOWERS: Final = (*SUBSCRIBERS, SINK)
 
 LISTS: Final = ("t0", "t1", "t2")  # Tables whose rows are the elements of lists.
 BAGS: Final = ("a0", "a1")  # Tables of which views are made; their rows also go.
@@ -26,10 +30,12 @@ SOURCE: Final = "source"
 COUNTED: Final = "n0"  # A list in a second timeline, whose timestamps count its writes.
 WALL, COUNT = "wall", "count"  # The timelines.
 SHARDS: Final = (*LISTS, *BAGS, SOURCE)
+FOLLOWED: Final = {SUBSCRIBERS[0]: (LISTS, ()), SUBSCRIBERS[1]: (LISTS, ("sums", "pairs"))}  # Lists and views.
 
 CATALOG_PLACE: Final = "catalog"
 COORDINATOR_PLACE: Final = "coordinator"
 UPSTREAM_PLACE: Final = "upstream"
+TOPIC_PLACE: Final = "topic"
 COMPUTE_PLACES: Final = ("compute", "other compute")  # Each leads to both nodes, another one first.
 
 
@@ -59,6 +65,8 @@ def nodes_of(place: str) -> tuple[NodeId, ...]:
             return COORDINATORS
         case "upstream":
             return (UPSTREAM,)
+        case "topic":
+            return (TOPIC,)
         case "compute":
             return COMPUTE
         case "other compute":

@@ -192,14 +192,21 @@ def _streams(run: Run) -> Iterator[str]:
     placed = run.placed()
     progress: dict[tuple[str, int], int] = {}
     came: dict[str, set[tuple[Json, Json, int | None]]] = defaultdict(set)
+    once: dict[tuple[str, int], set[tuple[Json, Json, int | None]]] = defaultdict(set)
     for event in run.events:
+        if event.span is not None:
+            continue  # It is of a view.
         session = event.subscriber, event.session
         assert event.position is not None
         if event.kind == "row":
             if event.position < progress.get(session, 0):
                 what = f"{event.value} of {event.key} at {event.position}"
                 yield f"{event.subscriber} got {what} after progress {progress[session]}"
-            came[event.subscriber].add((event.key, event.value, event.position))
+            row = event.key, event.value, event.position
+            if row in once[session]:
+                yield f"{event.subscriber} got {row} twice in session {event.session}"
+            once[session].add(row)
+            came[event.subscriber].add(row)
         elif event.kind == "watermark":
             progress[session] = event.position
             for key, elements in placed.items() if event.position % 8 == 0 else ():

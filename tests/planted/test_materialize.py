@@ -4,14 +4,20 @@ For the schedules see schedules.py. Many bugs need none: they show under load al
 """
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 import seamark
 from clusters import materialize
+from clusters.materialize.messages import Batch, Publish
 from clusters.materialize.planted import BUGS
-from tests.planted.schedules import Case, Runs, require_clean, require_found, require_schedules
+from clusters.materialize.sinks.topic import Topic
+from harness.scenario.scenario import Scenario
+from nemesis.plan import Plan
+from tests.planted.schedules import Case, Runs, judged, require_clean, require_found, require_schedules
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -84,3 +90,25 @@ def test_the_table_of_the_readme_says_what_is_found() -> None:
     readme = Path(materialize.__file__).with_name("README.md").read_text(encoding="utf-8")
     expected = [(BUGS[bug][:3], bug, case.anomaly, case.promise.removeprefix("MZ-")) for bug, case in CASES.items()]
     assert TABLE.findall(readme) == expected
+
+
+@pytest.mark.parametrize(
+    ("anomaly", "spoiled"),
+    [
+        ("duplicate-event", lambda batch: structs.replace(batch, rows=batch.rows * 2)),
+        ("missing-event", lambda batch: structs.replace(batch, rows=batch.rows[1:])),
+    ],
+)
+def test_a_row_that_the_sink_doubles_or_loses_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, anomaly: str, spoiled: Callable[[Batch], Batch]
+) -> None:
+    """No switch plants this: the topic's machine is changed."""
+    publish = Topic._publish
+
+    def changed(topic: Topic, request: Publish) -> None:
+        publish(topic, structs.replace(request, batch=spoiled(request.batch)))
+
+    monkeypatch.setattr(Topic, "_publish", changed)
+    report = judged(tmp_path, Scenario(cluster=CLUSTER, workload="tables", seed=1, time_s=2), Plan(steps=()))
+    assert report.exit_code == 1
+    assert anomaly in {finding.anomaly for finding in report.findings if "s3" in finding.sentence}

@@ -22,7 +22,7 @@ BUGS = {
     "occ-retry-same-diffs": (1, "shards"),
     "ack-before-global": (2, "source"),
     "progress-before-updates": (0, "streams"),
-    "stale-table-list": (3, "created"),
+    "stale-table-list": (8, "created"),
 }
 
 

@@ -111,8 +111,10 @@ class Compute:
         self._answer()
 
     def _step(self) -> None:
-        for view in self._views.values():
-            view.step()
+        for name, view in self._views.items():
+            new = view.step()
+            for subscription in self._subscriptions.values():
+                self._add(subscription, name, new)
         for shard in tuple(self._copies.rows):
             over = [view.rows.upper - 1 for view in self._views.values() if shard in view.inputs]
             self._copies.compact(shard, min(over, default=self._copies.rows[shard].upper))

@@ -32,14 +32,16 @@ class Maintained:
         for update in updates:
             self._changed.setdefault(update.ts, {})[update.key] = None
 
-    def step(self) -> None:
-        """Take up what all inputs have."""
+    def step(self) -> list[Update]:
+        """Take up what all inputs have, and return the updates of the view."""
         upper = min(rows.upper for rows in self._copies)
         if upper <= self.rows.upper:
-            return
+            return []
         ready = sorted(ts for ts in self._changed if ts < upper)
-        self.rows.add([update for ts in ready for update in self._differences(ts, self._changed.pop(ts))], upper)
+        new = [update for ts in ready for update in self._differences(ts, self._changed.pop(ts))]
+        self.rows.add(new, upper)
         self.rows.compact(max(rows.since for rows in self._copies))
+        return new
 
     def _differences(self, ts: int, keys: Iterable[Json]) -> Iterator[Update]:
         """The changes of these keys of the view at `ts`."""

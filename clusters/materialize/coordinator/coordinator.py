@@ -30,7 +30,7 @@ from clusters.materialize.messages import (
     Transact,
     Unclear,
 )
-from clusters.materialize.shape import BAGS, COORDINATORS, DATA, LISTS, MS, SOURCE, SUBSCRIBERS, WALL
+from clusters.materialize.shape import BAGS, COORDINATORS, DATA, FOLLOWERS, LISTS, MS, SOURCE, WALL
 from clusters.materialize.site import Site
 from clusters.parts.procedures import TIMER
 from clusters.parts.routing import Elsewhere, Later, Procedure
@@ -207,9 +207,9 @@ class Coordinator:
 
     def _compact(self, leading: _Leading) -> None:
         """Let storage forget what no read needs: below the oracle's reads by a lag, below all reads in progress, and
-        below the holds of all subscribers.
+        below the holds of all who follow collections.
         """
-        if len(self._holds) < len(SUBSCRIBERS):
+        if len(self._holds) < len(FOLLOWERS):
             return
         lag = self._site.parameters["lag_units"]
         wall = leading.reign.wall

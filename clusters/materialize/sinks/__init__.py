@@ -1,0 +1,1 @@
+"""A sink: collections published to a topic elsewhere exactly once, and a reader of that topic."""
