@@ -51,7 +51,7 @@ def test_a_plan_is_refused_where_its_fault_is_not_declared(fault: str, lacks: st
 
 
 def test_the_version_decides_whether_etcd_can_be_upgraded() -> None:
-    assert upgraded(ETCD, {}) == {"version": "3.5.1", "reads": "linearizable", "compaction": "off"}
+    assert upgraded(ETCD, {}) == {"version": "3.5.1", "reads": "linearizable", "locks": "off", "compaction": "off"}
     assert upgraded(ETCD, {"version": "3.7.3"}) is None
     assert topology(ETCD, {"version": "3.7.3"}).procedures == (MEMBERSHIP,)
     run = Scenario(cluster="etcd", runtime="docker", time_s=30, nemesis=("rolling-upgrade",))

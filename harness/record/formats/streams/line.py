@@ -4,14 +4,16 @@ Positions, sessions and units are numbered once the whole file has been read.
 """
 
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from checkers.replication.sites import Rule
 from harness.core.promises import StreamContract
 from harness.core.record import Json
 from harness.record.formats.jsonl import Shape
+
+if TYPE_CHECKING:
+    from checkers.replication.sites import Rule  # Only checks of several sites load this room.
 
 DELETED = "(deleted)"  # The value of a row that reports its key as deleted.
 
@@ -87,7 +89,7 @@ class StreamFormat(NamedTuple):
 class SiteFormat(NamedTuple):
     """What a mapping declares of several sites: their rule for conflicts, and whether all is at rest in the end."""
 
-    rule: Rule | None
+    rule: "Rule | None"
     is_at_rest: bool
 
 
