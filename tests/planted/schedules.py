@@ -4,7 +4,8 @@ Each is a file CLUSTER/BUG.json, as `seamark calibrate` reads it: a scenario, an
 The seed decides the rest.
 """
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,6 +26,7 @@ from nemesis.plan import Plan
 from tests.scenario.simulated import Simulated
 
 PLANS = Path(__file__).parent
+ROW = re.compile(r"^\| (B\d\d) `([a-z-]+)` \| ([\w-]+) \| (G\d+) \|$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +75,12 @@ def require_schedules(cluster: str, bugs: Iterable[str]) -> None:
     for bug in bugs:
         case = schedule(cluster, bug)
         assert (case.scenario.cluster, list(case.plan.drawn)) == (cluster, ["schedule"])
+
+
+def require_rows(text: str, bugs: Mapping[str, str], cases: Mapping[str, Case]) -> None:
+    """Require that a part of a README has one row for each bug, in the order of `cases`: what is found, and broken."""
+    expected = [(bugs[bug][:3], bug, case.anomaly, case.promise.partition("-")[2]) for bug, case in cases.items()]
+    assert ROW.findall(text) == expected
 
 
 def require_found(case: Case, report: Report) -> None:

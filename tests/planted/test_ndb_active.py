@@ -4,14 +4,13 @@ For the schedules see schedules.py. All bugs of a rule share one schedule, and s
 `origin-lost`, which needs no fault.
 """
 
-import re
 from pathlib import Path
 
 import pytest
 
 from clusters import ndb
 from clusters.ndb.conflicts.planted import BUGS
-from tests.planted.schedules import Case, Runs, require_clean, require_found, require_schedules
+from tests.planted.schedules import Case, Runs, require_clean, require_found, require_rows, require_schedules
 
 CLUSTER = "ndb-active"
 CASES: dict[str, Case] = {
@@ -44,6 +43,4 @@ def test_the_same_run_without_the_bug_passes(runs: Runs, bug: str) -> None:
 def test_the_table_of_the_readme_says_what_is_found() -> None:
     readme = Path(ndb.__file__).with_name("README.md").read_text(encoding="utf-8")
     _, _, part = readme.partition("## Two sites that write to each other")
-    table = re.compile(r"^\| (B\d\d) `([a-z-]+)` \| ([\w-]+) \| (G\d+) \|$", re.MULTILINE)
-    expected = [(BUGS[bug][:3], bug, case.anomaly, case.promise.removeprefix("NDB-")) for bug, case in CASES.items()]
-    assert table.findall(part) == expected
+    require_rows(part, BUGS, CASES)

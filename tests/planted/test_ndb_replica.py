@@ -3,14 +3,13 @@
 For the schedules see schedules.py. Two bugs need none: they show under load alone.
 """
 
-import re
 from pathlib import Path
 
 import pytest
 
 from clusters import ndb
 from clusters.ndb.binlog.planted import BUGS
-from tests.planted.schedules import Case, Runs, require_clean, require_found, require_schedules
+from tests.planted.schedules import Case, Runs, require_clean, require_found, require_rows, require_schedules
 
 CLUSTER = "ndb-replica"
 CASES: dict[str, Case] = {
@@ -42,6 +41,4 @@ def test_the_same_run_without_the_bug_passes(runs: Runs, bug: str) -> None:
 
 def test_the_table_of_the_readme_says_what_is_found() -> None:
     readme = Path(ndb.__file__).with_name("README.md").read_text(encoding="utf-8").partition("## Two sites")[0]
-    table = re.compile(r"^\| (B\d\d) `([a-z-]+)` \| ([\w-]+) \| (G\d+) \|$", re.MULTILINE)
-    expected = [(BUGS[bug][:3], bug, case.anomaly, case.promise.removeprefix("NDB-")) for bug, case in CASES.items()]
-    assert table.findall(readme) == expected
+    require_rows(readme, BUGS, CASES)
