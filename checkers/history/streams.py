@@ -52,7 +52,7 @@ _GROUPS: Final = 4  # Row groups of events read at a time: opening a file takes 
 
 @dataclass(frozen=True, slots=True)
 class StreamLog:
-    """The unit of work: the events of `chosen` subscribers, judged together, but for those of the spans in `left_out`.
+    """The unit of work: the events of `chosen` subscribers, judged together, without the spans in `left_out`.
 
     Ids are places in `subscribers` and `spans`.
     """
@@ -88,10 +88,10 @@ def stream_logs(history: Path, contract: StreamContract, views: Collection[View]
     """One log per subscriber, or one for all if a watermark binds several; without `views`. Raises HistoryError."""
     found: dict[str, set[str]] = {"subscriber": set(), "span": set()}
     left_out = tuple(sorted(view.name for view in views))
+    gone = pa.array(left_out, pa.string())
     with opened(history / "events.parquet", texts=list(found)) as file:
         for batch in file.iter_batches(columns=list(found)):
-            is_of_view = pc.is_in(batch["span"].dictionary_decode(), pa.array(left_out, pa.string()))
-            kept = batch.filter(pc.invert(is_of_view)) if left_out else batch
+            kept = batch.filter(pc.invert(pc.is_in(batch["span"].dictionary_decode(), gone))) if left_out else batch
             for name, values in found.items():
                 values.update(value for value in pc.unique(kept[name]).to_pylist() if value is not None)
     subscribers, spans = tuple(sorted(found["subscriber"])), tuple(sorted(found["span"]))
