@@ -106,6 +106,7 @@ class Ndb(MachineCluster):
         "monotonic",
         "long-fork-locked",
         "write-skew-locked",
+        "row-churn",
     )
     settle_ns: int = 15_000 * MS
 

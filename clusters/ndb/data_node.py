@@ -18,6 +18,8 @@ from collections.abc import Callable, Sequence
 from typing import Protocol, cast
 
 from clusters.ndb import planted
+from clusters.ndb.backup import backup
+from clusters.ndb.backup.messages import BACKUP_MESSAGES, StartBackup
 from clusters.ndb.epochs.checkpoint import Checkpoint
 from clusters.ndb.epochs.master import Master
 from clusters.ndb.membership.membership import Membership
@@ -98,6 +100,7 @@ class DataNode:
         self._storage = Storage(site)
         self._coordinator = Coordinator(site)
         self._publisher = site.publisher = Publisher(site)
+        self._backup = site.backups = backup.Backup(site, self._storage.keys, self._storage.read)
         self._parts: dict[type, Callable[[NodeId, Message], None]] = {
             **dict.fromkeys(STARTING, self._start.handle),
             **dict.fromkeys(MEMBERSHIP, self._membership.handle),
@@ -106,6 +109,7 @@ class DataNode:
             **dict.fromkeys(COORDINATOR_MESSAGES, self._coordinator.handle),
             **dict.fromkeys(STORAGE_MESSAGES, self._storage.handle),
             **dict.fromkeys(PUBLISHER_MESSAGES, self._publisher.handle),
+            **dict.fromkeys(BACKUP_MESSAGES, self._backup.handle),
         }
         context.set_timer("start", site.parameters["suspect_ms"] * MS // 4)
 
@@ -161,8 +165,11 @@ class DataNode:
 
     def _call(self, client: NodeId, call: Call) -> None:
         body = call.body
-        if isinstance(body, Transact) and self._site.view.members and not self._is_over:
+        is_serving = bool(self._site.view.members) and not self._is_over
+        if isinstance(body, Transact) and is_serving:
             self._coordinator.transact(client, call.number, body.mops)
+        elif isinstance(body, StartBackup) and is_serving:
+            self._backup.begin(client, call.number)
         else:
             self._site.context.send(client, Answer(call.number, Refused(NOT_STARTED)))
 
@@ -184,6 +191,8 @@ class DataNode:
             self._join()
         elif name.startswith("suma-"):
             self._publisher.timer(name)
+        elif name == backup.TIMER:
+            self._backup.timer()
         else:
             self._coordinator.timer(name)
 
@@ -235,6 +244,7 @@ class DataNode:
         self._storage.view_changed(view, failed)
         self._coordinator.view_changed(view, failed)
         self._publisher.view_changed(view, failed)
+        self._backup.view_changed()
         if joiner is not None and is_new and view.peer(joiner.node) == site.node:
             self._storage.copy_to(joiner.node)
         self._checkpoint.view_changed(view, failed)
@@ -265,6 +275,7 @@ class DataNode:
     def complete(self, epoch: int) -> None:
         """Note that no further row of that epoch will come."""
         self._publisher.complete(epoch)
+        self._backup.complete(epoch)
 
     def hand_over(self, epoch: int, node: NodeId) -> None:
         """Note that `node` publishes its buckets again from that epoch on."""
@@ -308,7 +319,7 @@ class DataNode:
 BEFORE_VIEW = frozenset((*STARTING, *MEMBERSHIP))
 # A dict is as fast as a set, and has an order, in which tests go through the messages.
 ADDRESSED: dict[type[Message], None] = dict.fromkeys(
-    (*COORDINATOR_MESSAGES, *STORAGE_MESSAGES, GroupAck, RemoveSubscriber, Sessions)
+    (*COORDINATOR_MESSAGES, *STORAGE_MESSAGES, *BACKUP_MESSAGES, GroupAck, RemoveSubscriber, Sessions)
 )
 
 

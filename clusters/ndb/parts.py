@@ -10,8 +10,10 @@ from collections.abc import Callable
 from typing import Protocol
 
 from clusters.ndb.membership.view import Member, View
+from clusters.ndb.shape import Key
 from clusters.parts.syncs import Syncs
 from harness.core.machine import Context, Message, NodeId
+from harness.core.record import Json
 
 NOBODY = View(0, 0, ())
 
@@ -46,11 +48,18 @@ class Checkpoints(Protocol):
 class Publisher(Protocol):
     """The interface of the publisher for other parts (publisher.py)."""
 
-    def row(self, epoch: int, transid: int, key: object, value: object) -> None:
-        """Publish a row that a transaction changed here: `value` is the last element that it appended."""
+    def row(self, epoch: int, transid: int, key: object, value: object, old_value: object = 0) -> None:
+        """Publish a row that a transaction changed here: see `Row`."""
 
     def is_drained(self) -> bool:
         """True if subscribers have acknowledged everything that this node sent."""
+
+
+class Backups(Protocol):
+    """The interface of backups for other parts (backup.py)."""
+
+    def committed(self, epoch: int, key: Key, values: list[Json]) -> None:
+        """Log a change of a row of which this node is the primary."""
 
 
 class Node(Protocol):
@@ -93,6 +102,7 @@ class Site:
     agreement: Agreement
     checkpoints: Checkpoints
     publisher: Publisher
+    backups: Backups
 
     def __init__(self, node: NodeId, bugs: frozenset[str], parameters: dict[str, int]) -> None:
         self.node = node

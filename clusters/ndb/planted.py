@@ -49,6 +49,7 @@ NO_ARBITRATION: Final = "no-arbitration"
 ARBITRATOR_TWO_GRANTS: Final = "arbitrator-two-grants"
 MAJORITY_NOT_VIABILITY: Final = "majority-not-viability"
 ROW_ORDER_IN_EPOCH: Final = "row-order-in-epoch"
+MERGE_LOSES_DELETE_INSERT: Final = "merge-loses-delete-insert"
 GCP_BLOCKS_ON_SUBSCRIBER: Final = "gcp-blocks-on-subscriber"
 NO_LAG_CHECK: Final = "no-lag-check"
 
@@ -96,6 +97,7 @@ BUGS: Mapping[str, str] = MappingProxyType(
         ARBITRATOR_TWO_GRANTS: "B44: the arbitrator lets both halves of a partition go on",
         MAJORITY_NOT_VIABILITY: "B45: most of the nodes go on though none of them has the data of a group",
         ROW_ORDER_IN_EPOCH: "B52: the rows of an epoch are delivered by key and hash, not in the order of arrival",
+        MERGE_LOSES_DELETE_INSERT: "B53: merged, a row deleted and inserted again in one epoch is a row newly inserted",
         GCP_BLOCKS_ON_SUBSCRIBER: "B63: a node finishes no epoch while a subscriber's acknowledgement is missing",
         NO_LAG_CHECK: "B65: the number of epochs that are kept for slow subscribers has no limit",
     }

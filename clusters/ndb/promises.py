@@ -85,10 +85,12 @@ PROMISES = (
     ),
     _promise(
         9,
-        "A delivered row is a committed transaction's final change of its key, in an epoch of the session.",
+        "A delivered row is a committed transaction's final change of its key, in an epoch of the session. A merged "
+        "one is the net change of its row in an epoch.",
         "phantom-event",
         "wrong-value",
         "outside-filter",
+        "wrong-merge",
     ),
     _promise(10, "The changes of one key are delivered in the order of their commits.", "order-inversion"),
     _promise(11, "In a session no row is delivered twice.", "duplicate-event"),
@@ -181,6 +183,11 @@ REPLICA_PROMISES = (
         "behind",
         "lost-schema-change",
         "needless-stop",
+    ),
+    _promise(
+        35,
+        "What a backup restores, with the epochs of a binlog after it, is the state of the source after an epoch.",
+        "false-restore",
     ),
 )
 

@@ -25,6 +25,8 @@ BUCKETS: Final = BUCKETS_OF_GROUP * len(GROUPS)
 MS: Final = 1_000_000
 GCI_BITS: Final = 32
 
+IMAGED: Final = "row"  # The first letters of the keys whose rows can be deleted, and whose events have before-images.
+
 Key = int | str
 
 
@@ -41,6 +43,16 @@ def first_epoch(gci: int) -> int:
 def key_of(key: Json) -> Key:
     """The key under which rows are found: numbers and text unchanged, anything else as its JSON."""
     return key if isinstance(key, int | str) else msgspec.json.encode(key).decode()
+
+
+def is_imaged(key: object) -> bool:
+    """True for the keys of the table whose rows can be deleted."""
+    return isinstance(key, str) and key.startswith(IMAGED)
+
+
+def image(element: Json) -> Json:
+    """The row of an imaged key after that element: None if there is no row, as a number below zero deletes it."""
+    return None if isinstance(element, int) and element < 0 else element
 
 
 def number_of(key: Key) -> int:

@@ -61,6 +61,7 @@ def complaints(records: Sequence[Evidence]) -> dict[str, list[str]]:
         "index": index(run),
         "reads": reads(run),
         "end": end(run),
+        "restores": restores(run),
     }
     found = {name: [*sentences] for name, sentences in oracles.items()}
     return {name: sentences for name, sentences in found.items() if sentences}
@@ -114,6 +115,30 @@ def reads(run: Observed) -> Iterator[str]:
             for key, elements in lists:
                 if elements != due.get(key, []):
                     yield f"T{invoke.index} read {elements} under {key} at {epoch}, where {due.get(key, [])} is due"
+
+
+def restores(run: Observed) -> Iterator[str]:
+    """A restore has what was committed up to its epoch, and nothing later: as of restarts, see ndb_records.py."""
+    restarts = [(value[0], value[1]) for _, value in run.of("restart")]
+    for invoke, complete in run.done:
+        if invoke.f != "restore":
+            continue
+        value: Any = complete.value
+        gci, until, lists = value
+        held = {str(key): elements for key, elements in lists}
+        for asked, answer in run.done:
+            epoch, appends = answer.epoch, [mop for mop in asked.mops or () if mop.f == "append"]
+            if epoch is None:
+                continue
+            is_void = any(epoch < first <= until and epoch >> 32 > restored for restored, first in restarts)
+            is_due = epoch <= until and not is_void
+            for place, mop in enumerate(appends):
+                is_last = all(later.key != mop.key for later in appends[place + 1 :])
+                is_there = mop.value in held.get(str(mop.key), [])
+                if mop.key != SCHEMA and is_there and not is_due:
+                    yield f"T{invoke.index} restored {mop.key}'s {mop.value} of {epoch} at {until}"
+                if mop.key != SCHEMA and not is_there and is_due and (is_last or epoch >> 32 <= gci):
+                    yield f"T{invoke.index} has not restored {mop.key}'s {mop.value} of {epoch} at {until}"
 
 
 def end(run: Observed) -> Iterator[str]:

@@ -58,6 +58,7 @@ CASES: dict[str, Case] = {
     "arbitrator-two-grants": Case("split-brain", "NDB-G25"),
     "majority-not-viability": Case("lost-acknowledged", "NDB-G23"),
     "row-order-in-epoch": Case("order-inversion", "NDB-G10"),
+    "merge-loses-delete-insert": Case("wrong-merge", "NDB-G9"),
     "gcp-blocks-on-subscriber": Case("lag", "NDB-G27"),
     "no-lag-check": Case("memory-growth", "NDB-G26"),
 }

@@ -1,6 +1,6 @@
 """Each planted bug of binlogs and replicas is found under a short schedule, by a promise that it breaks.
 
-For the schedules see schedules.py. Two bugs need none: they show under load alone.
+For the schedules see schedules.py. Three bugs need none: they show under load alone.
 """
 
 from pathlib import Path
@@ -21,6 +21,7 @@ CASES: dict[str, Case] = {
     "switch-to-first-greater": Case("lost-schema-change", "NDB-G20"),
     "switch-ignores-gap": Case("left-out", "NDB-G20"),
     "applier-parallel-no-hash": Case("skipped-element", "NDB-G19"),
+    "backup-stop-gci-early": Case("false-restore", "NDB-G35"),
 }
 
 

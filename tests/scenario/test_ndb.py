@@ -12,11 +12,12 @@ from clusters.ndb.shape import MS
 from harness.core.record import Complete, Evidence, MicroOp, State, StreamEvent
 from harness.scenario.scenario import Scenario
 from nemesis.plan import Plan, Step
-from tests.oracles.ndb import complaints, numbers
+from tests.oracles.ndb import complaints
+from tests.oracles.ndb_records import numbers
 from tests.scenario.simulated import Simulated
 
 FIRST = int(os.environ.get("SEAMARK_TEST_SEED", "0"))
-SEEDS = range(FIRST, FIRST + int(os.environ.get("SEAMARK_FUZZ_COUNT", "14")))
+SEEDS = range(FIRST, FIRST + int(os.environ.get("SEAMARK_FUZZ_COUNT", "13")))
 AGAIN = SEEDS[:3]
 # Seeds with the workload that found a fault of the model, and what it was.
 FOUND = ((130, "ndb-mix"),)  # A node brought in anew acknowledged an epoch for which its peer had taken over.
@@ -31,6 +32,11 @@ BUGS: dict[str, tuple[Sequence[int], str]] = {
     "no-commit-block": ((11, 0), "orders"),
     "epoch-reuse": ((4, 8), "final reads"),
 }
+
+
+def churned(seed: int, *bugs: str) -> Simulated:
+    """One run whose rows are deleted and inserted again."""
+    return Simulated(Scenario(cluster="ndb", seed=seed, time_s=5, workload="row-churn", bugs=bugs))
 
 
 def simulated(seed: int, *bugs: str) -> Simulated:
@@ -49,6 +55,17 @@ def runs() -> dict[int, Simulated]:
 def test_no_oracle_complains_of_a_correct_run(runs: dict[int, Simulated], seed: int) -> None:
     assert runs[seed].reason == "completed"
     assert complaints(runs[seed].evidence) == {}
+
+
+@pytest.mark.parametrize("seed", SEEDS[:3])
+def test_no_oracle_complains_of_rows_that_come_and_go(seed: int) -> None:
+    run = churned(seed)
+    assert complaints(run.evidence) == {}
+    assert len(_states(run, "merged")) > 50
+
+
+def test_an_oracle_notices_a_merged_event_that_is_wrong() -> None:
+    assert [*complaints(churned(0, "merge-loses-delete-insert").evidence)] == ["merges"]
 
 
 @pytest.mark.parametrize(("seed", "workload"), FOUND)

@@ -126,6 +126,20 @@ def test_odd_reads_are_legal_without_locks_only(tmp_path: Path, tell: Callable[[
     assert "NDB-G3" in {promise for _, promise in findings(judged(tmp_path / "locked", locked))}
 
 
+@pytest.mark.parametrize(("seen", "is_wrong"), [("rx ax2 rx12", False), ("rx ax2 rx2", False), ("rx ax2 rx1", True)])
+def test_a_committed_read_sees_what_others_committed_since_the_last_one_and_always_its_own_write(
+    tmp_path: Path, seen: str, is_wrong: bool
+) -> None:
+    """NDB's READ COMMITTED holds for each row and read: so `internal` is allowed, and `missed-own-write` is not."""
+    story = Told()
+    reader = story.begin("rx? ax2 rx?")
+    if "1" in seen:
+        story.op("ax1", (7, 0))
+    story.end(reader, seen, (7, 1))
+    found = findings(judged(tmp_path, story))
+    assert (("missed-own-write", "NDB-G1") in found, bool(found)) == (is_wrong, is_wrong)
+
+
 # 3, 5 to 8 and 15: streams, restarts, and outcomes that come late. The twin takes the flag.
 
 

@@ -25,7 +25,8 @@ from harness.run.single import judge_run
 from harness.scenario.consent import installed
 from harness.scenario.scenario import Scenario, decide
 from nemesis.plan import Plan, Step
-from tests.oracles.ndb import GCI_BITS, Observed, complaints, final_lists, number
+from tests.oracles.ndb import complaints, final_lists
+from tests.oracles.ndb_records import GCI_BITS, Observed, number
 from tests.scenario.simulated import SECOND, Simulated
 
 PARAMETERS = {

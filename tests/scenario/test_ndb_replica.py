@@ -16,6 +16,7 @@ from tests.scenario.simulated import Simulated
 FIRST = int(os.environ.get("SEAMARK_TEST_SEED", "0"))
 SEEDS = range(FIRST, FIRST + int(os.environ.get("SEAMARK_FUZZ_COUNT", "6")))
 WORKLOADS = ("epochs", "hot-epochs", "schemas")
+BACKUPS = {"gci_ms": 200}  # Short checkpoints, so that a backup has its end soon.
 # Bug: a seed that shows it, and the oracle that notices.
 BUGS = {
     "binlog-epoch-split": (1, "binlogs"),
@@ -76,6 +77,16 @@ def test_a_seed_has_the_same_unseed_again(runs: dict[int, Simulated]) -> None:
 def test_an_oracle_notices_a_planted_bug(bug: str) -> None:
     seed, oracle = BUGS[bug]
     assert oracle in complaints(simulated(seed, bug).evidence)
+
+
+@pytest.mark.parametrize("bugs", [(), ("backup-stop-gci-early",)])
+def test_a_restore_is_the_state_after_its_epoch_unless_a_backup_ends_early(bugs: tuple[str, ...]) -> None:
+    scenario = Scenario(
+        cluster="ndb-replica", seed=4, time_s=4, workload="backups", bugs=bugs, clients=8, parameters=BACKUPS
+    )
+    run = Simulated(scenario, Plan(steps=()))
+    assert run.goals["a backup was complete"] > 2
+    assert [*complaints(run.evidence)] == (["restores"] if bugs else [])
 
 
 @pytest.mark.parametrize("name", ["binlog", "binlog-index", "replica", "replica-state"])

@@ -48,6 +48,20 @@ class Run:
         self._add(ns, Invoke(index, ns, ns, index, "txn", None, _mops(writes, dict.fromkeys(reads))))
         return index
 
+    def show(
+        self,
+        ms: float,
+        f: str,
+        value: Json = None,
+        mops: tuple[MicroOp, ...] | None = None,
+        at: int | None = None,
+    ) -> None:
+        """An operation that shows a value, or a transaction of any kind."""
+        index, self._operations = self._operations, self._operations + 1
+        ns = int(ms * MS)
+        self._add(ns, Invoke(index, ns, ns, index, f, None, mops))
+        self._add(ns, Complete(index, ns, "ok", value, mops, epoch=at, commit_ts=at))
+
     def complete(
         self,
         ms: float,

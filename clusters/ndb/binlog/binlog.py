@@ -122,7 +122,7 @@ class Binlog:
 
     def _epoch(self, epoch: int, rows: Sequence[Row], context: Context) -> None:
         """Invariants 1 and 2."""
-        data = tuple(BinlogRow(row.key, row.value, row.transid, row.any_value) for row in rows if row.key != SCHEMA)
+        data = tuple(BinlogRow(row.key, row.value, row.transid) for row in rows if row.key != SCHEMA)
         transactions: tuple[BinlogRecord, ...] = (BinlogEpoch(self._server, epoch, data),) if data else ()
         if planted.BINLOG_EPOCH_SPLIT in self._bugs and len(data) > SPLIT:
             parts = (data[: len(data) // 2], data[len(data) // 2 :])

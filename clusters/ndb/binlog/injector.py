@@ -54,6 +54,10 @@ class Injector(Subscriber):
                 context.send(sender, self._binlog.located(message))
             case Received(sender, Fetch() as message):
                 context.send(sender, self._binlog.fetched(message))
+            case Received(sender, Call(number, Locate() as message)):
+                context.send(sender, Answer(number, self._binlog.located(message)))
+            case Received(sender, Call(number, Fetch() as message)):
+                context.send(sender, Answer(number, self._binlog.fetched(message)))
             case Synced(token) if token >= TOKENS:
                 self._binlog.synced(token, context)
             case _:

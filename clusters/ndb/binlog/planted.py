@@ -1,4 +1,4 @@
-"""Deliberate bugs of injectors and replicas, by name: each read in one or two places. See clusters/ndb/planted.py."""
+"""Deliberate bugs of injectors, replicas and backups: each read in one or two places. See clusters/ndb/planted.py."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -12,6 +12,7 @@ INDEX_BEFORE_BINLOG: Final = "index-before-binlog"
 SWITCH_TO_FIRST_GREATER: Final = "switch-to-first-greater"
 SWITCH_IGNORES_GAP: Final = "switch-ignores-gap"
 APPLIER_PARALLEL_NO_HASH: Final = "applier-parallel-no-hash"
+BACKUP_STOP_GCI_EARLY: Final = "backup-stop-gci-early"
 
 BUGS: Mapping[str, str] = MappingProxyType(
     {
@@ -23,5 +24,6 @@ BUGS: Mapping[str, str] = MappingProxyType(
         SWITCH_TO_FIRST_GREATER: "B50: a channel begins at the next indexed epoch, behind what follows the last one",
         SWITCH_IGNORES_GAP: "B51: a new channel ignores incidents before its first epoch",
         APPLIER_PARALLEL_NO_HASH: "B54: a replica deals the rows of an epoch to two workers without regard to keys",
+        BACKUP_STOP_GCI_EARLY: "B62: a backup ends with the checkpoint in which the first node has scanned its rows",
     }
 )

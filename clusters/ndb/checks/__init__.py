@@ -1,9 +1,9 @@
-"""The checks of what only NDB has: epochs, cuts, replicas, arbitration, causes of gaps, backlogs, binlogs."""
+"""The checks of what only NDB has: epochs, cuts, replicas, arbitration, causes of gaps, backlogs, binlogs, backups."""
 
 from typing import Final
 
 from checkers.engine.protocol import Check
-from clusters.ndb.checks import authority, backlog, binlogs, causes, cuts, epochs, replicas
+from clusters.ndb.checks import authority, backlog, binlogs, causes, cuts, epochs, merges, replicas, restores
 
 CHECKS: Final[tuple[Check, ...]] = (
     *cuts.CHECKS,
@@ -13,4 +13,6 @@ CHECKS: Final[tuple[Check, ...]] = (
     *causes.CHECKS,
     *backlog.CHECKS,
     *binlogs.CHECKS,
+    *merges.CHECKS,
+    *restores.CHECKS,
 )

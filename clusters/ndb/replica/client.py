@@ -5,6 +5,7 @@ It writes through servers that are read only until their binlogs have begun: unt
 
 from typing import Final, cast
 
+from clusters.ndb.backup.restore import restored
 from clusters.ndb.binlog.messages import CatchUp, IsReady, NotYet, ReplicaRead, Shown, SwitchChannel
 from clusters.ndb.client import NdbClient
 from clusters.ndb.shape import INJECTORS, REPLICA
@@ -29,6 +30,9 @@ class ReplicaClient:
             case "replica-read":
                 _, keys = cast("tuple[str, list[Json]]", invocation.value)
                 return await self._asked(REPLICA, ReplicaRead(tuple(keys)), timeout_ns)
+            case "restore":
+                turn = cast("int", invocation.value)
+                return await restored(self._connection, turn, timeout_ns)
             case "switch":
                 return await self._asked(REPLICA, SwitchChannel(), timeout_ns)
             case "drain":

@@ -54,15 +54,19 @@ class NdbReplica(Ndb):
         "at-switch",
         "before-apply",
         "before-binlog-sync",
+        "before-backup-stop",
         "before-index",
     )
     point_roles: Mapping[str, str] = MappingProxyType(
         dict(Ndb.point_roles)
+        | {"before-backup-stop": "data"}
         | dict.fromkeys(("applied", "at-switch", "before-apply"), "replica")
         | dict.fromkeys(("before-binlog-sync", "before-index"), "subscriber")
     )
     goals: tuple[str, ...] = (
         *Ndb.goals,
+        "a backup was complete",
+        "a backup was given up",
         "a binlog had a change of the schema alone",
         "a channel stopped at an incident",
         "a channel was silent for too long",
@@ -72,7 +76,7 @@ class NdbReplica(Ndb):
         "an incident was written",
         "both binlogs had a gap",
     )
-    workloads: tuple[str, ...] = ("epochs", "hot-epochs", "schemas")
+    workloads: tuple[str, ...] = ("epochs", "hot-epochs", "schemas", "backups")
 
     def machine(self, node: NodeId) -> Machine:
         """The machine for that node."""

@@ -39,7 +39,7 @@ class SubStartConf(Struct, frozen=True, tag=True):
 class Row(Struct, frozen=True, tag=True):
     """A transaction changed a row: `value` is the last element that it appended.
 
-    `any_value` is the id of the server from which the change came; 0 if it was made here.
+    `old_value` is the before-image of an imaged key, None if there was no row; 0 for any other key.
     """
 
     session: int
@@ -48,7 +48,7 @@ class Row(Struct, frozen=True, tag=True):
     transid: int
     key: Json
     value: Json
-    any_value: int = 0
+    old_value: Json = 0
 
 
 class EpochComplete(Struct, frozen=True, tag=True):

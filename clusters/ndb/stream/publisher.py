@@ -40,6 +40,7 @@ class Change(NamedTuple):
     transid: int
     key: Json
     value: Json
+    old_value: Json
 
 
 class Publisher:
@@ -68,12 +69,12 @@ class Publisher:
 
     # Calls from other parts.
 
-    def row(self, epoch: int, transid: int, key: object, value: object) -> None:
+    def row(self, epoch: int, transid: int, key: object, value: object, old_value: object = 0) -> None:
         """Publish a row that a transaction changed here. For one key, calls come in the order of commits."""
         self._max_seen = max(self._max_seen, epoch)
         row_key = cast("Key", key)
         bucket = bucket_of(row_key)
-        change = Change(bucket, transid, row_key, cast("Json", value))
+        change = Change(bucket, transid, row_key, cast("Json", value), cast("Json", old_value))
         if self._ownership.owner(bucket, epoch) == self._site.node and not self._is_in_hole(epoch):
             self._unsent.append((epoch, change))
             if len(self._unsent) >= self._at_once:
@@ -181,11 +182,11 @@ class Publisher:
         return since <= epoch <= first_epoch(gci_of(since) + 1)
 
     def _send(self, epoch: int, change: Change) -> None:
-        bucket, transid, key, value = change
+        bucket, transid, key, value, old_value = change
         send = self._site.context.send
         for subscriber, subscription in self._subscriptions.items():
             if subscription.first_epoch <= epoch:
-                send(subscriber, Row(subscription.session, epoch, bucket, transid, key, value))
+                send(subscriber, Row(subscription.session, epoch, bucket, transid, key, value, old_value))
 
     def _announce(
         self, epoch: int, buckets: tuple[int, ...], *, is_resent: bool = False, is_missing_data: bool = False

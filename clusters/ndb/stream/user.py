@@ -9,7 +9,8 @@ from dataclasses import replace
 from clusters.ndb import planted
 from clusters.ndb.shape import MS
 from clusters.ndb.stream.library import Epoch
-from harness.core.machine import Context, Delivery
+from clusters.ndb.stream.merge import merged
+from harness.core.machine import Context, Delivery, Dump
 
 WAKE = "user"
 WAKE_NS = 5 * MS
@@ -23,9 +24,11 @@ class User:
         self._limit = limit
         self._nap_permille = nap_permille
         self._waiting: list[Delivery] = []
+        self._merged: dict[int, list[Dump]] = {}  # By waiting epoch.
         self._most = 0
         self._discarded: int | None = None  # The last discarded epoch, while epochs are being discarded.
         self._drops = planted.LIB_OVERFLOW_DROPS_ROWS in bugs
+        self._bugs = bugs
         self._splits = planted.LIB_RESUME_MID_EPOCH in bugs
         self.is_awake = True
         self._is_called = False
@@ -72,11 +75,14 @@ class User:
             context.set_timer(WAKE, context.draw("user").between(*NAP_NS))
 
     def wake(self, context: Context) -> None:
-        """Deliver all waiting events."""
+        """Deliver all waiting events, and with the end of an epoch its merged ones."""
         self.is_awake = True
         self._is_called = False
         for delivery in self._waiting:
             context.deliver(delivery)
+            if delivery.kind == "watermark":
+                for change in self._merged.pop(delivery.position or 0, ()):
+                    context.dump(change)
         self._waiting.clear()
 
     def _store(self, session: int, epoch: Epoch, context: Context) -> None:
@@ -91,6 +97,8 @@ class User:
                     unit=row.transid,
                 )
             )  # fmt: skip
+        if changes := merged(session, epoch.rows, self._bugs):
+            self._merged[number] = changes
         self._put(Delivery(session=session, kind="watermark", position=number), context)
 
     def _put(self, delivery: Delivery, context: Context) -> None:

@@ -105,7 +105,7 @@ class Coordinator:
             case Declined(transid, number=number):
                 transaction = self._executing(transid, number)
                 if transaction is not None:
-                    self._abort(transaction, MOVED)
+                    self._abort(transaction, message.reason)
             case Aborted():
                 self._aborted(message)
             case TransConf():

@@ -23,6 +23,7 @@ NOT_STARTED: Final = "not started"  # The only reason to try another node at onc
 NODE_FAILED: Final = "a node failed"
 LOCK_TIMEOUT: Final = "lock time-out"
 MOVED: Final = "moved"
+NO_ROW: Final = "no such row"
 CUT_OFF: Final = "cut off from the others"
 UNSUPPORTED: Final = "only reads and appends are supported"
 
@@ -118,11 +119,12 @@ class Operated(Struct, frozen=True, tag=True):
 
 
 class Declined(Struct, frozen=True, tag=True):
-    """The sender may not serve that operation."""
+    """The sender may not serve that operation, or it cannot be carried out."""
 
     transid: int
     view: int
     number: int
+    reason: str = MOVED
 
 
 class Commit(Struct, frozen=True, tag=True):

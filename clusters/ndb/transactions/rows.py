@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from clusters.ndb.parts import Site
 from clusters.ndb.planted import REDO_TAIL_NOT_INVALIDATED
-from clusters.ndb.shape import Key, gci_of
+from clusters.ndb.shape import Key, gci_of, image
 from clusters.ndb.transactions.messages import CopiedRow, Invalidated, Redo
 from harness.core.machine import Message
 from harness.core.record import Json
@@ -49,6 +49,12 @@ class Rows:
         """A copy of the row's elements, and the epoch of the last commit to it; 0 if there is none."""
         row = self._rows.get(key)
         return (row.elements.copy(), row.epochs[-1]) if row else ([], 0)
+
+    def image(self, key: Key, values: Sequence[Json] = ()) -> Json:
+        """The row of an imaged key when these values are appended; None if there is none."""
+        row = self._rows.get(key)
+        elements = values or (row.elements if row else ())
+        return image(elements[-1]) if elements else None
 
     def pairs(self, key: Key) -> tuple[tuple[Json, int], ...]:
         """The row's elements with their epochs."""

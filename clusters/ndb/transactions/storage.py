@@ -11,6 +11,8 @@ answers. The primary answers reads. A transaction has one record here for each f
    failed node, and messages of a new member are interpreted correctly.
 4. The chain of an append is decided when its lock is granted, by the view of that moment: see row_copy.py.
 5. The epoch comes with Commit, and is the same for all rows of the transaction (N1.12 (3)).
+6. Whether a row is there to be deleted is decided at the primary under the row's lock. Its before-image is taken when
+   the change is installed, so at every replica it is what the change before left.
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,11 +21,13 @@ from clusters.ndb import planted
 from clusters.ndb.membership.row_copy import RowCopy
 from clusters.ndb.membership.view import Member, View
 from clusters.ndb.parts import Site
-from clusters.ndb.shape import Key, fragment_of
+from clusters.ndb.shape import Key, fragment_of, image, is_imaged
 from clusters.ndb.transactions.locks import LockTable
 from clusters.ndb.transactions.messages import (
     COMMITTED,
     EXCLUSIVE,
+    MOVED,
+    NO_ROW,
     SHORT,
     Abort,
     Aborted,
@@ -106,6 +110,14 @@ class Storage:
         """Each row in order of the keys: key, elements, epoch of the last commit."""
         return self._rows.dump()
 
+    def keys(self) -> list[Key]:
+        """The keys of the rows of which this node is the primary."""
+        return [key for key in self._rows.keys() if self._is_primary(fragment_of(key))]  # noqa: SIM118
+
+    def read(self, key: Key) -> tuple[list[Json], int]:
+        """The committed elements of a row, and the epoch of the last commit to it."""
+        return self._rows.read(key)
+
     def is_idle(self) -> bool:
         """True if no transaction is known here, and nothing is locked."""
         return not self._records and not self._locks and not self._early
@@ -166,7 +178,7 @@ class Storage:
     def _operate(self, message: Operate) -> None:
         """Handle an operation as the primary."""
         fragment = fragment_of(message.key)
-        if self._chains[fragment][:1] != (self._site.node,):
+        if not self._is_primary(fragment):
             self._decline(message)
         elif message.lock == COMMITTED:
             self._read(message, self._records.get((message.transid, fragment)))
@@ -178,11 +190,18 @@ class Storage:
             else:
                 record.awaited = message.key
 
+    def _is_primary(self, fragment: int) -> bool:
+        return self._chains[fragment][:1] == (self._site.node,)
+
     def _execute(self, message: Operate, record: Record) -> None:
         """Execute an operation whose lock is held."""
         key = message.key
         if message.f == "append":
             record.locked[key] = None
+            is_delete = is_imaged(key) and image(message.value) is None
+            if is_delete and self._rows.image(key, record.appends.get(key, ())) is None:
+                self._decline(message, NO_ROW)
+                return
             chain = self._chains[record.fragment]  # Invariant 4.
             record.append(key, message.value, chain)
             self._pass_on(
@@ -209,8 +228,9 @@ class Storage:
         answer = Operated(message.transid, self._number, message.number, (self._site.node,), elements, epoch)
         self._site.send(coordinator_in(message.transid), answer)
 
-    def _decline(self, message: Operate) -> None:
-        self._site.send(coordinator_in(message.transid), Declined(message.transid, self._number, message.number))
+    def _decline(self, message: Operate, reason: str = MOVED) -> None:
+        answer = Declined(message.transid, self._number, message.number, reason)
+        self._site.send(coordinator_in(message.transid), answer)
 
     def _prepare(self, message: Prepare) -> None:
         """Handle an append as a backup. One of a dead coordinator is dropped, as a take-over does not know of it."""
@@ -259,8 +279,12 @@ class Storage:
             epoch = site.checkpoints.current if planted.EPOCH_PER_PARTICIPANT in site.bugs else message.epoch
             record.epoch = epoch
             for key, values in record.appends.items():
+                before = self._rows.image(key) if is_imaged(key) else 0
                 self._rows.install(epoch, message.transid, key, values)
-                site.publisher.row(epoch, message.transid, key, values[-1])
+                if self._is_primary(record.fragment):
+                    site.backups.committed(epoch, key, values)
+                if (before, image(values[-1])) != (None, None):  # A row that came and went is no change.
+                    site.publisher.row(epoch, message.transid, key, values[-1], before)
         if message.path:
             site.context.point("commit-on-backup")
             onward = Commit(

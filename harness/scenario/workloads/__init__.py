@@ -23,9 +23,10 @@ from harness.scenario.workloads.populations import (
     TWO_KEYS,
     Mix,
 )
-from harness.scenario.workloads.replicated.epochs import EPOCHS_LOAD, HOT_EPOCHS_LOAD, SCHEMAS_LOAD
+from harness.scenario.workloads.replicated.epochs import BACKUPS_LOAD, EPOCHS_LOAD, HOT_EPOCHS_LOAD, SCHEMAS_LOAD
 from harness.scenario.workloads.replicated.outcomes import LARGE_LOAD, OUTCOMES_LOAD, SESSIONS_LOAD
 from harness.scenario.workloads.replicated.primaries import primaries
+from harness.scenario.workloads.replicated.row_churn import row_churn
 from harness.scenario.workloads.restores import restores
 from harness.scenario.workloads.rw_register import rw_register
 from harness.scenario.workloads.sets import SETS
@@ -64,7 +65,7 @@ _DESIGNS: Mapping[str, tuple[Design, Locking]] = MappingProxyType(
 _WIDE: Mapping[str, Design] = MappingProxyType({"large-vs-tick": LARGE_VS_TICK, "pusher": PUSHER})
 WORKLOADS: Mapping[str, Callable[[WorkloadOptions], Workload]] = MappingProxyType(
     {"counter": counter, "cas-register": cas_register, "rw-register": rw_register, "restores": restores}
-    | {"primaries": primaries}
+    | {"primaries": primaries, "row-churn": row_churn}
     | {name: partial(stale_reads, name, changes) for name, changes in (("stale-reads", ()), ("region-churn", CHANGES))}
     | {name: partial(wide_writes, name, design) for name, design in _WIDE.items()}
     | {
@@ -87,6 +88,7 @@ WORKLOADS: Mapping[str, Callable[[WorkloadOptions], Workload]] = MappingProxyTyp
         "epochs": EPOCHS_LOAD,
         "hot-epochs": HOT_EPOCHS_LOAD,
         "schemas": SCHEMAS_LOAD,
+        "backups": BACKUPS_LOAD,
     }
     | {
         "churn": partial(list_append, "churn", CHURN, is_single=True),

@@ -1,10 +1,10 @@
 """Loads for a cluster whose epochs a replica applies: list-append, reads there, schema changes, and switches.
 
 Every few operations one is another: `replica-read` shows some lists of the replica at one moment, `ddl` changes the
-schema (an element of the list "schema"), and `switch` has the replica take the other binlog. `epochs` is the mixture
-for all, in `hot-epochs` an epoch has many changes of one key,
-and `schemas` has many schema changes and switches. At the end all keys are read,
-then the replica must have all (`drain`), and show it.
+schema (an element of the list "schema"), `switch` has the replica take the other binlog, and `restore` shows what a
+backup and the epochs after it in a binlog restore. `epochs` is the mixture for all, in `hot-epochs` an epoch has many
+changes of one key, `schemas` has many schema changes and switches, and `backups` has restores. At the end all keys are
+read, then the replica must have all (`drain`), and show it.
 """
 
 from functools import partial
@@ -41,6 +41,7 @@ class Turns(NamedTuple):
     read: int = 4
     ddl: int = 37
     switch: int = 151
+    restore: int = 0  # None.
 
 
 HOT: Mix = (
@@ -63,6 +64,8 @@ class Replicated(msgspec.Struct, frozen=True):
         number, source = self.number, self.transactions
         if number % self.turns.switch == 0:
             invocation = Invocation(f="switch")
+        elif self.turns.restore and number % self.turns.restore == 0:
+            invocation = Invocation(f="restore", value=number // self.turns.restore)
         elif number % self.turns.ddl == 0:
             invocation = Invocation(f="ddl", mops=(MicroOp("append", SCHEMA, number),))
         elif number % self.turns.read == 0:
@@ -120,4 +123,5 @@ def epochs(name: str, mix: Mix, turns: Turns, options: WorkloadOptions) -> Workl
 
 EPOCHS_LOAD: Final = partial(epochs, "epochs", NDB_MIX, Turns())
 HOT_EPOCHS_LOAD: Final = partial(epochs, "hot-epochs", HOT, Turns())
+BACKUPS_LOAD: Final = partial(epochs, "backups", NDB_MIX, Turns(restore=41))
 SCHEMAS_LOAD: Final = partial(epochs, "schemas", NDB_MIX, Turns(ddl=3, switch=23))

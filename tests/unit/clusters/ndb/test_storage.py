@@ -13,6 +13,7 @@ from clusters.ndb.transactions.messages import (
     Operate,
     Prepare,
     Redo,
+    Refused,
     coordinator_in,
     life_in,
     life_of,
@@ -125,3 +126,36 @@ def test_a_primary_has_nothing_that_its_backup_has_not() -> None:
                 primary, backup = FIRST.replicas(fragment_of(key))
                 assert key in dumps[backup] or key not in dumps[primary]
         assert sorted(key for dump in dumps.values() for key in dump) == sorted((*range(8), *range(8)))
+
+
+def changed(*values: int, key: Key = "row1") -> tuple[list[tuple[object, object]], list[str]]:
+    """What the first node publishes of transactions that append these values one after the other; and refusals."""
+    cluster = TransactionCluster(0)
+    refused = []
+    for value in values:
+        asked = cluster.ask(D1, (MicroOp("append", key, value),))
+        while asked.answer is None or not all(life.storage.is_idle() for life in cluster.lives.values()):
+            cluster.step()
+        if isinstance(asked.answer, Refused):
+            refused.append(asked.answer.reason)
+    images = {tuple(life.publisher.images) for life in cluster.lives.values() if life.publisher.images}
+    assert len(images) <= 1  # Both replicas see the same.
+    return [*images.pop()] if images else [], refused
+
+
+def test_a_change_has_the_row_before_it_as_its_before_image() -> None:
+    assert changed(1, 2, -3, 4) == ([(None, 1), (1, 2), (2, -3), (None, 4)], [])
+    assert changed(1, -2, key=4) == ([(0, 1), (0, -2)], [])  # A list has none.
+
+
+def test_a_row_that_is_not_there_cannot_be_deleted() -> None:
+    assert changed(-1, 2, -3, -4) == ([(None, 2), (2, -3)], ["no such row", "no such row"])
+
+
+def test_a_row_that_a_transaction_inserts_and_deletes_is_no_change() -> None:
+    cluster = TransactionCluster(0)
+    asked = cluster.ask(D1, tuple(MicroOp("append", "row1", value) for value in (1, -2)))
+    while asked.answer is None:
+        cluster.step()
+    assert not isinstance(asked.answer, Refused)
+    assert not any(life.publisher.images for life in cluster.lives.values())

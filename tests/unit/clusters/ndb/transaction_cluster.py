@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from clusters.ndb.backup.backup import Backup
 from clusters.ndb.membership.view import Member, View
 from clusters.ndb.parts import Site
 from clusters.ndb.shape import DATA_NODES, GROUPS, MS, first_epoch
@@ -114,11 +115,13 @@ class FakeCheckpoints:
 class FakePublisher:
     def __init__(self) -> None:
         self.rows: list[tuple[int, int, Json, Json]] = []
+        self.images: list[tuple[object, object]] = []  # Before-image and value of each row.
 
-    def row(self, epoch: int, transid: int, key: object, value: object) -> None:
+    def row(self, epoch: int, transid: int, key: object, value: object, old_value: object = 0) -> None:
         assert isinstance(key, int | str)
         assert isinstance(value, int | str)
         self.rows.append((epoch, transid, key, value))
+        self.images.append((old_value, value))
 
     def is_drained(self) -> bool:
         return True
@@ -155,6 +158,7 @@ class Life:
         site.agreement = self.agreement
         self.storage = Storage(site)
         self.storage.is_copied = True
+        site.backups = Backup(site, self.storage.keys, self.storage.read)
         self.coordinator = Coordinator(site)
 
     def receive(self, sender: NodeId, message: Message) -> None:
