@@ -80,6 +80,7 @@ class Package(msgspec.Struct, frozen=True, kw_only=True):
     heals: str
     colour: str  # The colour of its bands in reports; colour-blind readers can distinguish neighbours.
     is_prepared: bool = False  # Or its faults lose what only our own servers can lose.
+    least_ns: int = 0  # A shorter step has no effect, so none is drawn.
     is_last: bool = False  # Nothing heals it: it strikes once, after all others.
     former: str | None = None  # Its name in runs recorded by older versions.
 

@@ -42,7 +42,8 @@ def draw_plan(
 
     The load is cut into seconds, or if these are fewer than `units` into `units` parts; windows and gaps are measured
     in them. No two faults that are in force at the same time hide each other's effect. Without packages the plan is
-    empty. Raises ScenarioError if a package has nothing to strike in this topology.
+    empty. A package is left out if its shortest step needs more than its share of the load. Raises ScenarioError if a
+    package has nothing to strike in this topology, or if the load is too short for all of them.
     """
     for package in packages:
         reason = package.unfit(topology)
@@ -50,7 +51,17 @@ def draw_plan(
             raise ScenarioError(f"the fault package {package.name!r} does not fit this cluster: {reason}")
     if not packages:
         return Plan(steps=())
-    swarm = _Swarm(topology, packages, draw.stream("faults"), duration_ns, units)
+    unit_ns = min(SECOND, duration_ns // units)
+    room_ns = duration_ns - (LEAD_UNITS + TAIL_UNITS) * unit_ns
+    share_ns = room_ns // min(MIN_PACKAGES, len(packages))
+    fitting = [package for package in packages if package.least_ns <= share_ns]
+    if not fitting:
+        least = min(packages, key=lambda package: package.least_ns)
+        raise ScenarioError(
+            f"the fault package {least.name!r} needs {least.least_ns / SECOND:g} s, and a load of "
+            f"{duration_ns / SECOND:g} s has room for faults of {room_ns / SECOND:.2g} s: choose a longer --time"
+        )
+    swarm = _Swarm(topology, fitting, draw.stream("faults"), duration_ns, unit_ns)
     steps = tuple(sorted(swarm.steps(), key=lambda step: (step.at_ns, step.until_ns)))
     return Plan(steps=steps, drawn=swarm.choices() | _totals(steps))
 
@@ -59,7 +70,7 @@ class _Swarm:
     """The choices of one seed, and the steps that they give."""
 
     def __init__(
-        self, topology: Topology, packages: Sequence[Package], stream: Stream, duration_ns: int, units: int
+        self, topology: Topology, packages: Sequence[Package], stream: Stream, duration_ns: int, unit_ns: int
     ) -> None:
         self._topology, self._stream = topology, stream
         count = stream.between(min(MIN_PACKAGES, len(packages)), len(packages))
@@ -67,8 +78,8 @@ class _Swarm:
         self._gap = stream.choice(GAP_MILLIUNITS)
         self._longest = stream.choice(LONGEST_MILLIUNITS)
         self._overlap_percent = stream.choice(OVERLAP_PERCENT)
-        self._unit_ns = min(SECOND, duration_ns // units)
-        self._end_ns = duration_ns - TAIL_UNITS * self._unit_ns
+        self._unit_ns = unit_ns
+        self._end_ns = duration_ns - TAIL_UNITS * unit_ns
 
     def choices(self) -> dict[str, int | str]:
         """The values drawn for the whole run, for display."""
@@ -93,7 +104,7 @@ class _Swarm:
         """A window for the package at the end of the time left. Less time is left for all others."""
         strike = self._strike(package)
         until_ns = self._end_ns
-        at_ns = until_ns - self._length_ns(strike)
+        at_ns = until_ns - self._length_ns(package, strike)
         self._end_ns = at_ns - self._drawn_ns(self._gap // 2, self._gap * 3 // 2)
         return step_of(package, strike, at_ns=at_ns, until_ns=until_ns)
 
@@ -104,7 +115,7 @@ class _Swarm:
         while self._packages:
             package = turns.pop(0) if turns else self._stream.choice(self._packages)
             strike = self._strike(package)
-            length_ns = self._length_ns(strike)
+            length_ns = self._length_ns(package, strike)
             if at_ns + length_ns > self._end_ns:
                 return steps
             first = step_of(package, strike, at_ns=at_ns, until_ns=at_ns + length_ns)
@@ -123,7 +134,7 @@ class _Swarm:
             package = self._stream.choice(others)
             strike = self._strike(package)
             at_ns = first.at_ns + self._stream.between(quarter_ns, 2 * quarter_ns)
-            second = step_of(package, strike, at_ns=at_ns, until_ns=at_ns + self._length_ns(strike))
+            second = step_of(package, strike, at_ns=at_ns, until_ns=at_ns + self._length_ns(package, strike))
             is_fit = not strike.is_total and second.until_ns <= self._end_ns
             if is_fit and conflict(first, second, self._topology) is None:
                 return second
@@ -136,9 +147,9 @@ class _Swarm:
                 return strike
         raise ScenarioError(f"the fault package {package.name!r} found nothing to strike in this cluster")
 
-    def _length_ns(self, strike: Strike) -> int:
+    def _length_ns(self, package: Package, strike: Strike) -> int:
         low, high = TOTAL_MILLIUNITS if strike.is_total else (WINDOW_MILLIUNITS, self._longest)
-        return self._drawn_ns(low, high)
+        return max(self._drawn_ns(low, high), package.least_ns)
 
     def _drawn_ns(self, low_milliunits: int, high_milliunits: int) -> int:
         return self._stream.between(low_milliunits, high_milliunits) * self._unit_ns // 1000

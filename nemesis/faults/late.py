@@ -20,7 +20,7 @@ LATE = Fault(
 
 def draw_late(topology: Topology, stream: Stream) -> Strike | None:
     """All connections of clients to one server, every fourth time to all. The delay is 1.2 to 3 seconds: longer than
-    the usual time-out of an operation.
+    the usual time-out of an operation. Never for less than 2 seconds, in which half of the requests can time out.
 
     None if clients do not dial the drawn server.
     """
@@ -44,6 +44,7 @@ PACKAGE = Package(
     draw=draw_late,
     unfit=unfit_late,
     excuse=Excuse.LINKS,
+    least_ns=2_000 * MS,  # A client must have hung up before everything that is held arrives.
     probe="pieces of requests that arrived after their clients had hung up; the note also counts the dropped ones.",
     heals="everything that is held arrives, or is dropped.",
     colour="#117733",

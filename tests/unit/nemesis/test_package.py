@@ -7,10 +7,11 @@ import pytest
 
 from harness.core.draw import Draw
 from harness.core.errors import ScenarioError
+from nemesis.fault import Package
 from nemesis.overlap import conflict
 from nemesis.plan import Plan, Step
 from nemesis.registry import PACKAGES
-from nemesis.swarm import IN_CONTAINERS, draw_plan
+from nemesis.swarm import IN_CONTAINERS, UNITS_IN_CONTAINERS, draw_plan
 from nemesis.topology import CLIENT, Topology
 from nemesis.validation import plan_from_json, plan_to_json, problems
 from tests.unit.nemesis.topologies import LONE, QUORUM, SMALL
@@ -125,6 +126,23 @@ def test_a_short_run_has_as_many_packages_in_shorter_windows(duration_ns: int) -
         steps = plan(seed, duration_ns=duration_ns).steps
         assert len({step.package for step in steps}) >= 3
         assert all(0 < step.at_ns < step.until_ns < duration_ns for step in steps)
+
+
+def test_requests_are_late_for_long_enough_that_clients_hang_up_or_not_at_all() -> None:
+    late, *others = (PACKAGES[name] for name in ("late", "crash", "pause", "reset"))
+
+    def drawn(seconds: int, *packages: Package) -> Counter[str]:
+        """The steps of each package; of `late` there is none under two seconds."""
+        shape = {"duration_ns": seconds * SECOND, "units": UNITS_IN_CONTAINERS}
+        steps = [step for seed in range(60) for step in draw_plan(SMALL, packages, Draw(seed), **shape).steps]
+        assert all(step.until_ns - step.at_ns >= late.least_ns > SECOND for step in steps if step.fault == "late")
+        return Counter(step.package for step in steps)
+
+    assert drawn(8, late)["late"] >= 60
+    assert min(drawn(12, late, *others).values()) > 20
+    assert drawn(8, late, *others).keys() == {package.name for package in others}
+    with pytest.raises(ScenarioError, match=r"'late' needs 2 s, and a load of 2 s has room for faults of 1\.5 s"):
+        drawn(2, late)
 
 
 def test_a_long_run_goes_on_with_windows_of_seconds() -> None:
