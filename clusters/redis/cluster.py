@@ -33,6 +33,11 @@ _PARTS: Final[dict[str, Any]] = {
             text="what clients wait for after a write: nothing more, a replica (WAIT), or the files of the master and "
             "of a replica (WAITAOF)",
         ),
+        Option(
+            name="repair",
+            values=("yes", "no"),
+            text="whether the damaged end of an append-only file is cut off before a server starts (check-aof --fix)",
+        ),
     ),
     "faults": FAULTS,
     "workloads": WORKLOADS,

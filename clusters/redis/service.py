@@ -2,6 +2,10 @@
 
 Servers know each other by name. Sentinel changes configurations and saves them, so each lies in the folder of its
 server's data; the first start puts it there.
+
+A server does not start on an append-only file with zeros at its end, as a power failure may leave it. With `repair` the
+damaged end is cut off before each start, as the documentation prescribes. The program for that gets the last file, not
+the manifest: Valkey's takes its own sound base file for a damaged one (https://github.com/valkey-io/valkey/pull/4739).
 """
 
 from collections.abc import Mapping
@@ -40,6 +44,7 @@ _PORT: Final = 6379
 _FOLDER: Final = "/data"
 _TEMPLATE: Final = "/etc/seamark-redis.conf"
 _CONFIGURATION: Final = f"{_FOLDER}/redis.conf"
+_LAST: Final = f"ls -v {_FOLDER}/appendonlydir/*.incr.aof 2>/dev/null | tail -n 1"
 _DOWN_AFTER_MS, _FAILOVER_WITHIN_MS = 1_000, 5_000
 
 
@@ -50,10 +55,15 @@ def service(node: NodeId, _: Doors, settings: Settings, *, has_sentinels: bool) 
         raise ScenarioError(f"Redis {VERSIONS[program]} has no WAITAOF: choose --option server=valkey")
     is_sentinel = node in SENTINELS
     text = _of_sentinel(node) if is_sentinel else _of_server(node, settings, has_sentinels=has_sentinels)
-    start = f"exec {program}-server {_CONFIGURATION}{' --sentinel' if is_sentinel else ''}"
+    steps = [f"[ -e {_CONFIGURATION} ] || cp {_TEMPLATE} {_CONFIGURATION}"]
+    if settings.options["repair"] == "yes" and not is_sentinel:
+        repair = f"{_FOLDER}/{program}-check-aof"  # The server itself is this program if it has this name.
+        steps.append(f'ln -sf "$(command -v {program}-server)" {repair}')
+        steps.append(f'last=$({_LAST}); [ -z "$last" ] || yes | {repair} --fix "$last"')
+    steps.append(f"exec {program}-server {_CONFIGURATION}{' --sentinel' if is_sentinel else ''}")
     return Service(
         **_SOURCES[program],
-        command=("sh", "-c", f"[ -e {_CONFIGURATION} ] || cp {_TEMPLATE} {_CONFIGURATION}; {start}"),
+        command=("sh", "-c", "; ".join(steps)),
         files={_TEMPLATE: text},
         port=_PORT,
         hello=b"PING\r\n",

@@ -24,7 +24,7 @@ from harness.core.seams import Address, Doors, Invocation
 from harness.scenario.workloads import WORKLOADS
 from nemesis.registry import PACKAGES
 
-OPTIONS = {"server": "redis", "appendfsync": "always", "confirm": "none"}
+OPTIONS = {"server": "redis", "appendfsync": "always", "confirm": "none", "repair": "yes"}
 ALWAYS = Settings(options=OPTIONS)
 HERE = Address("nowhere", 0)
 DOORS: Doors = {MASTER: HERE}
@@ -64,6 +64,11 @@ def test_servers_have_the_chosen_settings_and_sentinels_one_master_by_name() -> 
     assert ["replicaof n1 6379" in text(node) for node in SERVERS] == [False, True, True]
     assert ["replica-priority 0" in text(node, has_sentinels=False) for node in SERVERS] == [False, True, True]
     assert all("sentinel monitor seamark n1 6379 2\n" in text(node) for node in SENTINELS)
+    starts = {
+        repair: service(MASTER, {}, Settings(options=OPTIONS | {"repair": repair}), has_sentinels=False).command[-1]
+        for repair in ("yes", "no")
+    }
+    assert {repair: "redis-check-aof --fix" in start for repair, start in starts.items()} == {"yes": True, "no": False}
     with pytest.raises(ScenarioError, match="server=valkey"):
         service(MASTER, {}, Settings(options=OPTIONS | {"confirm": "waitaof"}), has_sentinels=False)
 
