@@ -17,6 +17,8 @@ PLANS = Path(__file__).with_name("plans")
 SEED = 5
 NATS = ("NATS-1", "NATS-11", "NATS-12", "NATS-13", "NATS-14", "NATS-15")
 REDIS = ("REDIS-1", "REDIS-2", "REDIS-3", "REDIS-11", "REDIS-12", "REDIS-13", "REDIS-16")
+SENTINEL = ("REDIS-4", "REDIS-15")
+OK = 0
 
 
 @pytest.mark.parametrize(
@@ -24,9 +26,9 @@ REDIS = ("REDIS-1", "REDIS-2", "REDIS-3", "REDIS-11", "REDIS-12", "REDIS-13", "R
     [
         ("nats", (), NATS),
         ("redis", ("--option", "server=redis"), REDIS),
-        ("redis", ("--option", "server=valkey"), REDIS),
+        ("redis-sentinel", ("--option", "server=valkey"), SENTINEL),
     ],
-    ids=["nats", "redis", "valkey"],
+    ids=["nats", "redis", "valkey with Sentinels"],
 )
 def test_all_promises_hold_when_servers_lose_power_pause_and_are_cut_off(
     engine: docker.DockerClient, tmp_path: Path, cluster: str, options: tuple[str, ...], names: tuple[str, ...]
@@ -41,6 +43,9 @@ def test_all_promises_hold_when_servers_lose_power_pause_and_are_cut_off(
         assert promises[name]["verdict"] == "holds"
         assert promises[name]["witnesses"] >= 50
     [folder] = (tmp_path / "store" / cluster).iterdir()
+    if names == SENTINEL:  # A replica took the place of the master that lost power.
+        ops = parquet.read_table(folder / "history" / "ops.parquet", columns=["node", "outcome"]).to_pylist()
+        assert len({each["node"] for each in ops if each["outcome"] == OK}) >= 2
     rows = parquet.read_table(folder / "history" / "faults.parquet").to_pylist()
     effects = [(row["kind"], row["effect"]) for row in rows if row["phase"] == "effect" and row["kind"] != BUSY]
     assert len(effects) == 3
