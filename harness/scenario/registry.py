@@ -21,6 +21,7 @@ from checkers.words import models
 from harness.core.command import seamark
 from harness.core.errors import ScenarioError, SeamarkError, known
 from harness.core.seams import Cluster, MachineCluster, ServiceCluster, is_of_machines, is_of_services
+from harness.core.system import CLIENT, SUBSCRIBER
 from harness.scenario.consent import Code, Place, entry_point
 
 NAME = re.compile(r"[A-Za-z0-9][\w.-]*")  # The name of a cluster becomes that of a folder.
@@ -253,6 +254,20 @@ def _problems(cluster: Cluster) -> Iterator[str]:
         yield "it needs at least one node and one workload"
     if len({node.id for node in cluster.nodes}) < len(cluster.nodes):
         yield "two of its nodes have the same name"
+    if is_of_services(cluster):
+        yield from _undialled(cluster)
+
+
+def _undialled(cluster: ServiceCluster) -> Iterator[str]:
+    """Roles in `dials` that no node has; and servers that are dialled by no role."""
+    roles = {node.role for node in cluster.nodes}
+    for pair in cluster.dials:
+        for role in sorted(set(pair) - {CLIENT, SUBSCRIBER} - roles):
+            yield f"dials names {role!r}, which is the role of none of its nodes: {', '.join(sorted(roles))}"
+    for node in cluster.nodes:
+        if node.role != SUBSCRIBER and not any(target == node.role for _, target in cluster.dials):
+            missing = (CLIENT, node.role)
+            yield f"no role dials {node.id}, so it cannot be seen to be ready: add {missing!r} to dials"
 
 
 def _unknown_anomalies(cluster: Cluster, code: Code) -> Iterator[str]:

@@ -146,6 +146,11 @@ def test_a_file_that_reads_its_own_place_is_told_what_to_do(file: Path) -> None:
         ('workloads=("list-apend",)', "unknown name for workloads 'list-apend'; did you mean list-append?"),
         ("workloads=()", "at least one node and one workload"),
         ('nodes=(Node("n1", "server"), Node("n1", "server"))', "two of its nodes have the same name"),
+        ('dials=(("client", "sever"),)', "dials names 'sever', which is the role of none of its nodes: server"),
+        (
+            'nodes=(Node("n1", "server"), Node("n2", "copy")), dials=(("client", "server"),)',
+            "no role dials n2, so it cannot be seen to be ready: add ('client', 'copy') to dials",
+        ),
         ('promises=(Promise(id="B-1", text="", source="", forbids=("lost-updates",)),)', "did you mean lost-update?"),
     ],
 )
