@@ -19,7 +19,7 @@ from clusters.materialize.shape import (
     INGESTION,
     MS,
     READER,
-    SINK,
+    SINKS,
     SUBSCRIBERS,
     TOPIC,
     UPSTREAM,
@@ -48,7 +48,7 @@ class Materialize(MachineCluster):
         *(Node(node, "compute") for node in COMPUTE),
         Node(INGESTION, "ingestion"),
         Node(UPSTREAM, "upstream"),
-        Node(SINK, "sink"),
+        *(Node(node, "sink") for node in SINKS),
         Node(TOPIC, "topic"),
         *(Node(node, "subscriber") for node in (*SUBSCRIBERS, READER)),
     )
@@ -81,7 +81,9 @@ class Materialize(MachineCluster):
     naming: Naming = Naming()
     bugs: Mapping[str, str] = planted.BUGS
     parameters: tuple[Parameter, ...] = (
-        Parameter(name="deploy_ms", low=1500, high=6000, text="time after which a coordinator is deployed anew"),
+        Parameter(
+            name="deploy_ms", low=1500, high=6000, text="time after which a coordinator, or a sink, is deployed anew"
+        ),
         Parameter(name="interval_ms", low=30, high=120, text="time after which an empty group commit advances tables"),
         Parameter(name="lag_units", low=10, high=60, text="how far compaction stays below the oracle's reads"),
         Parameter(name="retained", low=3, high=20, text="unacknowledged records that the upstream system keeps"),
@@ -148,6 +150,7 @@ class Materialize(MachineCluster):
         "the catalog refused a superseded leader",
         "the reader of the sink resumed",
         "the sink resumed",
+        "the topic refused a superseded sink",
         "upstream dropped records that nobody had acknowledged",
     )
     faults: tuple[str, ...] = (

@@ -5,7 +5,7 @@ from msgspec import Struct
 from clusters.materialize.collections import Update
 from clusters.parts.fenced_log import Add, Added, Claimed, Fenced, Look, Looked, Open, Opened, Stored
 from clusters.parts.routing import Elsewhere, Later
-from harness.core.machine import Message
+from harness.core.machine import Message, NodeId
 from harness.core.record import Json, MicroOp
 
 # From clients to coordinators.
@@ -254,6 +254,12 @@ class Progress(Struct, frozen=True, tag=True):
     ts: int
 
 
+class Unsubscribe(Struct, frozen=True, tag=True):
+    """A follower ends that session."""
+
+    session: int
+
+
 class Ended(Struct, frozen=True, tag=True):
     """The session is over."""
 
@@ -262,8 +268,9 @@ class Ended(Struct, frozen=True, tag=True):
 
 
 class Hold(Struct, frozen=True, tag=True):
-    """From a subscriber to coordinators: it has all updates below `ts`, and may request those at `ts`."""
+    """To coordinators: the follower has all updates below `ts`, and may request those at `ts`."""
 
+    follower: NodeId
     ts: int
 
 
@@ -284,7 +291,9 @@ class Batch(Struct, frozen=True, tag=True):
 
 
 class OpenTopic(Struct, frozen=True, tag=True):
-    """A request for a new epoch of the topic."""
+    """A request to publish to the topic in that epoch."""
+
+    epoch: int
 
 
 class Publish(Struct, frozen=True, tag=True):

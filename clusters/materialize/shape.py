@@ -19,10 +19,10 @@ COMPUTE: Final = (NodeId("q1"), NodeId("q2"))
 INGESTION: Final = NodeId("i1")
 UPSTREAM: Final = NodeId("u1")
 SUBSCRIBERS: Final = (NodeId("s1"), NodeId("s2"))
-SINK: Final = NodeId("x1")
+SINKS: Final = (NodeId("x1"), NodeId("x2"))
 TOPIC: Final = NodeId("b1")
 READER: Final = NodeId("s3")
-FOLLOWERS: Final = (*SUBSCRIBERS, SINK)
+FOLLOWERS: Final = (*SUBSCRIBERS, TOPIC)  # Whichever sink publishes to the topic.
 
 LISTS: Final = ("t0", "t1", "t2")  # Tables whose rows are the elements of lists.
 BAGS: Final = ("a0", "a1")  # Tables of which views are made; their rows also go.

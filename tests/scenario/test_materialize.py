@@ -19,7 +19,7 @@ WORKLOADS = ("tables", "views", "sources", "ddl", "timelines")
 BUGS = {
     "respond-before-apply": (0, "real time"),
     "peek-ignores-upper": (0, "lists"),
-    "occ-retry-same-diffs": (1, "shards"),
+    "occ-retry-same-diffs": (11, "shards"),
     "ack-before-global": (2, "source"),
     "progress-before-updates": (0, "streams"),
     "stale-table-list": (8, "created"),
@@ -72,7 +72,7 @@ def test_the_runs_show_what_the_oracles_are_about(runs: dict[int, Simulated]) ->
         "a coordinator was deployed beside a leader",
         "a leader ended: a table had another upper",
         "a leader ended: the catalog shows another one",
-        "a subscriber resumed",
+        "the topic refused a superseded sink",
         "ingestion resumed",
         "records were acknowledged upstream",
     ):

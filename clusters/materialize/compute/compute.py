@@ -26,6 +26,7 @@ from clusters.materialize.messages import (
     SinceBeyond,
     Subscribe,
     Told,
+    Unsubscribe,
     Updates,
     Wanted,
 )
@@ -71,6 +72,9 @@ class Compute:
                 self._take(part)
             case Received(sender, Subscribe() as request):
                 self._subscribe(sender, request)
+            case Received(sender, Unsubscribe(session)):
+                if sender in self._subscriptions and self._subscriptions[sender].session == session:
+                    del self._subscriptions[sender]
             case TimerFired():
                 self._step()
                 context.set_timer(STEP, self._step_ns)

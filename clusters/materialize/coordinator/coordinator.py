@@ -84,8 +84,8 @@ class Coordinator:
                 self._site.procedures.answered(number, body)
             case Received(_, Lead()):
                 self._heard_ns = context.now_ns()
-            case Received(sender, Hold(ts)):
-                self._holds[sender] = max(ts, self._holds.get(sender, 0))
+            case Received(_, Hold(follower, ts)):
+                self._holds[follower] = max(ts, self._holds.get(follower, 0))
             case TimerFired(name) if name == TIMER:
                 self._site.procedures.tick()
             case TimerFired(name) if name == TICK:

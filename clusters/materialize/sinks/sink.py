@@ -1,16 +1,18 @@
-"""The sink: follows the lists, and publishes their updates to the topic.
+"""A sink: follows the lists, and publishes their updates to the topic.
 
 Theory of operation. It keeps nothing on disk: the topic's progress is where it goes on.
-1. It opens the topic, which fences its older lives, and subscribes to all updates at or above the topic's progress.
+1. It opens the topic, which fences its older lives and the other sink, and subscribes to all updates at or above the
+   topic's progress.
 2. When the progress of its session has risen, all updates below are a batch, which is published with that progress.
    Meanwhile further updates gather for the next one. Another session, begun meanwhile, brings the same again: what the
    topic has is left out.
-3. If the topic has another epoch, or another progress than it should, the sink begins anew.
+3. If the topic has another epoch, the other sink has been deployed meanwhile. This one stands by until it is deployed
+   anew itself: the two take turns, and one that was paused, or cut off, does not know of its end.
 """
 
 from clusters.materialize.collections import Update
 from clusters.materialize.messages import Batch, Ended, OpenTopic, Progress, Publish, Told, TopicAt, Updates
-from clusters.materialize.shape import LISTS, MS, TOPIC_PLACE
+from clusters.materialize.shape import LISTS, MS, SINKS, TOPIC, TOPIC_PLACE
 from clusters.materialize.site import Site
 from clusters.materialize.stream.following import LOOK, LOOK_NS, Following
 from clusters.parts.procedures import TIMER, Ask, Sleep
@@ -21,11 +23,12 @@ PAUSE_NS = 20 * MS
 
 
 class Sink:
-    """The machine of x1."""
+    """The machine of the sinks x1 and x2."""
 
     def recover(self, durable: Durable, settings: Settings, context: Context) -> None:
         self._site = Site(context.node, settings, context)
-        self._following = Following(self._site, LISTS, 0)
+        self._place = SINKS.index(context.node)
+        self._following = Following(self._site, TOPIC, LISTS, self._place)
         self._progress = self._complete = 0
         self._gathered: list[Update] = []
         self._site.procedures.run(self._run())
@@ -63,28 +66,31 @@ class Sink:
     def dump(self, context: Context) -> None:
         """Do nothing: the topic has all."""
 
-    def _reset(self, progress: int) -> None:
-        """Forget what has gathered: a session brings all at or above the topic's progress."""
-        self._progress = self._complete = progress
-        self._gathered = []
-
     def _follow(self) -> None:
-        self._reset(self._progress)
+        """Begin a session. It brings all at or above the topic's progress: forget what has gathered."""
+        self._complete = self._progress
+        self._gathered = []
         self._following.begin(self._progress)
 
     def _run(self) -> Procedure[None]:
+        """Open the topic (1) and publish to it, again and again."""
+        reach_ns = self._site.parameters["deploy_ms"] * MS
         while True:
-            (opened,) = yield Ask(((TOPIC_PLACE, OpenTopic()),))
-            if not isinstance(opened, TopicAt):
+            epoch = len(SINKS) * (1 + self._site.now_ns() // MS) + self._place  # Nobody has used it.
+            (found,) = yield Ask(((TOPIC_PLACE, OpenTopic(epoch)),))
+            if not isinstance(found, TopicAt):
                 continue
-            if opened.progress:
-                self._site.context.sometimes("the sink resumed")
-            self._reset(opened.progress)
-            self._follow()
-            yield from self._publish_all(opened.epoch)
+            if found.epoch == epoch:
+                if found.progress:
+                    self._site.context.sometimes("the sink resumed")
+                self._progress = found.progress
+                self._follow()
+                yield from self._publish_all(epoch)
+                self._following.stop()
+            yield Sleep(reach_ns + self._site.context.draw("deploy").below(reach_ns))
 
     def _publish_all(self, epoch: int) -> Procedure[None]:
-        """Publish batches (2), until the topic refuses one (3)."""
+        """Publish batches (2), until the other sink is deployed (3)."""
         while True:
             if self._complete == self._progress:
                 yield Sleep(PAUSE_NS)
@@ -95,7 +101,7 @@ class Sink:
             answer = None
             while not isinstance(answer, TopicAt):
                 (answer,) = yield Ask(((TOPIC_PLACE, Publish(epoch, expected, Batch(new, rows))),))
-            if (answer.epoch, answer.progress) != (epoch, new):
+            if answer.epoch != epoch:
                 return
             self._site.context.point("batch-published")
             self._progress = new

@@ -4,8 +4,8 @@ Theory of operation.
 1. A batch and its progress are one record on disk: after a crash the topic has both or neither.
 2. A batch names the progress after which it comes, and is refused if the topic has another one. So a batch that comes
    again, or late, is not added twice.
-3. Who opens the topic gets a new epoch, and batches of older epochs are refused: an older life of the sink, whose
-   messages are still on their way, adds nothing more.
+3. Who opens the topic does so in an epoch of its own, and batches of older epochs are refused: a sink that another one
+   has superseded adds nothing more. An opening in an older epoch has no effect.
 4. What is read is durable.
 """
 
@@ -39,9 +39,10 @@ class Topic:
     def handle(self, event: Event, context: Context) -> None:
         self._site.context = context
         match event:
-            case Received(sender, Asked(number, OpenTopic())):
-                self._epoch += 1
-                context.put("epoch", Epoch(self._epoch))
+            case Received(sender, Asked(number, OpenTopic(epoch))):
+                if epoch > self._epoch:
+                    self._epoch = epoch
+                    context.put("epoch", Epoch(epoch))
                 self._answer(sender, number)
             case Received(sender, Asked(number, Publish() as request)):
                 self._publish(request)
@@ -65,7 +66,7 @@ class Topic:
     def _publish(self, request: Publish) -> None:
         """Add a batch with its progress in one step (1), if it comes next (2) from the one who opened last (3)."""
         if request.epoch != self._epoch:
-            self._site.context.sometimes("the topic refused an older life of the sink")
+            self._site.context.sometimes("the topic refused a superseded sink")
         elif request.expected == self._progress():
             self._batches.append(request.batch)
             self._site.context.append("batches", request.batch)

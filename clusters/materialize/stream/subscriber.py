@@ -36,7 +36,7 @@ class Subscriber:
         self._durable_ts = self._ts
         lists, views = FOLLOWED[context.node]
         self._spans: tuple[str | None, ...] = (*(None for _ in lists), *views)  # By the place in the request.
-        self._following = Following(self._site, (*lists, *views), SUBSCRIBERS.index(context.node))
+        self._following = Following(self._site, context.node, (*lists, *views), SUBSCRIBERS.index(context.node))
         if self._ts:
             context.sometimes("a subscriber resumed")
         self._open()
