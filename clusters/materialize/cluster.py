@@ -90,6 +90,7 @@ class Materialize(MachineCluster):
         Parameter(name="source_ms", low=10, high=80, text="time between two bindings of ingestion"),
         Parameter(name="suspect_ms", low=200, high=500, text="silence after which a coordinator takes over"),
         Parameter(name="view_ms", low=5, high=40, text="time between two steps of the views"),
+        Parameter(name="skew_ms", low=0, high=300, text="how far the wall clock of c2 is behind that of c1"),
     )
     options: tuple[Option, ...] = (
         Option(

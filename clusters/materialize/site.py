@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from clusters.materialize.messages import asked
-from clusters.materialize.shape import nodes_of
+from clusters.materialize.shape import COORDINATORS, MS, nodes_of
 from clusters.parts.procedures import Procedures
 from clusters.parts.routing import Request, Routes
 from clusters.parts.syncs import Syncs
@@ -21,6 +21,7 @@ class Site:
         self.parameters = settings.parameters
         self.options = settings.options
         self.context = context
+        self._behind_ns = settings.parameters["skew_ms"] * MS if node == COORDINATORS[-1] else 0
         self._syncs = Syncs()
         self.procedures: Procedures[Request, Message] = Procedures(
             self, Routes(self, nodes_of, asked), first=context.now_ns()
@@ -29,6 +30,10 @@ class Site:
     def now_ns(self) -> int:
         """The time of the run."""
         return self.context.now_ns()
+
+    def clock_ns(self) -> int:
+        """The reading of the node's wall clock, which may be wrong. It begins with the run."""
+        return max(0, self.context.local_clock_ns() - self._behind_ns)
 
     def send(self, to: NodeId, message: Message) -> None:
         """Send a message to another node."""

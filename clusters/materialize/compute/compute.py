@@ -37,7 +37,7 @@ from harness.core.record import Json
 
 STEP = "step"
 WAITING_NS = 3000 * MS  # A peek is forgotten after so long.
-QUEUE_MAX = 64  # A subscriber with more messages in the send buffer is cut off.
+QUEUE_MAX = 16  # A subscriber with more messages in the send buffer is cut off.
 
 
 @dataclass(slots=True)

@@ -82,10 +82,10 @@ def boot(site: Site) -> Procedure[Booted | None]:
 
 def _wall(site: Site, bound: int, uppers: Mapping[str, int]) -> Timeline:
     """The timeline of the wall clock, which begins at that bound, or now (3)."""
-    now = site.context.local_clock_ns() // UNIT_NS
+    now = site.clock_ns() // UNIT_NS
     if bound > now:
         site.context.sometimes("a leader began ahead of its clock")
-    if site.context.local_clock_ns() < site.now_ns() - BEHIND_NS:
+    if site.clock_ns() < site.now_ns() - BEHIND_NS:
         site.context.sometimes("a leader began with a clock that was behind")
     if not bound or planted.CLOCK_RESTART in site.bugs:
         return Timeline(WALL, Oracle(now + 1, bound), Clock(site).now)

@@ -24,14 +24,14 @@ class Clock:
     def __init__(self, site: Site, start: int | None = None) -> None:
         self._site = site
         self._seen_ns = site.now_ns()
-        local_ns = site.context.local_clock_ns()
+        local_ns = site.clock_ns()
         self._start_ns = local_ns if start is None else start * UNIT_NS
         self._reading_ns = min(local_ns, self._start_ns)
         self._is_raw = planted.FAR_FUTURE_TS in site.bugs
 
     def now(self) -> int:
         """The time in units."""
-        local_ns, now_ns = self._site.context.local_clock_ns(), self._site.now_ns()
+        local_ns, now_ns = self._site.clock_ns(), self._site.now_ns()
         highest_ns = max(self._start_ns, self._reading_ns + FASTEST * (now_ns - self._seen_ns))
         self._seen_ns = now_ns
         self._reading_ns = local_ns if self._is_raw else max(self._reading_ns, min(local_ns, highest_ns))
