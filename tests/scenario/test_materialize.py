@@ -7,9 +7,9 @@ import pytest
 
 from clusters.materialize.coordinator.sequencing import SERIALIZABLE
 from harness.scenario.scenario import Scenario
-from nemesis.plan import Plan
+from nemesis.plan import Plan, Step
 from tests.oracles.materialize import complaints
-from tests.scenario.simulated import Simulated
+from tests.scenario.simulated import SECOND, Simulated
 
 FIRST = int(os.environ.get("SEAMARK_TEST_SEED", "0"))
 SEEDS = range(FIRST, FIRST + int(os.environ.get("SEAMARK_FUZZ_COUNT", "20")))
@@ -94,3 +94,16 @@ def test_without_faults_a_deployed_coordinator_breaks_nothing() -> None:
 def test_an_oracle_notices_a_planted_bug(bug: str) -> None:
     seed, oracle = BUGS[bug]
     assert oracle in complaints(simulated(seed, bug).evidence)
+
+
+def test_sinks_publish_also_if_each_answer_of_the_topic_comes_after_a_second_request() -> None:
+    """An opening that came twice superseded itself."""
+    begin_ns, end_ns = SECOND // 5, 2 * SECOND
+    links = ("x1>b1", "b1>x1", "x2>b1", "b1>x2", "client>u1")
+    late: dict[str, int | str] = {"latency_ns": SECOND // 10}
+    slow = Step(fault="delay", package="slow-link", at_ns=0, until_ns=end_ns, targets=links, args=late)
+    down = Step(fault="crash", package="crash", at_ns=SECOND // 10, until_ns=begin_ns, targets=("x1", "x2"))
+    run = Simulated(Scenario(cluster="materialize", seed=FIRST, time_s=2), Plan(steps=(slow, down)))
+    load_ns = run.marks("load")[0].time_ns
+    published = [event.time_ns - load_ns for event in run.events("watermark") if event.subscriber == "s3"]
+    assert any(begin_ns + SECOND < at_ns < end_ns for at_ns in published), published
