@@ -19,6 +19,7 @@ TAKEOVER_COMMITS_PREPARED: Final = "takeover-commits-prepared"
 TAKEOVER_PARTIAL_QUERY: Final = "takeover-partial-query"
 MASTER_CRASH_FORGETS_COMMIT: Final = "master-crash-forgets-commit"
 MASTER_CRASH_LEAVES_BLOCK: Final = "master-crash-leaves-block"
+STALE_FAILURE_NO: Final = "stale-failure-no"
 ACK_BEFORE_COMMIT: Final = "ack-before-commit"
 ROW_UNLOCKED_AT_PREPARE: Final = "locks-released-at-prepare"
 COMPLETE_BEFORE_ROWS: Final = "complete-before-rows"
@@ -41,6 +42,7 @@ SLOW_USER_NO_ACK: Final = "slow-user-no-ack"
 DISCONNECT_WRONG: Final = "disconnect-wrong"
 CLUSTER_FAILURE_KEEPS_PARTIAL: Final = "cluster-failure-keeps-partial"
 EPOCH_REUSE: Final = "epoch-reuse"
+GCI_SAVED_EARLY: Final = "gci-saved-early"
 REDO_TAIL_NOT_INVALIDATED: Final = "redo-tail-not-invalidated"
 RESTART_MAX_OF_NODES: Final = "restart-max-of-nodes"
 OLD_MASTER_NO_COPY: Final = "old-master-no-copy"
@@ -52,6 +54,7 @@ ROW_ORDER_IN_EPOCH: Final = "row-order-in-epoch"
 MERGE_LOSES_DELETE_INSERT: Final = "merge-loses-delete-insert"
 GCP_BLOCKS_ON_SUBSCRIBER: Final = "gcp-blocks-on-subscriber"
 NO_LAG_CHECK: Final = "no-lag-check"
+COMMIT_PRIMARY_FIRST: Final = "commit-primary-first"
 
 BUGS: Mapping[str, str] = MappingProxyType(
     {
@@ -67,6 +70,7 @@ BUGS: Mapping[str, str] = MappingProxyType(
         TAKEOVER_PARTIAL_QUERY: "B10: the take-over decides when most nodes have reported, not all",
         MASTER_CRASH_FORGETS_COMMIT: "B11: a new master takes up its own epoch, though others had begun the next one",
         MASTER_CRASH_LEAVES_BLOCK: "B12: the block of commits by a master that died is never ended",
+        STALE_FAILURE_NO: "B13: messages of a master that was voted out count on, when they arrive at last",
         ACK_BEFORE_COMMIT: "B14: a client is answered when its commit is decided, before the primaries have it",
         ROW_UNLOCKED_AT_PREPARE: "B16: the lock of a row is released when its change is prepared",
         COMPLETE_BEFORE_ROWS: "B17: an epoch is announced while rows of it wait to be sent together with later ones",
@@ -89,6 +93,7 @@ BUGS: Mapping[str, str] = MappingProxyType(
         DISCONNECT_WRONG: "B35: when one subscriber lags all are disconnected",
         CLUSTER_FAILURE_KEEPS_PARTIAL: "B36: epochs that a failure of the cluster left incomplete are released later",
         EPOCH_REUSE: "B37: after a restart of the whole cluster epochs are used that were used before",
+        GCI_SAVED_EARLY: "B38: a checkpoint counts as saved when the redo of the first node is durable, not of all",
         REDO_TAIL_NOT_INVALIDATED: "B39: redo beyond the restored checkpoint stays on disk, for the next restart",
         RESTART_MAX_OF_NODES: "B40: nodes that lack the newest checkpoint take part when the whole cluster restores it",
         OLD_MASTER_NO_COPY: "B41: the node that leads a restart takes its own disk for the newest",
@@ -100,5 +105,6 @@ BUGS: Mapping[str, str] = MappingProxyType(
         MERGE_LOSES_DELETE_INSERT: "B53: merged, a row deleted and inserted again in one epoch is a row newly inserted",
         GCP_BLOCKS_ON_SUBSCRIBER: "B63: a node finishes no epoch while a subscriber's acknowledgement is missing",
         NO_LAG_CHECK: "B65: the number of epochs that are kept for slow subscribers has no limit",
+        COMMIT_PRIMARY_FIRST: "B67: the primary commits before its backup, so readers see what may yet be aborted",
     }
 )

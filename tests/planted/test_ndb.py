@@ -28,6 +28,7 @@ CASES: dict[str, Case] = {
     "takeover-partial-query": Case("diverged-replicas", "NDB-G24"),
     "master-crash-forgets-commit": Case("cut-not-closed", "NDB-G5"),
     "master-crash-leaves-block": Case("stall", "NDB-G28"),
+    "stale-failure-no": Case("cut-not-closed", "NDB-G5"),
     "ack-before-commit": Case("stale-acknowledged", "NDB-G2"),
     "locks-released-at-prepare": Case("lost-update", "NDB-G3"),
     "complete-before-rows": Case("missing-event", "NDB-G7"),
@@ -50,6 +51,7 @@ CASES: dict[str, Case] = {
     "disconnect-wrong": Case("spurious-disconnect", "NDB-G27"),
     "cluster-failure-keeps-partial": Case("outside-filter", "NDB-G9"),
     "epoch-reuse": Case("epoch-shape", "NDB-G15"),
+    "gci-saved-early": Case("diverged-replicas", "NDB-G24"),
     "redo-tail-not-invalidated": Case("resurrected", "NDB-G21"),
     "restart-max-of-nodes": Case("diverged-replicas", "NDB-G24"),
     "old-master-no-copy": Case("loss-beyond-bound", "NDB-G22"),
@@ -61,6 +63,7 @@ CASES: dict[str, Case] = {
     "merge-loses-delete-insert": Case("wrong-merge", "NDB-G9"),
     "gcp-blocks-on-subscriber": Case("lag", "NDB-G27"),
     "no-lag-check": Case("memory-growth", "NDB-G26"),
+    "commit-primary-first": Case("incompatible-order", "NDB-G1"),
 }
 
 

@@ -229,9 +229,9 @@ class Master:
         if gci != self._saving or is_copy != self._is_copying:
             return
         self._save_wait.pop(node, None)
-        if self._save_wait:
-            return
         site = self._site
+        if self._save_wait and (self._is_copying or planted.GCI_SAVED_EARLY not in site.bugs):
+            return
         if self._is_copying:
             self._restorable, self._saving = gci, 0
             self._is_restorable = self._handed is not None and self._handed[0] in self._active

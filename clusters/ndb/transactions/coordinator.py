@@ -315,7 +315,7 @@ class Coordinator:
         if not chain:
             transaction.awaited.pop(fragment, None)
             return
-        path = chain[::-1]
+        path = chain if planted.COMMIT_PRIMARY_FIRST in site.bugs else chain[::-1]
         site.send(path[0], Commit(transaction.transid, self._number, transaction.epoch, fragment, path[1:], site.node))
 
     def _committed(self, message: Committed) -> None:
