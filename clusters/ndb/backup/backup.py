@@ -69,6 +69,7 @@ class Backup:
         self._read = read
         self._scans: list[Scan] = []
         self._lead: Lead | None = None
+        self._number = 0  # The highest number given, in any life: numbers are times.
         self._complete = 0  # The highest epoch that is complete.
         self._has_timer = False
         self._row_ns = 0
@@ -80,7 +81,8 @@ class Backup:
         if not site.may_serve():
             site.send(client, Answer(number, Refused(NOT_STARTED)))
             return
-        self._lead = Lead(site.context.now_ns(), (client, number), site.view.nodes())
+        self._number = max(self._number + 1, site.context.now_ns())
+        self._lead = Lead(self._number, (client, number), site.view.nodes())
         site.everyone(BackupBegin(site.view.number, self._lead.number))
 
     def committed(self, epoch: int, key: Key, values: list[Json]) -> None:
