@@ -112,7 +112,8 @@ class Storage:
 
     def keys(self) -> list[Key]:
         """The keys of the rows of which this node is the primary."""
-        return [key for key in self._rows.keys() if self._is_primary(fragment_of(key))]  # noqa: SIM118
+        keys = self._rows.keys()
+        return [key for key in keys if self._is_primary(fragment_of(key))]
 
     def read(self, key: Key) -> tuple[list[Json], int]:
         """The committed elements of a row, and the epoch of the last commit to it."""
