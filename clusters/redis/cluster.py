@@ -13,6 +13,7 @@ from harness.core.seams import Option
 from harness.core.system import CLIENT, SERVER, SUBSCRIBER, System
 
 _REPLICA, _SENTINEL = "replica", "sentinel"
+_PROGRAMS: Final = f"Redis {VERSIONS['redis']} or Valkey {VERSIONS['valkey']}"
 # What both clusters share.
 _PARTS: Final[dict[str, Any]] = {
     "prepare": partial(prepare, groups=SUBSCRIBERS),
@@ -21,7 +22,7 @@ _PARTS: Final[dict[str, Any]] = {
     "stream": promises.STREAM,
     "naming": promises.NAMING,
     "options": (
-        Option(name="server", values=tuple(VERSIONS), text="the program: Redis 7.0.15, or Valkey 9.1.2"),
+        Option(name="server", values=tuple(VERSIONS), text=f"the program: {_PROGRAMS}"),
         Option(
             name="appendfsync",
             values=("always", "everysec"),
@@ -49,7 +50,7 @@ def standing_cluster() -> System:
     """A master, two replicas that never take its place, and two consumer groups of the master's stream."""
     return System(
         name="redis",
-        summary="Redis 7 or Valkey: a master with two replicas, and a stream of its writes",
+        summary=f"{_PROGRAMS}: a master with two replicas, and a stream of its writes",
         nodes=nodes(master=(MASTER,), replica=REPLICAS, subscriber=SUBSCRIBERS),
         # No operation goes to a replica, and replicas do not know each other.
         idle=((CLIENT, _REPLICA), (SUBSCRIBER, _REPLICA), (_REPLICA, _REPLICA)),
@@ -65,7 +66,7 @@ def sentinel_cluster() -> System:
     """Three servers, one of which is the master, three Sentinels that choose it, and two consumer groups."""
     return System(
         name="redis-sentinel",
-        summary="Redis 7 or Valkey with three Sentinels: a replica takes the master's place",
+        summary=f"{_PROGRAMS} with three Sentinels: a replica takes the master's place",
         nodes=nodes(server=SERVERS, sentinel=SENTINELS, subscriber=SUBSCRIBERS),
         # Sentinels are asked for a moment, and a subscriber uses one server: faults there would disturb nothing.
         idle=((CLIENT, _SENTINEL), (SUBSCRIBER, _SENTINEL), (SUBSCRIBER, SERVER)),
