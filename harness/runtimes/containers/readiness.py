@@ -16,7 +16,8 @@ NOTE_AFTER_S: Final = 10.0
 async def ready(each: NodeContainer, within_s: float) -> None:
     """Wait until the node is ready, or has been killed again. Time in which it is paused does not count.
 
-    After ten seconds the user is shown a note, once. Raises DeployError if the node never becomes ready.
+    A fault that begins meanwhile, such as a full disk, may let the node end; that fault starts it again. After ten
+    seconds the user is shown a note, once. Raises DeployError if the node never becomes ready.
     """
     began_s = time.monotonic()
     is_noted = False
@@ -27,6 +28,8 @@ async def ready(each: NodeContainer, within_s: float) -> None:
         if each.container.status == PAUSED:
             began_s = time.monotonic()
             continue
+        if each.container.status != "running" and each.may_end:
+            return
         waited_s = time.monotonic() - began_s
         if each.container.status != "running" or waited_s > within_s:
             tail = await in_thread(tail_of, each.container)

@@ -35,8 +35,9 @@ class Slow:
         return self.log
 
 
-def wait_for(slow: Slow, within_s: float) -> None:
-    each = NodeContainer(node=NodeId("n1"), folder="/data", container=cast("Any", slow), control=cast("Any", slow))
+def wait_for(slow: Slow, within_s: float, *, may_end: bool = False) -> None:
+    part = cast("Any", slow)
+    each = NodeContainer(node=NodeId("n1"), folder="/data", container=part, control=part, may_end=may_end)
     asyncio.run(readiness.ready(each, within_s))
 
 
@@ -58,3 +59,8 @@ def test_a_server_that_never_starts_or_has_ended_is_an_error_with_its_log() -> N
         wait_for(Slow(1_000_000), 0)
     with pytest.raises(DeployError, match="n1 is exited and not ready"):
         wait_for(Slow(1_000_000, status="exited"), 60)
+
+
+def test_a_server_that_a_fault_lets_end_before_it_is_ready_is_no_error() -> None:
+    wait_for(ended := Slow(1_000_000, status="exited"), 60, may_end=True)
+    assert ended.asked == 1
