@@ -30,6 +30,7 @@ from nemesis.plan import Plan, Step
 from nemesis.validation import plan_to_json
 from tests.bench import changing_members, planted_systems
 from tests.bench.carried_out import carried_out
+from tests.loops import abandoned
 
 RUNS: Final = 20
 VERDICTS: Final = (0, 1, 2, 3)  # The exit codes of runs that were not the harness's own failure.
@@ -74,11 +75,11 @@ def power_plan(groups: tuple[tuple[str, ...], ...]) -> Plan:
 
 
 def left() -> list[str]:
-    """What harnesses that have ended left in the engine, and loop devices that have a file, of whomever."""
+    """What harnesses that have ended left in the engine, and loop devices that none holds any more."""
     engine = connect()
     found = [f"{each.kind} {each.name}" for each in left_behind(engine)]
     engine.close()
-    return [*found, *map(str, Path("/sys/block").glob("loop*/loop/backing_file"))]
+    return [*found, *sorted(abandoned())]
 
 
 def under_faults(runs: int, *nemesis: str, clusters: Sequence[str] = ()) -> int:

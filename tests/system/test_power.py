@@ -7,6 +7,7 @@ import pytest
 
 from harness.runtimes.containers.disks.loop import obstacle
 from nemesis.plan import Plan, Step
+from tests.loops import abandoned, held_by
 from tests.system.harnesses import MS, Harness, left_of, seamark, write_plan
 
 pytestmark = [
@@ -28,11 +29,6 @@ PLAN = Plan(
 )
 
 
-def devices() -> set[str]:
-    """The loop devices that have a file now."""
-    return {path.parts[3] for path in Path("/sys/block").glob("loop*/loop/backing_file")}
-
-
 def mounts() -> list[str]:
     return [
         line for line in Path("/proc/mounts").read_text(encoding="utf-8").splitlines() if "/volumes/seamark-" in line
@@ -42,11 +38,12 @@ def mounts() -> list[str]:
 def test_nothing_is_left_of_a_harness_that_is_killed_while_its_servers_are_without_power(
     engine: docker.DockerClient, tmp_path: Path
 ) -> None:
-    before = devices()
     run = ("run", "--cluster", "etcd", "--runtime", "docker", "--engine", "local", "--store", "store", "--time", "5")
     with Harness(tmp_path, *run, "--plan", write_plan(tmp_path, PLAN)) as harness:
         harness.await_moment(lambda seen: seen.faults > 0)
-        during, owner = devices() - before, harness.child
+        owner = harness.child
+        assert owner is not None
+        during = held_by(owner)
         harness.kill("group")
         harness.await_silence()
     assert len(during) == 3
@@ -54,5 +51,5 @@ def test_nothing_is_left_of_a_harness_that_is_killed_while_its_servers_are_witho
     assert (code, err) == (0, ""), out
     assert "removed container" in out
     assert left_of(engine, owner) == []
-    assert devices() & during == set()
-    assert mounts() == []
+    assert abandoned() & during == set()
+    assert [mount for mount in mounts() if mount.split()[0] in {f"/dev/{each}" for each in during}] == []
