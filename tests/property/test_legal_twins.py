@@ -24,11 +24,13 @@ ELSEWHERE: Final = COMMITS[:1] + COMMITS[2:]  # The second transaction wrote ano
 OTHER: Final = (COMMITS[0], Commit(2, ((0, 31),)), *COMMITS[2:])
 
 
-def debezium(*commits: Commit, has_images: bool = True) -> list[Items]:
-    """What Debezium for PostgreSQL sends of each transaction: its begin, rows, tombstones and end."""
+def debezium(*commits: Commit, has_images: bool = True, of: str = "postgresql") -> list[Items]:
+    """What Debezium sends of each transaction: its begin, rows, tombstones and end."""
 
     def place(number: int, ordinal: int) -> dict[str, Any]:
         at = 100 * number + ordinal
+        if of == "mysql":
+            return {"connector": "mysql", "file": "bin.000009", "pos": at, "row": 0, "server_id": 7}
         return {"connector": "postgresql", "lsn": at, "sequence": f'["{100 * number}","{at}"]'}
 
     setup, state = Setup(is_once=False, has_images=has_images, has_snapshot=False), dict[int, int]()
@@ -41,6 +43,13 @@ def restarted(units: list[Items], cut: int, back: int) -> Items:
     return [*lines[:cut], *lines[back:]]
 
 
+def polled(units: list[Items], order: str) -> Items:
+    """So many lines came to a consumer of both topics in that order, r from the rows' and t from the transactions'."""
+    topics = {"t": "r", "transaction": "t"}
+    left = {name: iter([item for item in flat(units) if topics[item.line["topic"]] == name]) for name in "rt"}
+    return [next(left[name]) for name in order]
+
+
 def beside(commits: tuple[Commit, ...], marks: list[tuple[int, int]]) -> Items:
     """Operations and rows beside them; `marks` are the commits behind which a watermark comes, and its position."""
     items = [event("open", 0, position=0)]
@@ -50,6 +59,18 @@ def beside(commits: tuple[Commit, ...], marks: list[tuple[int, int]]) -> Items:
             event("watermark", 0, position=position, span="p0") for after, position in marks if after == commit.number
         ]
         items += [operation(commit), *rows, *own]
+    return items
+
+
+def told(story: str, span: str | None = "p0") -> Items:
+    """Operations, rows and watermarks in the order of their names: 2, 2a for the first row of 2, w3 for a watermark."""
+    items = [event("open", 0, position=0)]
+    for name in story.split():
+        if name[0] == "w":
+            items.append(event("watermark", 0, position=int(name[1:]), **({} if span is None else {"span": span})))
+            continue
+        commit, place = COMMITS[int(name[0]) - 1], "abc".find(name[1:] or "-")
+        items.append(operation(commit) if place < 0 else row(commit, *commit.writes[place], place, span=span))
     return items
 
 
@@ -67,6 +88,12 @@ def twice(items: Items, *lines: Item) -> Items:
     return [*items[: at + 1], *lines, *items[at + 1 :]]
 
 
+def moved(items: Items, line: Item, behind: Item) -> Items:
+    rest = without(items, line)
+    at = next(place for place, item in enumerate(rest) if item is behind)
+    return [*rest[: at + 1], line, *rest[at + 1 :]]
+
+
 def with_31(items: Items) -> Items:
     """The row of the second transaction has another value."""
     result = list(items)
@@ -76,12 +103,19 @@ def with_31(items: Items) -> Items:
     return result
 
 
+def with_size_9(end: Item) -> Item:
+    sizes = [{"data_collection": "s.t", "event_count": 9}]
+    return replace(end, line=end.line | {"value": end.line["value"] | {"event_count": 9, "data_collections": sizes}})
+
+
 def of_debezium() -> dict[str, tuple[str, Items, Items]]:
     """By the class of the change and what explains it: the kind of stream, the changed stream, and the legal one."""
     units = debezium(*COMMITS)
     every, blind = flat(units), debezium(*COMMITS, has_images=False)
     (_, two, three, four), place = units, {id(item): at for at, item in enumerate(every)}
     begin, first, tombstone, end = place[id(two[0])], place[id(two[1])], place[id(three[2])], place[id(three[3])]
+    small = flat(debezium(*COMMITS[:2], of="mysql"))
+    large = debezium(COMMITS[0], Commit(2, tuple((key, 200 + key) for key in range(9))), of="mysql")
     return {
         "row doubled: a restart behind it": ("postgresql", twice(every, two[1]), restarted(units, first + 1, first)),
         "transaction doubled: a restart behind it": (
@@ -109,7 +143,38 @@ def of_debezium() -> dict[str, tuple[str, Items, Items]]:
         "row lost: the topic was read up to here": (
             "postgresql",
             without(flat(units[:2]), two[1]),
-            [*units[0], two[0], two[2]],
+            polled(units, "trrttt"),
+        ),
+        "transaction torn: the topic was read up to here": (
+            "postgresql",
+            without(flat(units[:1]), units[0][2]),
+            polled(units, "trt"),
+        ),
+        "transaction lost: the topics were read up to here": (
+            "postgresql",
+            flat(units[:3]),
+            polled(units, "trrttrttrrt"),
+        ),
+        "row moved: the topics were polled in another order": (
+            "postgresql",
+            moved(every[:7], two[1], two[2]),
+            polled(units, "trrtttr"),
+        ),
+        "tombstone moved: the topics were polled in another order": (
+            "postgresql",
+            moved(flat(units[:3]), three[2], three[3]),
+            polled(units, "trrttrttrtr"),
+        ),
+        "end moved: the topics were polled in another order": (
+            "postgresql",
+            moved(every[:7], two[2], two[0]),
+            polled(units, "trrtttr"),
+        ),
+        "end lost: the topic was read up to here": ("postgresql", every[:6], polled(units, "trrttr")),
+        "end torn: its other rows were not read yet": (
+            "mysql",
+            [*small[:-1], with_size_9(small[-1])],
+            polled(large, "trrttrt"),
         ),
     }
 
@@ -118,6 +183,7 @@ def of_cockroachdb() -> dict[str, tuple[str, Items, Items]]:
     """The same of resolved timestamps."""
     marked = beside(COMMITS[:2], [(1, 2), (2, 3)])
     [early, late] = [item for item in marked if item.thing == "watermark"]
+    every = told("1 1a 1b 2 2a 3 3a 4 4a w9")  # Behind the open: 1 is its item 1, and 1a item 2.
     return {
         "resolved timestamp lost: the next one covers it": (
             "cockroachdb",
@@ -133,6 +199,21 @@ def of_cockroachdb() -> dict[str, tuple[str, Items, Items]]:
             "cockroachdb",
             [*without(marked, late), event("watermark", 0, position=5, span="p0")],
             beside(COMMITS[:2], [(1, 2), (2, 5)]),
+        ),
+        "row moved: ranges are sent one by one": (
+            "cockroachdb",
+            moved(every, every[3], every[5]),
+            told("1 1a 2 2a 1b 3 3a 4 4a w9"),
+        ),
+        "tombstone moved: ranges are sent one by one": (
+            "cockroachdb",
+            moved(every, every[7], every[9]),
+            told("1 1a 1b 2 2a 3 4 4a 3a w9"),
+        ),
+        "resolved timestamp moved: the next row came first": (
+            "cockroachdb",
+            moved(marked, early, marked[-2]),
+            told("1 1a 1b 2 2a w2 w3"),
         ),
     }
 

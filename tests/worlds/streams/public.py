@@ -224,6 +224,12 @@ def lines(items: Items) -> list[Line]:
     return result
 
 
+def logs(kind: str, items: Items) -> list[list[Line]]:
+    """What a user gets: of Debezium two topics, which have no order between them, of others one stream."""
+    topics = ("t", "transaction") if kind in ("postgresql", "mysql") else (None,)
+    return [[item.line for item in items if topic in (None, item.line.get("topic"))] for topic in topics]
+
+
 # One change
 
 
