@@ -5,7 +5,7 @@ that is implied by one found in the same component is not sought.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Final
@@ -74,6 +74,11 @@ class Search:
     named: tuple[Named, ...]
     component_count: int
     undecided: tuple[str, ...]
+
+    def without(self, anomalies: Set[str]) -> "Search":
+        """The same search without those classes."""
+        named = tuple(each for each in self.named if each.anomaly not in anomalies)
+        return replace(self, named=named, undecided=tuple(each for each in self.undecided if each not in anomalies))
 
 
 def residual(edges: Edges, *, op: Int64s, process: Int64s) -> Residual:

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from checkers.columns.arrow import flags, integers, lists, validity
 from checkers.columns.files import footer, read_group
 from checkers.columns.runs import expand
+from checkers.columns.sessions import has_sessions, sessions_of
 from harness.core.columns import APPEND, NEVER, NOTHING, OK, READ, UNKNOWN, WRITE, Bools, Int64s, Transactions
 from harness.core.errors import HistoryError
 
@@ -67,6 +68,7 @@ def load(source: Source) -> Transactions:
 def read_chunk(chunk: Chunk) -> Transactions:
     """The transactions of one chunk, without other operations.
 
+    In a history without times, order is that of `checkers.columns.sessions`: only inside a process it means something.
     Raises HistoryError if a file is damaged, or if a micro-operation belongs to no transaction of the chunk.
     """
     ops = read_group(Path(chunk.directory, "ops.parquet"), chunk.group, _OPS)
@@ -75,6 +77,9 @@ def read_chunk(chunk: Chunk) -> Transactions:
     mops = read_group(Path(chunk.directory, "mops.parquet"), chunk.group, [*_MOPS, *["lock"] * chunk.is_locked])
     if chunk.is_locked:
         mops = mops.filter(pa.array((integers(mops["f"]) != READ) | under_lock(mops)))
+    process, after = integers(ops["process"])[is_txn], integers(ops["after"])[is_txn]
+    if has_sessions(Path(chunk.directory)):
+        process, after = sessions_of(Path(chunk.directory), index)
     owner = integers(mops["op"])
     mop_start = np.searchsorted(owner, np.append(index, NEVER)).astype(np.int64)
     if mop_start[0] != 0 or not np.array_equal(np.repeat(index, np.diff(mop_start)), owner):
@@ -86,9 +91,9 @@ def read_chunk(chunk: Chunk) -> Transactions:
     is_empty = ~is_known & np.repeat(has_result, np.diff(mop_start))
     return Transactions(
         index=index,
-        process=integers(ops["process"])[is_txn],
+        process=process,
         outcome=outcome,
-        after=integers(ops["after"])[is_txn],
+        after=after,
         mop_start=mop_start,
         f=f,
         key=integers(mops["key"]),

@@ -28,11 +28,13 @@ from pathlib import Path
 from typing import Final
 
 import numpy as np
+from msgspec import structs
 
 from checkers.axioms.execution import Execution, Pairs
 from checkers.axioms.ladder import ANOMALIES, NO_ANSWERS, Answers, answers, whole
 from checkers.axioms.weak import Breach
 from checkers.columns.runs import distinct
+from checkers.columns.sessions import has_sessions
 from checkers.columns.table import take
 from checkers.engine.datasets import Dataset, Engine
 from checkers.engine.protocol import Check, Context, When
@@ -80,10 +82,12 @@ def check(history: Path, context: Context, name: str = TRANSACTIONS) -> Judgemen
 
     Raises HistoryError if a file is damaged.
     """
+    is_timed = not has_sessions(history)
     options = Options(
         prohibited=context.prohibited.get(name, ()),
         name=context.name,
-        order=context.order,
+        order=context.order if is_timed else structs.replace(context.order, real_time=Trust.NONE),
+        has_real_time=is_timed,
         initial=context.initial,
         stretches=context.stretches,
         shared=context.facts if context.contract is not None else None,  # The watermark graph needs the same.
@@ -127,7 +131,8 @@ def check_sources(sources: Sequence[Source], engine: Engine, options: Options | 
         findings=_findings(parts, report, cycles.search, answers, frozenset(reported), options),
         witnesses=_witnesses(report.tally),
         unknown=unknown(report, left_out, cycles, answers, options),
-        facts=_facts(report, cycles, answers, options) | _consequences(counts, report, reported, absent, options),
+        facts=_facts(report, cycles, answers, options)
+        | _consequences(counts, report, reported, absent - options.out_of_sight, options),
     )
 
 
@@ -144,7 +149,7 @@ def _cycles(chunks: Dataset[Source], inferred: Dataset[Inference], known: certif
     op, process = processes_of(chunks, distinct(np.concatenate((edges.source, edges.target)).astype(np.int64)))
     graph = residual(edges, op=op, process=process)
     found = search(graph) if options.stretches is None else possible(graph, options.forbidden(), COVERS)
-    return Cycles(found, len(windows.start), count, total if total > count else None)
+    return Cycles(found.without(options.out_of_sight), len(windows.start), count, total if total > count else None)
 
 
 def _affordable(

@@ -24,6 +24,10 @@ COVERS: Final = {
 }
 _NOT_SOUGHT: Final = "not-sought: it is a case of {}, which occurs, and no check distinguishes these cases"
 _UNNAMED: Final = "unnamed-cycle: the reads have a cycle with known versions or time, which no search named"
+_UNTIMED: Final = (
+    "no-real-time: the times of the file do not show which operation ended before which began; give each map the time "
+    "of one clock, or choose a model without real time, such as strong-session-serializable"
+)
 _CONTRADICTED: Final = "contradicted-order: reads of a list disagree on its order, so it proves nothing"
 _ANYWAY: Final = frozenset({"internal", OWN})  # Found within one transaction, even if its keys are left out.
 _UNWRITTEN: Final = frozenset({"garbage-read", "unwritten-read"})
@@ -80,7 +84,8 @@ def unknown(
     unsettled = options.undecided(found)
     reasons |= {n: _NOT_SOUGHT.format(cover) for n, cover in COVERS.items() if cover in present and n in unsettled}
     names = (*TRANSACTIONAL, *COVERS)
-    return {name: reasons[name] for name in names if name in reasons and name in forbidden - found}
+    judged = {name: reasons[name] for name in names if name in reasons and name in forbidden - found}
+    return judged | dict.fromkeys(sorted(options.undecided(found, in_sight=False)), _UNTIMED)
 
 
 def open_by_garbage(report: Report, options: Options) -> frozenset[str]:

@@ -223,6 +223,7 @@ _AXIOMS: Final = dict(timed(AXIOMS))
 _CYCLES: Final = dict(timed(CYCLES))
 TIMED_AXIOMS: Final = frozenset(_AXIOMS)  # Their names without an order of time, and with each.
 TIMED_CYCLES: Final = frozenset(_CYCLES)
+REALTIME: Final = frozenset(name for name in TIMED_AXIOMS | TIMED_CYCLES if name.endswith("-realtime"))
 TRANSACTIONAL: Final[Mapping[str, Anomaly]] = MappingProxyType({**_SIMPLE, **_AXIOMS, **_CYCLES})
 
 _CUTS: Final = {

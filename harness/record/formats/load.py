@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from checkers.columns.sessions import in_file_order, write_sessions
 from harness.core.errors import HistoryError, ScenarioError, SeamarkError
 from harness.core.record import Fault, Footer, Record
 from harness.record.formats import kept
@@ -25,6 +26,7 @@ from harness.record.formats.jsonl import read_jsonl
 from harness.record.formats.packed import is_packed, unpack
 from harness.record.formats.parquet.parquet import footer_of, is_history, write_history
 from harness.record.formats.parquet.validation import validate
+from harness.record.formats.sessions import OVERLAPPING
 from harness.record.formats.spread import in_turn, spread
 from harness.record.journal import MAGIC, read_journal
 from harness.record.store import HISTORY, JOURNAL, RUN_FILE, is_run, one_writer, require_plain
@@ -249,8 +251,11 @@ def _in_one_pass(path: Path, history: Path, found: Format) -> Loaded:
     skipped = _converted(path, history, found, times)
     notes: tuple[str, ...] = ()
     if times.fall:  # That is known only now: the file is read again, in another order.
+        order = None if times.show_order else in_file_order(history, sorted(times.falling), OVERLAPPING)
         skipped = _converted(path, history, found, times)
-        notes = (times.note(path.name),)
+        if order is not None:
+            write_sessions(history, order)
+        notes = (times.note(path.name, has_sessions=order is not None),)
     return _of(history, found, (*notes, *_skipped(skipped)))
 
 
