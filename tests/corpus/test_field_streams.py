@@ -132,4 +132,13 @@ def test_sessions_that_do_not_join_are_noted_or_a_hole(tmp_path: Path) -> None:
 
 def test_a_file_without_times_has_no_instants() -> None:
     [finding] = check(FIELD / "maxwell.jsonl", stream=str(FIELD / "maxwell.toml")).findings
-    assert "at LSN mysql-bin-changelog.035446:687107 reached stream again, some time after" in finding.sentence
+    place = "binary log position mysql-bin-changelog.035446:687107"
+    assert f"at {place} reached stream again, some time after" in finding.sentence
+
+
+def test_a_position_is_called_what_its_source_calls_it(tmp_path: Path) -> None:
+    [finding] = check(FIELD / "mongo.jsonl", stream="mongodb").findings
+    assert "but its resume token 826353AB1D000000012B022C... is below" in finding.sentence
+    lines = (FIELD / "min-mysql.jsonl").read_text().splitlines()
+    (tmp_path / "s.jsonl").write_text("\n".join(reversed(lines)))
+    assert "but its binary log position " in check(tmp_path / "s.jsonl", stream="debezium").findings[0].sentence

@@ -22,7 +22,6 @@ from harness.record.formats.streams.line import StreamFormat
 from harness.record.formats.streams.lines import first_lines
 from harness.record.formats.streams.mappings.known import hint
 from harness.record.formats.streams.mappings.sites import load_sites
-from harness.record.formats.streams.sources import NOUNS
 from harness.record.formats.streams.survey import Survey
 from harness.record.store import HISTORY
 
@@ -58,7 +57,7 @@ def load_stream(path: Path, into: Path, form: StreamFormat, more: Sequence[Path]
     except OSError as error:
         raise HistoryError(f"{into}: cannot be written ({error.strerror}); make room, or use another folder") from None
     loaded = Loaded(history=into / HISTORY, format=form.name, is_foreign=True, notes=tuple(_notes(form, survey)))
-    naming = Naming(position=NOUNS.get(survey.positions.kind or "")) if form.is_by_source else Naming()
+    naming = Naming(position=survey.positions.noun)
     return loaded, Promised(promises=tuple(_promises(form, survey)), stream=survey.contract, naming=naming)
 
 

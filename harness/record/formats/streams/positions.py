@@ -29,6 +29,18 @@ _DECIMAL: Final = re.compile(r"(\d{1,100})\.(\d{1,10})")
 _LOG_POSITION: Final = re.compile(r"([0-9A-Fa-f]{1,8})/([0-9A-Fa-f]{1,8})")
 _COUNTER_DIGITS: Final = 10
 _NO_COUNTER: Final = (0,)
+# How the kinds of positions with notations of their own begin, and what sentences call such a position.
+_NOUNS: Final = (
+    ("LSNs", "LSN {}"),
+    ("commit and change LSNs", "LSN {}"),
+    ("log positions", "LSN {}"),
+    ("SCNs", "SCN {}"),
+    ("binary log", "binary log position {}"),
+    ("GTIDs", "GTID {}"),
+    ("cluster times", "cluster time {}"),
+    ("resume tokens", "resume token {}"),
+    ("ids of a Redis stream", "id {}"),
+)
 
 
 class Position(NamedTuple):
@@ -75,6 +87,7 @@ class Positions:
 
     def __init__(self) -> None:
         self.kind: str | None = None
+        self._seen = ""  # The kind of the first position, also if that can be compared with any.
         self._first = ""
         self._shown: Callable[[Key], str] | None = None
         self._is_plain = True
@@ -91,6 +104,7 @@ class Positions:
         """
         value = _spot(value)
         kind, parts = position_of(value)
+        self._seen = self._seen or kind
         is_free = False
         if isinstance(value, Place):
             self._shown = self._shown or value.shown
@@ -138,6 +152,11 @@ class Positions:
     def orders_units(self) -> bool:
         """True if positions are those of whole transactions, in the order in which the source committed them."""
         return self._shown is not None and not self._is_partial
+
+    @property
+    def noun(self) -> str | None:
+        """What sentences call a position, with a {} for it; None if the stream's contract decides that."""
+        return next((noun for begin, noun in _NOUNS if self._seen.startswith(begin)), None)
 
     def number(self, key: Key) -> int:
         """The number of a position that was added before."""

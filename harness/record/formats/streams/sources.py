@@ -176,4 +176,3 @@ _UNORDERED: Final = MappingProxyType(
         "cassandra-4": "commit logs of each node",
     }
 )
-NOUNS: Final = MappingProxyType({"LSNs": "LSN {}", "SCNs": "SCN {}", "commit and change LSNs": "LSN {}"})
