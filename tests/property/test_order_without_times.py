@@ -51,7 +51,7 @@ def judged(path: Path, model: str | None) -> Report:
 
 @pytest.mark.parametrize("lists", [True, False])
 def test_models_of_sessions_find_the_same_with_and_without_times(tmp_path: Path, lists: bool) -> None:
-    for seed in range(FIRST_SEED, FIRST_SEED + count(12)):
+    for seed in range(FIRST_SEED, FIRST_SEED + count(4)):
         operations = drawn(Random(seed), lists=lists)
         timed = written(tmp_path / "timed.edn", operations, has_times=True)
         untimed = written(tmp_path / "untimed.edn", operations, has_times=False)
@@ -62,9 +62,9 @@ def test_models_of_sessions_find_the_same_with_and_without_times(tmp_path: Path,
 
 
 def test_without_times_no_finding_needs_real_time(tmp_path: Path) -> None:
-    for seed in range(FIRST_SEED, FIRST_SEED + count(12)):
+    for seed in range(FIRST_SEED, FIRST_SEED + count(4)):
         operations = drawn(Random(seed), lists=True)
         untimed = written(tmp_path / "untimed.edn", operations, has_times=False)
         report = judged(untimed, None)
         assert not {each.anomaly for each in report.findings if each.anomaly.endswith("-realtime")}, seed
-        assert report.verdict != "valid" or len({each.process for each in operations}) == 1, seed
+        assert report.verdict != "valid" or "times fall back" not in str(report.facts.get("notes")), seed

@@ -12,7 +12,7 @@ from tests.amount import FIRST_SEED, count
 from tests.bench.public_streams import changes, legal
 from tests.worlds.streams.public import STREAMS
 
-COUNT = count(6)
+COUNT = count(4)
 
 
 @pytest.mark.parametrize("kind", STREAMS)
