@@ -8,6 +8,8 @@ from typing import Any, Final
 
 import msgspec
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from checkers.columns.files import read_columns
 from harness.core.columns import Bools, Int64s
@@ -22,32 +24,43 @@ _UNKNOWN: Final = (
     "5f5f646562657a69756d5f756e617661696c61626c655f76616c7565",
 )
 
+_NO_NAMES: Final = pa.table({"id": pa.array([], pa.int64()), "json": pa.array([], pa.string())})
+
 
 class Images:
     """The before-images of a history, as JSON in their order; and the values of its rows."""
 
     def __init__(self, history: Path) -> None:
         images = read_columns(history / IMAGES, ("event", "image"))
-        self._events = images["event"].to_numpy()
-        self._texts: list[str] = images["image"].to_pylist()
+        self._events, self._texts = images["event"].to_numpy(), images["image"]
         names = history / "names.parquet"
-        columns = read_columns(names, ("id", "json")).to_pydict() if names.is_file() else {"id": (), "json": ()}
-        self._values: dict[int, str] = dict(zip(columns["id"], columns["json"], strict=True))
+        table = read_columns(names, ("id", "json")) if names.is_file() else _NO_NAMES
+        self._ids, self._names = table["id"].to_numpy(), table["json"]
 
     @property
     def deleted(self) -> int | None:
         """The id of the value that reports a deletion; None if there is none."""
-        return next((identity for identity, text in self._values.items() if text == DELETED), None)
+        place = pc.index(self._names, DELETED).as_py()
+        return None if place < 0 else int(self._ids[place])
 
     def have(self, events: Int64s) -> Bools:
         """True for events with an image."""
         return np.isin(events, self._events)
 
-    def contradict(self, event: int, value: int) -> bool:
-        """True if the image of that event cannot be the row with that value."""
-        image = self._texts[int(np.searchsorted(self._events, event))]
-        known = self._values.get(value, str(value))
-        return image != known and differ(image, known)
+    def contradict(self, events: Int64s, values: Int64s) -> Bools:
+        """True for events whose image cannot be the row with that value. Each event has an image."""
+        images = self._texts.take(pa.array(np.searchsorted(self._events, events)))
+        known = pa.array(values).cast(pa.string())
+        place = np.searchsorted(self._ids, values)
+        if len(self._ids):
+            place = np.minimum(place, len(self._ids) - 1)
+            is_named = pa.chunked_array([pa.array(self._ids[place] == values)])
+            known = pc.if_else(is_named, self._names.take(pa.array(place)), pa.chunked_array([known]))
+        result: Bools = np.zeros(len(events), np.bool_)
+        unlike = np.flatnonzero(pc.not_equal(images, known).to_numpy())
+        both = (each.take(pa.array(unlike)).to_pylist() for each in (images, known))
+        result[unlike] = [differ(image, text) for image, text in zip(*both, strict=True)]
+        return result
 
 
 def differ(image: str, known: str) -> bool:

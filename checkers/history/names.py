@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final, Literal
@@ -41,7 +42,10 @@ class Dictionary:
         path = history / "names.parquet"
         columns = read_columns(path, ("id", "json")).to_pydict() if path.is_file() else {"id": (), "json": ()}
         self._texts: dict[int, str] = dict(zip(columns["id"], columns["json"], strict=True))
-        self._ids = {text: identity for identity, text in self._texts.items()}
+
+    @cached_property
+    def _ids(self) -> dict[str, int]:
+        return {text: identity for identity, text in self._texts.items()}
 
     def value(self, identity: int) -> Json:
         """The value with that id."""

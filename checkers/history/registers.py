@@ -9,6 +9,7 @@ from typing import Final, Literal
 import msgspec
 import numpy as np
 
+from checkers.columns.files import footer
 from checkers.columns.table import Join
 from checkers.history.names import Dictionary
 from checkers.history.transactions import chunks, load
@@ -108,10 +109,13 @@ def initial_state(history: Path, order: Order, *, is_known: bool) -> Initial:
     A first transaction that writes nothing but the declared value is the initial state as well. Raises ScenarioError if
     the first transaction is declared to be it and cannot be, HistoryError if the history is damaged.
     """
+    is_undeclared = order.initial is None and not order.initial_by_first_transaction
+    if is_undeclared and not footer(history / "mops.parquet").num_rows:
+        return Initial(is_declared=is_known)  # Without registers nothing has to be looked up.
     dictionary = Dictionary(history)
     declared = {dictionary.identity(value) for value in (None, order.initial)}
     values = tuple(sorted(value for value in declared if value >= 0))
-    if order.initial is None and not order.initial_by_first_transaction:
+    if is_undeclared:
         return Initial(values, is_declared=is_known)
     first = next((part for chunk in chunks(history) if len((part := load(chunk)).index)), None)
     if first is not None and _only_writes(first):

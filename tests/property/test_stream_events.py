@@ -4,6 +4,7 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 from hypothesis import assume, event, example, given
 from msgspec import structs
 
@@ -143,8 +144,8 @@ def test_before_mismatches_are_those_of_the_oracle(seed: int, contract: StreamCo
             images[place] = known[-1] if draw.chance(3, 4) else draw.choice(known)
         known.append(each.value)
     with tempfile.TemporaryDirectory() as folder:
-        texts = [(100 + place, json_text(image)) for place, image in images.items()]
-        write_images(Path(folder) / IMAGES, texts)
+        places = 100 + np.array(list(images), np.int64)
+        write_images(Path(folder) / IMAGES, places, [json_text(image) for image in images.values()])
         around = replace(NOTHING_AROUND, images=Images(Path(folder)))
     ruling = before_mismatches(beside(view_of(log, source, contract), around))
     found = dict(zip(ruling.watermark.tolist(), ruling.row.tolist(), strict=True))

@@ -8,7 +8,6 @@ several, as in Jepsen's maps (`harness.record.formats.sessions`).
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
 from itertools import chain
 from pathlib import Path
 from typing import IO, Any, Final, NamedTuple, cast
@@ -31,6 +30,7 @@ PROBLEM_MAX: Final = 200  # The most characters of a message: a misplaced value 
 _BLOCK: Final = 1 << 20
 _MARK: Final = b"\xef\xbb\xbf"  # Some editors put it before UTF-8.
 _LONG_NUMBER: Final = b"0" * 19  # Among digits that all became zeros: ten times as fast as a pattern.
+_DECODE: Final = msgspec.json.Decoder().decode
 _ZEROS: Final = bytes.maketrans(b"123456789", b"0" * 9)
 _BEYOND: Final = re.compile(
     rb"9\d{18}|\d{20}"
@@ -179,17 +179,22 @@ def json_value(place: str, text: bytes, shape: Shape | None = None) -> Json:
     if len(text) > VALUES_MAX and text.count(b"[") + text.count(b"{") + text.count(b",") > VALUES_MAX:
         raise BadJson(f"{place}: it holds more than {VALUES_MAX:,} values, the limit")
     try:
-        if shape is not None:
-            with suppress(msgspec.ValidationError):
-                value: Json = shape.decoder.decode(text)
-                if shape.suffices(value):
-                    return value
-        value = storable(msgspec.json.decode(text), text)
+        value = None if shape is None else _shaped(text, shape)
+        value = storable(_DECODE(text), text) if value is None else value
     except RecursionError:
         raise BadJson(f"{place}: it is nested deeper than {NESTING_MAX}, the limit") from None
     except ValueError as error:
         raise BadJson(f"{place}: {error}") from None
     return value
+
+
+def _shaped(text: bytes, shape: Shape) -> Json:
+    """The value with the fields of the shape; None if that does not suffice."""
+    try:
+        value: Json = shape.decoder.decode(text)
+    except msgspec.ValidationError:
+        return None
+    return value if shape.suffices(value) else None
 
 
 def storable(value: Json, text: bytes) -> Json:

@@ -1,6 +1,5 @@
 """Files that gzip or zstd compressed, read as what they hold, within limits against bombs."""
 
-import gzip
 import io
 import shutil
 import zlib
@@ -19,7 +18,7 @@ _GZIP: Final = b"\x1f\x8b"
 # The beginnings of files, and their openers.
 _OPENERS: Final = MappingProxyType(
     {
-        _GZIP: gzip.GzipFile,
+        _GZIP: lambda path: pa.input_stream(str(path), compression="gzip", buffer_size=0),  # A quarter of gzip's time.
         _ZSTD: lambda path: pa.input_stream(str(path), compression="zstd", buffer_size=0),
     }
 )

@@ -174,8 +174,8 @@ def _before(message: dict[str, Json], source: dict[str, Json]) -> Before:
     image = message.get("before")
     if not isinstance(image, dict):
         return Before()
-    blanks = ("", 0, False) if source.get("connector") == "postgresql" else ()
-    return Before({name: value for name, value in image.items() if value is not None and value not in blanks})
+    blanks = (None, "", 0, False) if source.get("connector") == "postgresql" else (None,)
+    return Before({name: value for name, value in image.items() if value or value not in blanks})
 
 
 def _collection(source: dict[str, Json]) -> str:

@@ -4,7 +4,7 @@ Positions, sessions and units are numbered once the whole file has been read.
 """
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
@@ -15,6 +15,7 @@ from harness.record.formats.jsonl import Shape
 if TYPE_CHECKING:
     from checkers.replication.sites import Rule  # Only checks of several sites load this room.
 
+_OF_MESSAGES: Final = frozenset(("op", "after", "resolved"))  # Fields of messages, never of their envelopes.
 DELETED = "(deleted)"  # The value of a row that reports its key as deleted.
 
 
@@ -109,7 +110,7 @@ def enveloped(line: Json) -> tuple[dict[str, Json], dict[str, Json]]:
     around = line if isinstance(line, dict) else {}
     if "value" not in around and "payload" in around and "offset" in around:  # As kcat prints a message.
         around = around | {"value": around["payload"]}
-    value = decoded(around["value"]) if "value" in around and not {"op", "after", "resolved"} & set(around) else line
+    value = decoded(around["value"]) if "value" in around and _OF_MESSAGES.isdisjoint(around) else line
     if value is None and "value" in around:
         return around, {"ts_ms": None, "tombstone": True}  # It repeats that a key was deleted.
     if isinstance(value, dict) and isinstance(value.get("payload"), dict):

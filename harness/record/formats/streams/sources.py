@@ -20,6 +20,7 @@ _LSN_PARTS: Final = re.compile(r"[0-9A-Fa-f]{1,8}:[0-9A-Fa-f]{1,8}:[0-9A-Fa-f]{1
 _LSN_BITS: Final = 32
 _NO_COMMIT: Final = -1
 _LSN_MAX: Final = (1 << 62) - 1
+_SEQUENCE: Final = msgspec.json.Decoder(list[int | str | None])
 
 Source = Mapping[str, Any]
 
@@ -72,7 +73,7 @@ def _postgresql(source: Source) -> Place | None:
         raise ValueError("its lsn does not fit into 62 bits")
     if sequence is None:
         return Place("LSNs", (None, lsn), _lsn)
-    before, *_ = msgspec.json.decode(sequence, type=list[int | str | None])
+    before, *_ = _SEQUENCE.decode(sequence)
     return Place("LSNs", (_NO_COMMIT if before is None else int(before), lsn), _lsn)
 
 

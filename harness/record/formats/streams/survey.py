@@ -1,5 +1,6 @@
 """One pass over the files of a foreign stream: its events in columns, its positions, sessions and units."""
 
+from array import array
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
@@ -48,7 +49,8 @@ class Survey:
         self._sessions = Table()  # Subscribers with their sessions.
         self._spans = Table()  # Partitions, and tables that may be taken for partitions.
         self._unit_names = Table()
-        self._images: list[tuple[int, bytes]] = []  # Before-images, by the rows of their events.
+        self._images: list[bytes] = []  # Before-images, and
+        self._imaged = array("q")  # the rows of their events.
         self._tombstones: list[tuple[int, Json, str | None]] = []
         self._declared: set[int] = set()  # Sessions that declare their beginning.
         self.has_times = False
@@ -89,13 +91,25 @@ class Survey:
                 key, value = self._named(content.key), self._named(content.value)
                 position = self._position(place, content, who)
                 self._count(content)
-        table, unit = self._spans.place(content.collection), self._unit_names.place(content.unit)
         self.has_times |= content.time_ns is not None and kind < TOMBSTONE
-        numbers = (content.ordinal, content.epoch, content.unit_rows, content.time_ns)
-        ordinal, epoch, unit_rows, time_ns = [NEVER if number is None else number for number in numbers]
-        line = int(place[place.rindex(" ") :])
-        cells = (kind, who, self._spans.place(span), table, key, value, position)
-        self._cells.add((*cells, ordinal, epoch, unit, unit_rows, time_ns, line, self._file))
+        self._cells.add(
+            (
+                kind,
+                who,
+                self._spans.place(span),
+                self._spans.place(content.collection),
+                key,
+                value,
+                position,
+                NEVER if content.ordinal is None else content.ordinal,
+                NEVER if content.epoch is None else content.epoch,
+                self._unit_names.place(content.unit),
+                NEVER if content.unit_rows is None else content.unit_rows,
+                NEVER if content.time_ns is None else content.time_ns,
+                int(place[place.rindex(" ") :]),
+                self._file,
+            )
+        )
 
     def _note_unit(self, content: Content) -> None:
         if content.collection is not None:
@@ -109,7 +123,8 @@ class Survey:
             self.keyless += not content.has_key
             self.spanless += content.span is None
         if content.before is not None:
-            self._images.append((len(self._cells), _ENCODER.encode(content.before.image)))
+            self._images.append(_ENCODER.encode(content.before.image))
+            self._imaged.append(len(self._cells))
 
     def _named(self, value: Json) -> int:
         """The id of a key or value; NEVER for None."""
@@ -196,7 +211,7 @@ class Survey:
         if self._images:
             place = np.empty(len(self._cells), np.int64)
             place[row[row >= 0]] = np.flatnonzero(row >= 0)
-            write_images(history / IMAGES, [(int(place[own]), image) for own, image in self._images])
+            write_images(history / IMAGES, place[np.frombuffer(self._imaged, np.int64)], self._images)
         write_origins(
             history,
             _lines(columns, self._paths),
