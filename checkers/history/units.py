@@ -15,9 +15,10 @@ def announced_writes(deliveries: Deliveries) -> SourceWrites:
     """The rows of a stream's units, as writes of one operation for each unit.
 
     A row that was received has its own key, value, position and number. A row that is missing from the announced size
-    has only the unit's highest position. A row without a unit that has the position, key and number of a row with one,
-    but another value, becomes a write by itself; otherwise it would count as that row. Only the rule for torn units may
-    use these writes.
+    has only the unit's highest position, and no partition until every partition's watermarks have reached that: from
+    then on it is missing wherever it belongs, and counts beside the last row of its unit that came. A row without a
+    unit that has the position, key and number of a row with one, but another value, becomes a write by itself;
+    otherwise it would count as that row. Only the rule for torn units may use these writes.
     """
     d = deliveries
     is_unit = is_kind(d.kind, (ROW, BACKFILL)) & (d.unit != NEVER)
@@ -49,7 +50,7 @@ def announced_writes(deliveries: Deliveries) -> SourceWrites:
         position=column(d.position, d.position[unseen]),
         ordinal=column(d.ordinal, number),
         epoch=column(d.epoch, d.epoch[unseen]),
-        span=column(d.span, last_reached(d, d.position[unseen])),
+        span=column(d.span, np.where(last_reached(d, d.position[unseen]) < 0, -1, d.span[unseen])),
         invoke_seq=never,
         complete_seq=never,
         txn=never,

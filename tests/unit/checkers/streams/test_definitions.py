@@ -1,4 +1,6 @@
-"""Cases that random logs of two consumers showed to differ from plain definitions of the rules."""
+"""Cases that random logs of two consumers, and files of users, showed to differ from plain definitions of the rules."""
+
+import pytest
 
 from tests.worlds.streams.cases import accused
 
@@ -28,3 +30,12 @@ def test_a_row_of_an_unclear_write_at_the_place_of_another_write_diverges() -> N
     assert accused("open@0 z=2@4 z=5@4 w@5", INFO_BESIDE, replay="session") == ["divergent-duplicate"]
     assert accused("open@0 z=2@4 z=5@4 w@5", INFO_BESIDE, replay="session", is_position_unique=False) == []
     assert accused("open@0 z=2@4 z=5@6 w@7", INFO_BESIDE, replay="session") == []
+
+
+@pytest.mark.parametrize("marks", ["w[1]@2 w[2]@2", "w[2]@2 w[1]@2"])
+@pytest.mark.parametrize("unit_scope", ["partition", "global"])
+def test_a_unit_of_one_partition_is_torn_once_all_partitions_have_passed_it(marks: str, unit_scope: str) -> None:
+    log = f"open@0 y[2]=1@1 x[1]=1@2 u7*2 {marks}"
+    declared = {"wm_scope": "partition", "cut": "position", "unit_scope": unit_scope}
+    assert accused(log, **declared) == ["torn-unit"]
+    assert accused(log.replace("w[2]@2", "w[2]@1"), **declared) == []  # Its other row may come on the other partition.
