@@ -1,4 +1,4 @@
-"""Plans with one object: failpoints, a few links, or the nodes of one role.
+"""Plans with one object: failpoints, a few links, the nodes of one role, or subscribers that are slow.
 
 Many bugs need one fault to strike while another has just left its mark: at one node, or at one moment of a protocol. A
 plan that strikes everywhere meets such a pair seldom; a plan with one object repeats it. Others need calm: bounds of
@@ -9,6 +9,7 @@ from typing import Final
 
 from harness.core.draw import Stream
 from nemesis.fault import MS, step_of
+from nemesis.faults import slow_link, slow_subscriber
 from nemesis.plan import Plan, Step
 from nemesis.styles.field import LEAST_NS, Field
 from nemesis.styles.menu import Menu
@@ -20,12 +21,14 @@ WAITS_NS: Final = ((150 * MS, 500 * MS), (400 * MS, 950 * MS))  # How long a fau
 SHORT_NS: Final = (50 * MS, 500 * MS)
 DOWN_NS: Final = (400 * MS, 950 * MS)  # Under a second: others may depend on the only node of a role.
 LONG_NS: Final = (500 * MS, 4_000 * MS)
+LASTING_NS: Final = (3_000 * MS, 9_000 * MS)  # Longer than most bounds of time.
 CLOSE_NS: Final = (20 * MS, 300 * MS)
 USUAL_NS: Final = (400 * MS, 1_500 * MS)
 CALM_NS: Final = (6_000 * MS, 12_000 * MS)  # Longer than it takes to recover from anything.
 TOTAL_NS: Final = 400 * MS  # While no node can answer, nothing else is tested.
 FEW: Final = (2, 4)
 BESIDE: Final = (2, 3)  # The share of strikes at failpoints during which something else begins.
+SUBSCRIBED: Final = (3, 4)  # The share of subscribers, or links to them, among what is slow for long.
 LOST: Final = (1, 2)  # The share of slow links at whose end a sender stops: what is under way may be lost.
 
 
@@ -103,6 +106,24 @@ def nodes(field: Field, _menu: Menu, stream: Stream) -> Plan:
             steps.append(step_of(package, strike, at_ns=at_ns, until_ns=until_ns))
         circle.append(circle.pop(0))
         at_ns = until_ns + stream.between(*gap)
+    return field.settled(steps)
+
+
+def slow(field: Field, _menu: Menu, stream: Stream) -> Plan:
+    """One subscriber after the other is slow for long, or links are, and nothing else is wrong.
+
+    What one slow consumer does to all others shows only where no other fault excuses them.
+    """
+    packages = [package for package in (slow_subscriber.PACKAGE, slow_link.PACKAGE) if package in field.packages]
+    steps: list[Step] = []
+    at_ns = stream.between(*FIRST_NS)
+    while packages and at_ns < field.end_ns - LASTING_NS[0]:
+        package = packages[0] if stream.chance(*SUBSCRIBED) else packages[-1]
+        strike = package.draw(field.topology, stream)
+        until_ns = at_ns + stream.between(*LASTING_NS)
+        if strike is not None:
+            steps.append(step_of(package, strike, at_ns=at_ns, until_ns=until_ns))
+        at_ns = until_ns + stream.between(*USUAL_NS)
     return field.settled(steps)
 
 

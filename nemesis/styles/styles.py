@@ -9,7 +9,7 @@ from nemesis.plan import Plan
 from nemesis.styles.apart import apart
 from nemesis.styles.dense import dense
 from nemesis.styles.field import Field
-from nemesis.styles.focused import links, nodes, points
+from nemesis.styles.focused import links, nodes, points, slow
 from nemesis.styles.menu import Menu
 
 SWARM, SWARM_WEIGHT = "swarm", 4  # The style of nemesis/swarm.py.
@@ -28,8 +28,9 @@ STYLES: Final[Mapping[str, Style]] = MappingProxyType(
         "apart": Style(3, apart),
         "dense": Style(2, dense),
         "points": Style(4, points),
-        "links": Style(4, links),
+        "links": Style(3, links),
         "nodes": Style(3, nodes),
+        "slow": Style(3, slow),
     }
 )
 

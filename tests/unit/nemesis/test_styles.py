@@ -1,6 +1,7 @@
 """Every style draws plans that can be carried out, on every cluster, from the seed alone."""
 
 from collections import Counter
+from itertools import pairwise
 
 import msgspec
 import pytest
@@ -50,7 +51,15 @@ def test_a_style_without_anything_to_strike_has_no_plan() -> None:
     clocks = Field(msgspec.structs.replace(SMALL, points=()), (PACKAGES["clock"],), SECONDS_NS)
     assert drawn("points", clocks, 1) is None
     assert drawn("links", clocks, 1) is None
+    assert drawn("slow", clocks, 1) is None
     assert drawn("nodes", clocks, 1) is not None
+
+
+def test_what_is_slow_stays_slow_for_seconds_and_alone() -> None:
+    steps = [plan.steps for seed in range(20) if (plan := drawn("slow", field_of(TICDC), seed)) is not None]
+    assert {step.package for each in steps for step in each} == {"slow-subscriber", "slow-link"}
+    assert all(before.until_ns < after.at_ns for each in steps for before, after in pairwise(each))
+    assert all(step.until_ns - step.at_ns >= 3_000 * MS for each in steps for step in each)
 
 
 def test_a_failpoint_is_struck_where_it_can_be_reached() -> None:
