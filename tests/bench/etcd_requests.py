@@ -36,7 +36,7 @@ from harness.runtimes.containers.engine.outside import address_of
 from harness.runtimes.containers.engine.sweeper import remove_run, sweep
 from harness.runtimes.containers.images.images import image_of
 
-READY_S: Final = 30.0
+READY_S: Final = 60.0  # A member reads its whole store when it starts.
 ROUNDS, ROUND_S, REST_S = 6, 30.0, 3.0
 WRITERS, WRITES, KEYS = 16, 64, 500
 LEASE_S: Final = 2
