@@ -285,9 +285,10 @@ class FullDisk:
         except GONE:
             with suppress(*GONE):  # The node does not run: it must have room when it starts.
                 await self._site.put(node, self._ballast(node), b"")
-        place.may_end = False
-        if place.control.is_foreign and not is_ready:
-            await self._rules.start(node)  # The node ended for lack of room, and does not restart by itself.
+        must_start = place.control.is_foreign and not is_ready  # It ended for lack of room, and stays ended.
+        place.is_down, place.may_end = place.is_down or must_start, False
+        if must_start:
+            await self._rules.start(node)
 
     def _ballast(self, node: NodeId) -> str:
         return f"{self._site.nodes[node].folder}/{BALLAST}"

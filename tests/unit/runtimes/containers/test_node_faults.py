@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from harness.core.errors import ScenarioError
+from harness.core.machine import NodeId
 from harness.runtimes.containers.faults.struck_clocks import HEAL, command
 from harness.runtimes.host.control import LinkCounters
 from nemesis.plan import Effect, Step
@@ -217,6 +218,25 @@ def test_a_node_that_ends_while_its_disk_is_filled_was_struck(ends: bool) -> Non
         effect = await stage.faults.effect(full)
         assert effect.count == ends
         assert ("n1 ended while its disk was filled" if ends else "it could not be brought about") in effect.note
+
+    run(main())
+
+
+def test_a_server_that_ended_on_a_full_disk_counts_as_down_until_it_is_started() -> None:
+    async def main() -> None:
+        stage = Stage()
+        place, full = stage.site.nodes[N1], step("disk-full", "n1")
+        place.control.is_foreign = True
+        await stage.faults.apply(full)
+        stage.site.removed.append(N1)  # It has ended, which nothing has noticed yet.
+        seen: list[tuple[bool, bool]] = []
+
+        async def start(node: NodeId) -> None:
+            seen.append((place.is_down, place.may_end))
+
+        stage.site.start = start  # type: ignore[method-assign]
+        await stage.faults.undo(full)
+        assert seen == [(True, False)]  # So the watch does not report it, and the start must succeed.
 
     run(main())
 
