@@ -1,9 +1,14 @@
 """docs/track-record.md shows the data beside it, and each row names what exists."""
 
+import json
+import subprocess
+
+import pytest
+
 from checkers.catalogue import RECORDS
 from harness.scenario.consent import installed
 from harness.scenario.registry import load_cluster
-from tests.bench.track_record import PAGE, Record, Result, load, page
+from tests.bench.track_record import PAGE, Record, Result, carried_out, load, page
 
 
 def test_the_page_shows_today_s_data() -> None:
@@ -35,3 +40,15 @@ def test_what_was_never_run_is_called_so_and_what_was_is_counted() -> None:
     assert "3.4.23: not run" in page(bare)
     bare.results["compacted-delete 3.4.23"] = Result(runs=5, found=2, date="2026-11-27")
     assert "3.4.23: 2 of 5" in page(bare)
+
+
+@pytest.mark.parametrize(("seen", "counted"), [(["lost-acknowledged"], (2, 0)), ([], (0, 2))])
+def test_a_permitted_anomaly_counts_also_if_the_run_tested_nothing_else(
+    monkeypatch: pytest.MonkeyPatch, seen: list[str], counted: tuple[int, int]
+) -> None:
+    [row] = [row for row in load().rows if row.name == "lost-with-its-copy"]
+    report = {"reason": "no promise was exercised", "findings": [{"anomaly": each} for each in seen]}
+    vacuous = subprocess.CompletedProcess([], 3, stdout=json.dumps(report), stderr="")
+    monkeypatch.setattr(subprocess, "run", lambda *_, **__: vacuous)
+    result = carried_out(row, row.command, row.affected[0])
+    assert (result.found, result.undecided) == counted
