@@ -4,7 +4,7 @@
 A combinator's first field is what it combines; fields with a default are its state. Source: jepsen.generator.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 import msgspec
 
@@ -29,6 +29,15 @@ def planned(context: Context, invocation: Invocation, *, time_ns: int | None = N
         value=invocation.value,
         mops=invocation.mops,
     )
+
+
+def all_planned(load: Generator) -> Iterator[Planned]:
+    """The operations that the load plans, in order, if a thread is always free."""
+    idle = Context(time_ns=0, free=(0,), processes=(0,))
+    answer = load.op(idle)
+    while answer is not None and isinstance(answer[0], Planned):
+        yield answer[0]
+        answer = answer[1].op(idle)
 
 
 class Repeat(msgspec.Struct, frozen=True):

@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 import msgspec
 
-from harness.core.generators.combinators import Answer, Event, Stagger, TimeLimit, planned
+from harness.core.generators.combinators import Answer, Event, Stagger, TimeLimit, all_planned, planned
 from harness.core.generators.dice import Dice
-from harness.core.generators.generator import PENDING, Context, Generator, Planned
+from harness.core.generators.generator import PENDING, Context, Generator
 from harness.core.generators.until_ok import FINAL_PAUSE_NS, EachUntilOk
 from harness.core.record import MicroOp
 from harness.core.seams import Invocation, Workload
@@ -109,10 +109,7 @@ class Final(msgspec.Struct, frozen=True):
         return EachUntilOk((*reads, Invocation(f="drain")), FINAL_PAUSE_NS).op(context)
 
     def _reads(self) -> Iterator[Invocation]:
-        idle = Context(time_ns=0, free=(0,), processes=(0,))
-        count, answer = 0, self.load.op(idle)
-        while answer is not None and isinstance(answer[0], Planned):
-            count, answer = count + 1, answer[1].op(idle)
+        count = sum(1 for _ in all_planned(self.load))
         for key in range(-(-count // self.shares.life) * self.shares.keys):
             yield Invocation(f="txn", mops=(MicroOp("r", key),))
 

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 
 import msgspec
 
-from harness.core.generators.combinators import Answer, Event, Stagger, TimeLimit, planned
+from harness.core.generators.combinators import Answer, Event, Stagger, TimeLimit, all_planned, planned
 from harness.core.generators.dice import Dice
-from harness.core.generators.generator import PENDING, Context, Generator, Planned
+from harness.core.generators.generator import PENDING, Context, Generator
 from harness.core.generators.until_ok import FINAL_PAUSE_NS, EachUntilOk
 from harness.core.promises import Promise
 from harness.core.record import Json, MicroOp
@@ -111,10 +111,4 @@ def _pair(group: int) -> range:
 
 def _operation_count(load: Generator) -> int:
     """The number of operations that the load plans, if a thread is always free."""
-    idle = Context(time_ns=0, free=(0,), processes=(0,))
-    count = 0
-    answer = load.op(idle)
-    while answer is not None and isinstance(answer[0], Planned):
-        count += 1
-        answer = answer[1].op(idle)
-    return count
+    return sum(1 for _ in all_planned(load))

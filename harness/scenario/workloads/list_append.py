@@ -14,9 +14,9 @@ from itertools import accumulate
 
 import msgspec
 
-from harness.core.generators.combinators import Answer, Event, Stagger, TimeLimit, planned
+from harness.core.generators.combinators import Answer, Event, Stagger, TimeLimit, all_planned, planned
 from harness.core.generators.dice import Dice
-from harness.core.generators.generator import PENDING, Context, Generator, Planned
+from harness.core.generators.generator import PENDING, Context, Generator
 from harness.core.generators.until_ok import FINAL_PAUSE_NS, EachUntilOk
 from harness.core.record import MicroOp
 from harness.core.seams import Invocation, Workload
@@ -154,13 +154,8 @@ class FinalReads(msgspec.Struct, frozen=True):
 
 def planned_key_count(load: Generator) -> int:
     """The number of keys that a list-append load uses if a thread is always free. The keys are 0, 1, 2, ..."""
-    idle = Context(time_ns=0, free=(0,), processes=(0,))
-    highest = -1
-    answer = load.op(idle)
-    while answer is not None and isinstance(answer[0], Planned):
-        highest = max((highest, *(mop.key for mop in answer[0].mops or () if isinstance(mop.key, int))))
-        answer = answer[1].op(idle)
-    return highest + 1
+    keys = (mop.key for each in all_planned(load) for mop in each.mops or () if isinstance(mop.key, int))
+    return max(keys, default=-1) + 1
 
 
 def _mops(steps: list[Step], population: Population, slots: list[Slot]) -> tuple[MicroOp, ...]:

@@ -15,9 +15,9 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from harness.core.generators.combinators import Answer, Event, Phases, Stagger, TimeLimit, planned
+from harness.core.generators.combinators import Answer, Event, Phases, Stagger, TimeLimit, all_planned, planned
 from harness.core.generators.dice import Dice
-from harness.core.generators.generator import PENDING, Context, Generator, Planned
+from harness.core.generators.generator import PENDING, Context, Generator
 from harness.core.generators.until_ok import FINAL_PAUSE_NS, EachUntilOk
 from harness.core.record import Json, MicroOp
 from harness.core.seams import Invocation, Workload
@@ -133,10 +133,7 @@ class FinalPhases(msgspec.Struct, frozen=True):
     kinds: Kinds
 
     def op(self, context: Context) -> Answer:
-        idle = Context(time_ns=0, free=(0,), processes=(0,))
-        count, answer = 0, self.load.op(idle)
-        while answer is not None and isinstance(answer[0], Planned):
-            count, answer = count + 1, answer[1].op(idle)
+        count = sum(1 for _ in all_planned(self.load))
         groups = range(-(-count // self.kinds.life))
         reads = tuple(
             Invocation(

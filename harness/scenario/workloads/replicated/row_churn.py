@@ -11,9 +11,9 @@ from typing import Final
 
 import msgspec
 
-from harness.core.generators.combinators import Answer, Event, Stagger, TimeLimit, planned
+from harness.core.generators.combinators import Answer, Event, Stagger, TimeLimit, all_planned, planned
 from harness.core.generators.dice import Dice
-from harness.core.generators.generator import PENDING, Context, Generator, Planned
+from harness.core.generators.generator import PENDING, Context, Generator
 from harness.core.generators.until_ok import FINAL_PAUSE_NS, EachUntilOk
 from harness.core.record import MicroOp
 from harness.core.seams import Invocation, Workload
@@ -63,12 +63,7 @@ class FinalReads(msgspec.Struct, frozen=True):
     def op(self, context: Context) -> Answer:
         if not context.free:
             return PENDING, self
-        idle = Context(time_ns=0, free=(0,), processes=(0,))
-        keys: dict[str, None] = {}
-        answer = self.load.op(idle)
-        while answer is not None and isinstance(answer[0], Planned):
-            keys |= dict.fromkeys(str(mop.key) for mop in answer[0].mops or ())
-            answer = answer[1].op(idle)
+        keys = dict.fromkeys(str(mop.key) for each in all_planned(self.load) for mop in each.mops or ())
         reads = tuple(Invocation(f="txn", mops=(MicroOp("r", key),)) for key in keys)
         return EachUntilOk(reads, FINAL_PAUSE_NS).op(context)
 
