@@ -1,7 +1,7 @@
 """The order inside each process of a history whose operations all count as concurrent: a table of its own.
 
 Such a history comes from a file whose times show nothing about the order of operations. What one process did, the file
-still has in order. No intervals of time could show that order and no other, so it stands beside them.
+still has in order. Intervals of time cannot express this order alone, so the table stands beside them.
 """
 
 from collections.abc import Sequence

@@ -110,9 +110,9 @@ def nodes(field: Field, _menu: Menu, stream: Stream) -> Plan:
 
 
 def slow(field: Field, _menu: Menu, stream: Stream) -> Plan:
-    """One subscriber after the other is slow for long, or links are, and nothing else is wrong.
+    """One slow subscriber after another, or slow links: each lasts long, and no other fault is in force.
 
-    What one slow consumer does to all others shows only where no other fault excuses them.
+    A slow subscriber must not delay the others, and only another fault would excuse their delays.
     """
     packages = [package for package in (slow_subscriber.PACKAGE, slow_link.PACKAGE) if package in field.packages]
     steps: list[Step] = []

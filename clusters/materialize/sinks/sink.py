@@ -76,7 +76,7 @@ class Sink:
         """Open the topic (1) and publish to it, again and again."""
         reach_ns = self._site.parameters["deploy_ms"] * MS
         while True:
-            epoch = len(SINKS) * (1 + self._site.now_ns() // MS) + self._place  # Nobody has used it.
+            epoch = len(SINKS) * (1 + self._site.now_ns() // MS) + self._place  # Neither sink has used this epoch.
             (found,) = yield Ask(((TOPIC_PLACE, OpenTopic(epoch)),))
             if not isinstance(found, TopicAt):
                 continue
