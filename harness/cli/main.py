@@ -5,12 +5,9 @@ Exit 1 comes from one place only: a report with a finding that breaks a promise,
 """
 
 import os
-import signal
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from types import FrameType
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
@@ -18,6 +15,7 @@ from typer.completion import completion_init  # type: ignore[attr-defined]  # Ty
 from typer.exceptions import Abort, TyperException
 
 from harness.cli.commands import COMMANDS, command_named, function_of
+from harness.cli.interrupts import ended_by_signals, is_terminated
 from harness.cli.texts.examples import epilog
 from harness.core.errors import ScenarioError, SeamarkError
 from harness.core.verdict import EXIT_INTERRUPTED, EXIT_TERMINATED, EXIT_USAGE, Verdict
@@ -29,7 +27,7 @@ COMPLETE = "_SEAMARK_COMPLETE"  # Typer's variable: a shell sets it to ask for c
 
 def main() -> None:
     """Run the command that the arguments name. Raises SystemExit with its code."""
-    with _ended_by_sigterm():
+    with ended_by_signals():
         code = guarded(lambda: _dispatch(sys.argv[1:]))
     sys.exit(code)
 
@@ -45,7 +43,7 @@ def guarded(command: Callable[[], int]) -> int:
         path = "seamark" if context is None else context.command_path
         return _complain(f"{message}{stop} See {path} --help.", EXIT_USAGE)
     except (Abort, KeyboardInterrupt):
-        word, code = ("terminated", EXIT_TERMINATED) if _SIGTERMS else ("interrupted", EXIT_INTERRUPTED)
+        word, code = ("terminated", EXIT_TERMINATED) if is_terminated() else ("interrupted", EXIT_INTERRUPTED)
         return _complain(word, code)
     except ScenarioError as error:
         return _complain(str(error), EXIT_USAGE)
@@ -133,27 +131,6 @@ def _require_text(*named: tuple[str, str]) -> None:
             if sys.getfilesystemencoding() != "utf-8":
                 advice = f"file names are {sys.getfilesystemencoding()} here: unset PYTHONUTF8, or set LC_ALL=C.UTF-8"
             raise ScenarioError(f"{place}: {os.fsencode(text)!r} is no text in UTF-8: {advice}") from None
-
-
-_SIGTERMS: list[int] = []  # The SIGTERMs received; the first one ends the command.
-
-
-@contextmanager
-def _ended_by_sigterm() -> Iterator[None]:
-    """Treat SIGTERM like Ctrl-C, once: a second one does not disturb the clean-up."""
-
-    def end(number: int, _: FrameType | None) -> None:
-        _SIGTERMS.append(number)
-        if len(_SIGTERMS) == 1:
-            os.write(2, b"seamark: SIGTERM: stopping, and removing what was started\n")  # A handler must not print.
-            raise KeyboardInterrupt
-
-    _SIGTERMS.clear()
-    before = signal.signal(signal.SIGTERM, end)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 def _complain(text: str, code: int) -> int:

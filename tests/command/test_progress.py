@@ -122,7 +122,10 @@ def test_sigterm_while_spark_starts_says_what_it_does_and_leaves_no_folder_and_n
         while not any(temporary.glob("*/spark.log")) and time.monotonic() < until:  # Java is starting.
             time.sleep(0.01)
         run.send_signal(signal.SIGTERM)
-        _, result = run.communicate()
+        try:
+            _, result = run.communicate(timeout=LIMIT_S)
+        finally:
+            run.kill()
     assert run.returncode == 143
     first, *_, last = result.splitlines()
     assert first == "seamark: SIGTERM: stopping, and removing what was started"
