@@ -42,7 +42,11 @@ NEWEST: Final = ("--option", "version=3.7.3")
 SYSTEMS: Final = (
     *(("etcd", ("--option", f"version={version}"), KNOWN.get(version, set())) for version in VERSIONS),
     ("nats", (), set[str]()),
-    *(("redis", ("--option", f"server={server}"), set[str]()) for server in SERVERS),
+    *(
+        (cluster, ("--option", f"server={server}"), set[str]())
+        for cluster in ("redis", "redis-sentinel")
+        for server in SERVERS
+    ),
 )
 # The settings that promise safety, where the first ones do not.
 SAFE: Final = {"etcd": NEWEST, "nats": ("--option", "sync=always")}
