@@ -29,6 +29,7 @@ class Outcome:
     @property
     def json(self) -> dict[str, Json]:
         """Standard output, which must be one JSON object and nothing else."""
+        assert self.out, self.err
         return msgspec.json.decode(self.out, type=dict[str, Json])
 
     @property

@@ -11,10 +11,12 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from msgspec.structs import replace
 
 from harness.campaign.document import read_sweep
 from harness.campaign.evidence import kept_in
 from harness.campaign.page import sweep_summary
+from harness.cli.campaigns.sweep import mark_of
 from harness.run.pool import LocalPool, TaskDied, results
 from tests.command.browser import Browser, browser
 from tests.command.conftest import Seamark
@@ -126,6 +128,9 @@ def test_a_red_run_is_kept_found_in_the_list_and_repeated(ended: Path, tmp_path:
     sweep = read_sweep(folder)
     late = next(each for each in sweep.findings if each.anomaly == "late-event")
     assert (late.promise, late.is_new, late.cluster, late.rate) == ("TUT-2", True, "tutorial", 1.0)
+    assert re.search(r"^  NEW +late event", outcome.out, re.IGNORECASE | re.MULTILINE)
+    assert mark_of(replace(late, is_new=False)) == "ONGOING"
+    assert mark_of(replace(late, promise=None)) == "PERMITTED"
     assert late.first_run is not None
     assert (tmp_path / late.first_run / "report.html").is_file()
     assert late.command == "seamark run --cluster tutorial --workload bank --seed 9 --time 8 --bug late-row"

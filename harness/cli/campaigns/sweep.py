@@ -11,7 +11,7 @@ from rich.console import Console
 
 from checkers.verdict.titles import title
 from harness.campaign.config import Config, read_config
-from harness.campaign.document import SWEEP_FILE, Sweep
+from harness.campaign.document import SWEEP_FILE, Sweep, SweepFinding
 from harness.campaign.files import reports_as_one, store_sweep
 from harness.campaign.judgement import shares
 from harness.campaign.ledger.rows import Row, final_rows
@@ -142,9 +142,9 @@ def _print(begun: Begun, sweep: Sweep, rows: Sequence[Row], *, as_json: bool) ->
     shown = sweep.findings[:SHOWN]
     clusters = {each.cluster for each in sweep.findings}
     for each in shown:
-        mark, seen = "NEW" if each.is_new else "ONGOING", f"in {each.runs:,} of {counted(each.judged, 'run')}"
+        seen = f"in {each.runs:,} of {counted(each.judged, 'run')}"
         seen += f" of {each.cluster}" if len(clusters) > 1 else ""
-        line = f"  {mark:<8}{title(each.anomaly)}  {seen}  {each.promise or ''}"
+        line = f"  {mark_of(each):<10}{title(each.anomaly)}  {seen}  {each.promise or ''}"
         say(console, line)
     word = plain(Verdict(sweep.verdict).word, STYLES[sweep.verdict])
     say(console, word + plain(f"  {sweep.reason} (exit {sweep.exit_code})"), is_whole=True)
@@ -161,6 +161,13 @@ def _print(begun: Begun, sweep: Sweep, rows: Sequence[Row], *, as_json: bool) ->
     if sweep.runs < sweep.planned:
         suggest(console, "go on", begun.resumption)
     return sweep.exit_code
+
+
+def mark_of(finding: SweepFinding) -> str:
+    """The word before a finding: PERMITTED if it breaks no promise, so that nobody takes it for a failure."""
+    if finding.promise is None:
+        return "PERMITTED"
+    return "NEW" if finding.is_new else "ONGOING"
 
 
 def _failed_reports(begun: Begun, sweep: Sweep, rows: Sequence[Row]) -> list[Report]:
