@@ -13,10 +13,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from checkers.columns.arrow import flags, integers
-from checkers.columns.files import read_columns
+from checkers.columns.files import read_columns, read_group
 from harness.core.columns import INFO, NEVER, Int64s
 
 SESSIONS: Final = "sessions.parquet"
+_GROUP_ROWS: Final = 1 << 16  # Rows in each row group: whoever wants some operations reads only their row groups.
 _SCHEMA: Final = pa.schema([("index", pa.int64()), ("process", pa.int64()), ("after", pa.int64())])
 
 
@@ -38,7 +39,8 @@ def in_file_order(history: Path, without: Sequence[int], beyond: int) -> pa.Tabl
 
 def write_sessions(history: Path, table: pa.Table) -> None:
     """Write that table beside the history. Raises OSError."""
-    pq.write_table(table, history / SESSIONS, compression="zstd", write_page_checksum=True)
+    path = history / SESSIONS
+    pq.write_table(table, path, row_group_size=_GROUP_ROWS, compression="zstd", write_page_checksum=True)
 
 
 def has_sessions(history: Path) -> bool:
@@ -48,5 +50,10 @@ def has_sessions(history: Path) -> bool:
 
 def sessions_of(history: Path, index: Int64s) -> tuple[Int64s, Int64s]:
     """The process, and what `after` is in the table, of those operations. Raises HistoryError if it is damaged."""
-    table = read_columns(history / SESSIONS, ("process", "after"))
-    return integers(table["process"])[index], integers(table["after"])[index]
+    if not len(index):
+        return index, index
+    first, last = int(index.min()) // _GROUP_ROWS, int(index.max()) // _GROUP_ROWS
+    groups = (read_group(history / SESSIONS, number, ("process", "after")) for number in range(first, last + 1))
+    table = pa.concat_tables(groups)
+    at = index - first * _GROUP_ROWS
+    return integers(table["process"])[at], integers(table["after"])[at]
