@@ -11,16 +11,14 @@ from msgspec import Struct
 from harness.core.record import Json
 
 SCHEMA: Final = "schema"  # The key whose elements are changes of the schema.
-HERE: Final = 0  # The origin of a change that was made in this cluster.
 
 
 class BinlogRow(Struct, frozen=True, tag=True):
-    """A transaction changed a row. `origin` is the server id with which the change came, HERE if none."""
+    """A transaction changed a row."""
 
     key: Json
     value: Json
     transid: int
-    origin: int = HERE
 
 
 class BinlogEpoch(Struct, frozen=True, tag=True):
