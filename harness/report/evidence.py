@@ -213,8 +213,7 @@ def _stretch(series: Series, first_ns: int, last_ns: int) -> tuple[int, int]:
 
 def _ops_in(series: Series, low_ns: int, high_ns: int) -> Int64s:
     """The operations that were open at some moment of the stretch. One without an end counts only if it began in it."""
-    ended_ns = np.where(series.complete_ns < NEVER, series.complete_ns, series.invoke_ns)
-    return series.index[(series.invoke_ns <= high_ns) & (ended_ns >= low_ns)]
+    return series.index[(series.invoke_ns <= high_ns) & (series.ended_ns >= low_ns)]
 
 
 def _thinned(found: Int64s, marked: Int64s, most: int, what: str, notes: list[str]) -> tuple[int, ...]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
@@ -29,7 +30,7 @@ class Announced:
     position: Int64s
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Series:
     """A whole run as arrays. Operations are ascending by `index`; one that never completed has `complete_ns` NEVER."""
 
@@ -54,6 +55,11 @@ class Series:
     views: tuple[tuple[int, str], ...]  # The first installation of each membership view, and the view's number.
     end_ns: int
     found_ns: int = 0  # When the last finding became visible.
+
+    @cached_property
+    def ended_ns(self) -> Int64s:
+        """When each operation completed; when it began, if it never completed."""
+        return np.where(self.complete_ns < NEVER, self.complete_ns, self.invoke_ns)
 
     @property
     def load_begin_ns(self) -> int:

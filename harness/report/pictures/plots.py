@@ -169,7 +169,7 @@ def _planned_band(step: Planned, axis: TimeAxis, kinds: Sequence[str]) -> Band:
 
 
 def _rate(series: Series, edges: Int64s, hover: dict[str, Json]) -> Plot:
-    ended_ns = np.where(series.complete_ns < NEVER, series.complete_ns, series.invoke_ns)
+    ended_ns = series.ended_ns
     seconds = float(edges[-1] - edges[0]) / SECOND / (len(edges) - 1)
     rates = {name: np.histogram(ended_ns[series.outcome == code], edges)[0] / seconds for name, code in OUTCOMES}
     top = nice_ceiling(max(float(rate.max()) for rate in rates.values()))
