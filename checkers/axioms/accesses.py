@@ -11,9 +11,10 @@ Theory of operation.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from checkers.columns.index import codes, count_so_far
 from checkers.columns.runs import expand, ordered
@@ -24,8 +25,7 @@ from checkers.history.transactions import Source, load
 from harness.core.columns import APPEND, FAIL, NEVER, NOTHING, OK, READ, Bools, Int8s, Int64s, Transactions
 
 
-@dataclass(frozen=True, slots=True)
-class Ops:
+class Ops(Struct, frozen=True):
     """All transactions but those that certainly failed. Columns as in `Transactions`; `commit` is always there."""
 
     index: Int64s
@@ -35,8 +35,7 @@ class Ops:
     commit: Int64s
 
 
-@dataclass(frozen=True, slots=True)
-class Reads:
+class Reads(Struct, frozen=True):
     """External reads, by transaction and `place` in it. `value` is NOTHING for the initial version."""
 
     op: Int64s
@@ -46,8 +45,7 @@ class Reads:
     is_list: Bools
 
 
-@dataclass(frozen=True, slots=True)
-class Writes:
+class Writes(Struct, frozen=True):
     """Appends and writes, by transaction and place in it."""
 
     op: Int64s
@@ -56,8 +54,7 @@ class Writes:
     is_list: Bools
 
 
-@dataclass(frozen=True, slots=True)
-class Lists:
+class Lists(Struct, frozen=True):
     """The longest read of each list: elements[start[i]:start[i] + length[i]]."""
 
     key: Int64s
@@ -65,8 +62,7 @@ class Lists:
     length: Int64s
 
 
-@dataclass(frozen=True, slots=True)
-class Accesses:
+class Accesses(Struct, frozen=True):
     """The accesses of some transactions."""
 
     ops: Ops

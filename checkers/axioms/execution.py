@@ -17,10 +17,11 @@ Theory of operation.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from checkers.axioms.accesses import Accesses, Lists, Ops, Reads, Writes
 from checkers.columns.index import Places, ascending
@@ -34,8 +35,7 @@ K = TypeVar("K", Reads, Writes, Lists)
 _LAST: Final = np.iinfo(np.int64).max  # The rank of an append that no read shows.
 
 
-@dataclass(frozen=True, slots=True)
-class Views:
+class Views(Struct, frozen=True):
     """External reads, sorted by transaction and key: `reader` sees what `writer` (or INITIAL) wrote to `key`.
 
     `rank` is that of the version that the writer left, and `place` that of the read in its transaction. `is_assumed` is
@@ -50,8 +50,7 @@ class Views:
     is_assumed: Bools
 
 
-@dataclass(frozen=True, slots=True)
-class Installs:
+class Installs(Struct, frozen=True):
     """The last version that each transaction left of each key that it wrote, sorted by transaction and key.
 
     `rank` ascends with the versions of a list; for registers it is UNRANKED.
@@ -62,16 +61,14 @@ class Installs:
     rank: Int64s
 
 
-@dataclass(frozen=True, slots=True)
-class Pairs:
+class Pairs(Struct, frozen=True):
     """Pairs of transactions: each `source` comes before its `target`."""
 
     source: Int64s
     target: Int64s
 
 
-@dataclass(frozen=True, slots=True)
-class Execution:
+class Execution(Struct, frozen=True):
     """The committed transactions, numbered 0 .. n - 1 by index, with their reads and writes of the keys 0 .. k - 1.
 
     `end` is the moment of the answer, NEVER if the outcome is unclear. `session` is the number of its session, and
@@ -257,8 +254,7 @@ def _keys_written_again(parts: Accesses, writer_row: Int64s, *, is_declared: boo
     return keys[~np.isin(keys, known)]
 
 
-@dataclass(frozen=True, slots=True)
-class _Firsts:
+class _Firsts(Struct, frozen=True):
     """Possible initial values: of a register its value, of a list its last element."""
 
     key: Int64s

@@ -12,9 +12,8 @@ Source: Biswas and Enea, On the Complexity of Checking Transactional Consistency
 PLDI 2025. Their read committed is called monotonic atomic view here, as Bailis et al., VLDB 2013, define it.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 
 from checkers.axioms.execution import INITIAL, UNRANKED, Execution, Pairs
 from checkers.columns.index import GroupIndex, ascending, codes
@@ -23,8 +22,7 @@ from checkers.columns.table import concat, empty, ordered_by, take
 from harness.core.columns import Int64s
 
 
-@dataclass(frozen=True, slots=True)
-class Implied:
+class Implied(Struct, frozen=True):
     """Pairs `source` before `target` (or INITIAL): `reader` sees `source`, but read `key` from `target`."""
 
     source: Int64s

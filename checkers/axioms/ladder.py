@@ -5,9 +5,10 @@ no more order of time. If it is broken, so are all above it, and only the weakes
 """
 
 from collections.abc import Iterable, Set
-from dataclasses import dataclass
 from functools import partial
 from typing import Final
+
+from msgspec import Struct
 
 from checkers.axioms import weak
 from checkers.axioms.accesses import Accesses, accesses, union
@@ -30,8 +31,7 @@ _SUFFIX: Final = {0: "", PROCESS: "-process", REALTIME: "-realtime"}
 _UNTIMED: Final = ("G0", "G1c")  # The known order of versions decides them.
 
 
-@dataclass(frozen=True, slots=True)
-class Rung:
+class Rung(Struct, frozen=True):
     """A model, and the order of time that it must agree with: 0 (none), PROCESS or REALTIME."""
 
     model: Axiom | Level
@@ -59,8 +59,7 @@ UNWRITTEN: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Open:
+class Open(Struct, frozen=True):
     """The reason why a rung is undecided. `pairs` is the number of pairs of versions whose order was in doubt.
 
     `is_spent` is True if the solver's budget ended.
@@ -71,8 +70,7 @@ class Open:
     is_spent: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Answers:
+class Answers(Struct, frozen=True):
     """The decisions: the absent anomalies, the weakest present ones with evidence, and the unknown ones with a reason.
 
     `undecided_pairs` is the number of pairs of versions whose order was in doubt when the solver's budget ended.

@@ -15,11 +15,11 @@ Source: Cerone, Gotsman and Yang, Algebraic Laws for Weak Consistency, CONCUR 20
 that of update atomic each rw leads to a writer that is seen, by a step of its own: these two are a cycle.
 """
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
 import numpy as np
+from msgspec import Struct
 
 from checkers.axioms.execution import INITIAL, Execution, Pairs
 from checkers.axioms.updates import missed
@@ -48,8 +48,7 @@ LAYERED: Final = (Level.PREFIX, Level.SNAPSHOT)  # A transaction has two nodes.
 CALM: Final = (Level.UPDATE, Level.PARALLEL)  # A cycle that breaks it has at most one rw.
 
 
-@dataclass(frozen=True, slots=True)
-class Chains:
+class Chains(Struct, frozen=True):
     """A total order of the versions of each key: the rows of installs by key, then from the first version to the last.
 
     `is_next` is True for a row whose version is known to come right after that of the row before it.
@@ -59,8 +58,7 @@ class Chains:
     is_next: Bools
 
 
-@dataclass(frozen=True, slots=True)
-class Layers:
+class Layers(Struct, frozen=True):
     """The graph of a level. Its nodes are the transactions, the entrances of transactions, and moments.
 
     `earlier` and `later` are, for each step, the rows of installs whose order it assumes; -1 for none.

@@ -14,10 +14,10 @@ For read atomic the horizon is t's begin, a transaction is known from its end, a
 Time: n log n transactions and reads, times those that run at a time.
 """
 
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+from msgspec import Struct
 
 from checkers.axioms.execution import Execution, Pairs
 from checkers.axioms.implied import Implied, by_pairs, by_reads, union, unordered
@@ -29,8 +29,7 @@ from harness.core.columns import Int64s
 BUDGET: Final = 50_000_000  # The number of pairs that rule 2 may follow.
 
 
-@dataclass(frozen=True, slots=True)
-class Horizons:
+class Horizons(Struct, frozen=True):
     """For each transaction its horizon, and the moment from which it is known (see the theory of operation)."""
 
     horizon: Int64s

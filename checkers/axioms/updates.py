@@ -9,9 +9,8 @@ Source: Cerone, Bernardi and Gotsman, A Framework for Transactional Consistency 
 2015: the axioms Ext, Int and NoConflict.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 
 from checkers.axioms import implied
 from checkers.axioms.execution import INITIAL, Execution, Pairs
@@ -21,8 +20,7 @@ from checkers.columns.table import concat
 from harness.core.columns import Int64s
 
 
-@dataclass(frozen=True, slots=True)
-class Missed:
+class Missed(Struct, frozen=True):
     """Missed writes. Each `reader` sees `writer`, as that one wrote before it; if `own` is a row, then that key.
 
     All other columns are rows of installs: what was `read` (-1 for the initial version), and what the writer `left` of

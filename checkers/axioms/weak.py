@@ -5,12 +5,12 @@ known versions and what its axiom implies has no cycle; a cycle is the evidence.
 history.
 """
 
-from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
 from typing import Final
 
 import numpy as np
+from msgspec import Struct
 
 from checkers.axioms import clocks, implied, reach, realtime
 from checkers.axioms.execution import INITIAL, Execution, Pairs, concatenated
@@ -35,8 +35,7 @@ class Axiom(Enum):
     CAUSAL = "causal-violation"
 
 
-@dataclass(frozen=True, slots=True)
-class AxiomStep:
+class AxiomStep(Struct, frozen=True):
     """A step of a cycle: the operation `source` commits before `target` (indexes, or INITIAL), by a dependency `kind`.
 
     If the kind is AXIOM, then `reader` read `key` from `target`, and sees `source`. `path` shows how it sees that: it
@@ -51,8 +50,7 @@ class AxiomStep:
     path: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Breach:
+class Breach(Struct, frozen=True):
     """The evidence for a broken axiom: a short cycle, and the number of implied steps that lie on cycles."""
 
     count: int

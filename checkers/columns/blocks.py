@@ -8,10 +8,11 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
 from typing import Any, Final, TypeVar
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from checkers.columns.index import is_kind
@@ -28,8 +29,7 @@ _THREADS: Final[ContextVar[int]] = ContextVar("threads", default=1)
 _SPARSITY: Final = 4  # A table with this many slots for each key is still faster than a search.
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
+class Block(Struct, frozen=True):
     """Rows of the log (`events`) and of the source (`writes`) that belong to one block, both ascending."""
 
     events: Int64s

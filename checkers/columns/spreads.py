@@ -4,10 +4,10 @@ Pairs that would be n times m, such as keys and the sessions that begin with the
 changes. Places count from 0.
 """
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from checkers.columns import runs
@@ -18,8 +18,7 @@ from harness.core.columns import Bools, Int64s
 Ints = NDArray[np.integer[Any]]
 
 
-@dataclass(frozen=True, slots=True)
-class Spread:
+class Spread(Struct, frozen=True):
     """n ranges: row i pairs `number[i]` with each place from begin[i] to end[i] - 1; no range is empty."""
 
     number: Int64s

@@ -1,28 +1,22 @@
-"""Tables: dataclasses whose fields are columns, arrays of one length. Row i is element i of every column.
+"""Tables: structs whose fields are columns, arrays of one length. Row i is element i of every column.
 
 All functions accept any such class, and return the class that they were given. A constant column that takes no memory
 (`constant`) stays one. Rows are joined by keys; a key is one or more columns of integers.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import Field, fields
 from functools import cache, cached_property
-from typing import Any, ClassVar, Protocol, TypeVar, get_type_hints
+from typing import Any, TypeAlias, TypeVar, get_type_hints
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from checkers.columns.index import ascending, first_places, first_rows, joint_codes, last_places
 from checkers.columns.runs import Scalar
 from harness.core.columns import Bools, Int64s
 
-
-class Columns(Protocol):
-    """A dataclass whose fields are all columns."""
-
-    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
-
-
+Columns: TypeAlias = Struct  # Whose fields are all columns.
 T = TypeVar("T", bound=Columns)
 
 
@@ -125,7 +119,7 @@ class Join:
 
 
 def _columns(table: Columns) -> dict[str, NDArray[Any]]:
-    return {field.name: getattr(table, field.name) for field in fields(table)}
+    return {name: getattr(table, name) for name in table.__struct_fields__}
 
 
 def _joined(parts: Sequence[NDArray[Scalar]]) -> NDArray[Scalar]:
@@ -142,4 +136,4 @@ def _joined(parts: Sequence[NDArray[Scalar]]) -> NDArray[Scalar]:
 def _dtypes(kind: type[Columns]) -> Mapping[str, np.dtype[Any]]:
     """The dtype of each field, which is annotated as an array: int64 for Int64s, which is NDArray[np.int64]."""
     hints = get_type_hints(kind)
-    return {field.name: np.dtype(hints[field.name].__args__[1].__args__[0]) for field in fields(kind)}
+    return {name: np.dtype(hints[name].__args__[1].__args__[0]) for name in kind.__struct_fields__}

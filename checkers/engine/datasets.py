@@ -6,9 +6,10 @@ caller.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from os import cpu_count
 from typing import Generic, Protocol, TypeVar
+
+from msgspec import Struct
 
 from checkers.engine.memory import one_heap
 
@@ -18,8 +19,7 @@ R = TypeVar("R")
 N = TypeVar("N")
 
 
-@dataclass(frozen=True, slots=True)
-class Noted(Generic[T, N]):
+class Noted(Struct, Generic[T, N], frozen=True):
     """An item with a note: the facts that the driver needs, so that a large item need not travel to it."""
 
     item: T

@@ -5,9 +5,10 @@ the row: which histories get the check, which of its anomalies a promise can for
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from checkers.columns.facts import Facts
 from checkers.engine.datasets import Engine
@@ -19,8 +20,7 @@ from harness.core.promises import Bounds, Excuses, Promise, StreamContract
 from harness.core.verdict import Judgement
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Context:
+class Context(Struct, frozen=True, kw_only=True):
     """Everything a check may need besides the history: the engine for its kernels, and the declarations.
 
     `prohibited` holds the anomalies of transactions that count: for each check a set for each promise. `whole` is the
@@ -34,9 +34,9 @@ class Context:
     name: Names = PLAIN
     promises: Sequence[Promise] = ()
     prohibited: Mapping[str, tuple[frozenset[str], ...]] = field(default_factory=dict)
-    bounds: Bounds = Bounds()  # noqa: RUF009  It is immutable.
+    bounds: Bounds = Bounds()
     contract: StreamContract | None = None
-    register: Register = Register()  # noqa: RUF009  It is immutable.
+    register: Register = Register()
     order: Order = ORDER  # The sources of the version order of registers in transactions.
     initial: Initial = EMPTY  # The initial state of registers in transactions.
     excuses: Excuses = field(default_factory=dict)
@@ -62,8 +62,7 @@ class When(Enum):
     NEEDED = "one with a promise that names the check, or anything that it looks for"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Check:
+class Check(Struct, frozen=True, kw_only=True):
     """A check as data. `anomalies` are those that it may report.
 
     `needs_contract`: only histories with a stream contract get it. `by_generation`: it judges the operations between

@@ -5,10 +5,11 @@ all its kernels, and what a task has read and sorted must be moved. All small pa
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import Final, TypeVar
+
+from msgspec.structs import replace
 
 from checkers.columns.files import footer
 from checkers.engine.datasets import LocalEngine

@@ -23,10 +23,11 @@ and real time are sought.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from checkers.columns.runs import codes, expand, first_of_each, groups, meets, merged, ordered, spans
 from checkers.columns.table import concat, empty, ordered_by, take
@@ -39,8 +40,7 @@ _ROUNDS: Final = 64
 _SHIFT: Final = 20
 
 
-@dataclass(frozen=True, slots=True)
-class Ends:
+class Ends(Struct, frozen=True):
     """Operations without a certain end that have successors, ascending, and their ends by rule 6.
 
     `last` is the greatest index of all operations: moments after it do not matter.
@@ -51,16 +51,14 @@ class Ends:
     last: int
 
 
-@dataclass(frozen=True, slots=True)
-class Windows:
+class Windows(Struct, frozen=True):
     """Half-open intervals of indexes, ascending, disjoint."""
 
     start: Int64s
     stop: Int64s
 
 
-@dataclass(frozen=True, slots=True)
-class Region:
+class Region(Struct, frozen=True):
     """The windows and the ends of rule 6, which say together which nodes the residual graph has."""
 
     windows: Windows
@@ -71,8 +69,7 @@ class Region:
         return _touches(op, _end(op, after, self.known), self.windows)
 
 
-@dataclass(frozen=True, slots=True)
-class SliceShare:
+class SliceShare(Struct, frozen=True):
     """The edges and windows that one partition of keys contributes to one slice."""
 
     edges: Edges

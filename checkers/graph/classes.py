@@ -1,12 +1,13 @@
 """Classes of cycles as data, and the names of cycles by the kinds of their steps (checkers/words/anomalies.py)."""
 
 from collections.abc import Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import reduce
 from itertools import pairwise
 from operator import or_
 from types import MappingProxyType
 from typing import Final
+
+from msgspec import Struct
 
 from checkers.graph.edges import (
     OUT,
@@ -37,8 +38,7 @@ G0, G1C, SINGLE, NONADJACENT, G2 = ("G0", "G1c", "G-single", "G-nonadjacent", "G
 SUFFIXES: Final = ORDERS
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CycleClass:
+class CycleClass(Struct, frozen=True, kw_only=True):
     """A class of cycles as data: their kinds of steps, the order of time that may close them, and a rule.
 
     Every cycle of the class has a step of a kind in `required`, and one of a kind in `needed`: if none of these lies on
@@ -76,8 +76,7 @@ _WITH_PROCESS: Final = PROCESS | WW_BY_PROCESS | RW_BY_PROCESS
 _WITH_REALTIME: Final = REALTIME | WW_BY_REALTIME | RW_BY_REALTIME
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Cycle:
+class Cycle(Struct, frozen=True, order=True):
     """Operations, each of which must precede the next and the last one the first; kinds[i] (WW, WR, ...) says why."""
 
     ops: tuple[int, ...]

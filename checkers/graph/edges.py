@@ -5,10 +5,11 @@ real time iff after[u] <= index[v]. Watermarks in the graph are nodes with the s
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Final
 
 import numpy as np
+from msgspec import Struct, field
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from checkers.columns.runs import expand, spans
@@ -27,8 +28,7 @@ PROCESS, REALTIME = 128, 256
 IN, OUT, CHAIN = 512, 1024, 2048  # Into a watermark, out of one, and from one to the next.
 
 
-@dataclass(frozen=True, slots=True)
-class Edges:
+class Edges(Struct, frozen=True):
     """Edges: `source` must precede `target`. Columns of shape (n,); an edge may occur twice; none leads to itself."""
 
     source: Int32s
@@ -43,8 +43,7 @@ def all_edges(parts: Sequence[Edges]) -> Edges:
     return concat([empty(Edges), *parts])
 
 
-@dataclass(frozen=True, slots=True)
-class Members:
+class Members(Struct, frozen=True):
     """Operations, each as a member of a group."""
 
     group: Int32s
@@ -52,8 +51,7 @@ class Members:
     after: Int32s
 
 
-@dataclass(frozen=True, slots=True)
-class ImplicitRw:
+class ImplicitRw(Struct, frozen=True):
     """Implicit rw edges: every reader of a group precedes every other writer of it.
 
     A group is a version of a key. Its readers saw it; its writers made later versions (for a list: appended elements
@@ -87,8 +85,7 @@ class ImplicitRw:
 NO_IMPLICIT: Final = ImplicitRw(empty(Members), empty(Members))
 
 
-@dataclass(frozen=True, slots=True)
-class Inference:
+class Inference(Struct, frozen=True):
     """The edges that follow from the keys of one partition. `left_out` counts, by reason, keys that give no edges.
 
     `kinds`: for each kind of edge the generations that have one, shape (generations,); empty if nobody asks for it.

@@ -11,12 +11,13 @@ searches the whole graph. Above, scipy finds components, and networkx shortest p
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from checkers.columns.runs import first_of_each
 from checkers.columns.table import concat, take
@@ -36,8 +37,7 @@ _STEP: Final = 1_000_000  # The weight of a step: more than that of any chain of
 State = tuple[bool, tuple[int, ...]]  # True after a step of `apart`; the number of steps of each of `least`.
 
 
-@dataclass(frozen=True, slots=True)
-class Steps:
+class Steps(Struct, frozen=True):
     """Steps of a graph. A path search tries them in this order."""
 
     source: Int64s
@@ -45,8 +45,7 @@ class Steps:
     kind: Int64s
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(Struct, frozen=True):
     """Limits on closed paths, by bits of kinds. Without limits, every closed path counts."""
 
     apart: int = 0  # No two steps of these kinds follow each other, the last and the first included.

@@ -6,11 +6,12 @@ that is implied by one found in the same component is not sought.
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence, Set
-from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Final
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from checkers.columns.index import Places
 from checkers.columns.runs import codes, expand, spans
@@ -25,8 +26,7 @@ COMPONENTS: Final = 256  # The number of components searched one by one, the sma
 _TOGETHER: Final = 2_000  # so many nodes together, for classes that did not occur before.
 
 
-@dataclass(frozen=True, slots=True)
-class Residual:
+class Residual(Struct, frozen=True):
     """Operations and their dependencies: n nodes, e edges between places of nodes, at most one edge from u to v.
 
     `process` is set for operations of clients; `end` is OPEN_END for operations without a certain end.
@@ -51,8 +51,7 @@ class Residual:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Named:
+class Named(Struct, frozen=True):
     """A class of cycle, with the shortest example found.
 
     `count`: for a class with one rw, at least the number of transactions whose own rw closes such a cycle; for another,
@@ -67,8 +66,7 @@ class Named:
     is_restated: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Search:
+class Search(Struct, frozen=True):
     """The classes found, and the number of components; `undecided` are classes whose search was given up."""
 
     named: tuple[Named, ...]

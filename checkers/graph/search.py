@@ -11,10 +11,10 @@ other classes, or if trying all steps would take too long. Source: Adya 1999; El
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
+from msgspec import Struct
 
 from checkers.columns.runs import first_of_each
 from checkers.columns.table import take
@@ -73,8 +73,7 @@ class Searched(Protocol[C]):
         """A sort key: the best cycle to show comes first."""
 
 
-@dataclass(frozen=True, slots=True)
-class Sought(Generic[C]):
+class Sought(Struct, Generic[C], frozen=True):
     """A cycle of a class, or None: then the class is absent if the search ended.
 
     `count`: for a class with a single rw, at least the number of operations whose own rw closes such a cycle; else 1.
@@ -85,8 +84,7 @@ class Sought(Generic[C]):
     count: int = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Found(Generic[C]):
+class Found(Struct, Generic[C], frozen=True):
     """What was found of each class, and the classes of which it is not known whether they are there."""
 
     there: Mapping[str, Sought[C]]

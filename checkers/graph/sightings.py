@@ -2,10 +2,10 @@
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+from msgspec import Struct
 
 from harness.core.columns import Int64s
 
@@ -13,8 +13,7 @@ NONE = -1  # A field that an example does not have.
 LISTED: Final = 1_000  # The number of instances that are kept of an anomaly of which each one is to be named.
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Example:
+class Example(Struct, frozen=True, order=True):
     """One instance of an anomaly: operations by index, key and element by id. Examples sort by `op` first.
 
     `versions` are values of a register, each of which precedes the next and the last one the first.
@@ -27,8 +26,7 @@ class Example:
     versions: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Sighting:
+class Sighting(Struct, frozen=True):
     """An anomaly that was seen `count` times, and its least example, which does not depend on the chunking.
 
     `listed` are the LISTED least instances, in order, if each one is to be named.
@@ -40,8 +38,7 @@ class Sighting:
     listed: tuple[Example, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+class Report(Struct, frozen=True):
     """All sightings of a kernel.
 
     `tally` has witness counts under the anomaly's name, and sizes under names of their own.

@@ -1,11 +1,11 @@
 """Facts beside a stream and its source's writes: operations that wrote nothing, and when the run came to rest."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import numpy as np
+from msgspec import Struct
 
 from checkers.columns.arrow import integers
 from checkers.columns.images import IMAGES, Images
@@ -18,8 +18,7 @@ from harness.core.promises import Excuse, Excuses, StreamContract
 NOT_AT_REST: Final = -1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Issued:
+class Issued(Struct, frozen=True, kw_only=True):
     """Operations and their positions, arrays (n,). NEVER stands for no position, and for an unclear completion."""
 
     invoke_seq: Int64s
@@ -27,16 +26,14 @@ class Issued:
     position: Int64s
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Crashes:
+class Crashes(Struct, frozen=True, kw_only=True):
     """Crashes of subscribers that had an effect and spared their disks, arrays (n,): places in a log's subscribers."""
 
     subscriber: Int64s
     seq: Int64s
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Around:
+class Around(Struct, frozen=True, kw_only=True):
     """The surroundings of a stream, as positions in the journal, like `seq` of the events.
 
     `settled_seq`: everything that was answered before this position had time to arrive, because the run came to rest at

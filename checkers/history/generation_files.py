@@ -5,11 +5,11 @@ that counts as unclear has no end, and shows nothing of what it read.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from msgspec import Struct
 
 from checkers.columns.files import opened_operations, passing_writer
 from checkers.history.generations import Restart, spans
@@ -17,8 +17,7 @@ from checkers.history.streams import NOTHING_DERIVED, Placement
 from harness.core.columns import INFO, NEVER, Bools
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class Part(Struct, frozen=True, kw_only=True):
     """One generation of a history, or without restarts all of it.
 
     `reported` holds the positions that the streams report for operations of unclear outcome.

@@ -19,13 +19,13 @@ Source of the rules: guarantees G21 and G22 of MySQL Cluster's epochs, whose res
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import numpy as np
 import pyarrow as pa
+from msgspec import Struct
 
 from checkers.columns.arrow import integers
 from checkers.columns.facts import Facts
@@ -38,8 +38,7 @@ from harness.core.promises import StreamContract, View
 from harness.core.verdict import Finding, Judgement
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Restart:
+class Restart(Struct, frozen=True, kw_only=True):
     """A restart of the whole cluster, as a node reported it. Number 0 is the initial start.
 
     From journal position `seq` on, the first node may have served again. Transactions that had committed before are
@@ -52,8 +51,7 @@ class Restart:
     first_epoch: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Spans:
+class Spans(Struct, frozen=True, kw_only=True):
     """The generations that include each operation, from `first` to `last`, and the operations that count as unclear.
 
     Columns: shape (n,). An operation is unclear in all generations, or in none.

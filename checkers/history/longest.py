@@ -1,16 +1,14 @@
 """The longest read of each key, which gives the order of its elements, and how far the other reads agree with it."""
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 
 from checkers.columns.index import ascending
 from checkers.columns.runs import common_prefix, first_of_each
 from harness.core.columns import Int64s
 
 
-@dataclass(frozen=True, slots=True)
-class Longest:
+class Longest(Struct, frozen=True):
     """The longest list of each key, for n lists: that of list i is `row[owner[i]]`.
 
     Both begin with the same `agreed[i]` elements.

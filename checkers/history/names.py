@@ -2,13 +2,13 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final, Literal
 
 import msgspec
+from msgspec import Struct, field
 
 from checkers.columns.files import read_columns
 from checkers.columns.origins import LINE, POSITION, UNIT, UNTIMED, Origins
@@ -101,8 +101,7 @@ def epoch_name(saved_bits: int | None) -> EpochName:
     return lambda epoch: f"{epoch >> saved_bits}/{epoch & ((1 << saved_bits) - 1)}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Forms:
+class Forms(Struct, frozen=True, kw_only=True):
     """The forms in which sentences name keys, positions and watermarks: patterns, and the notation of positions."""
 
     key_pattern: str = "{}"
@@ -140,8 +139,7 @@ class Forms:
         return f"{capital(self.watermark(position))} was {verb} to {subscriber}"
 
 
-@dataclass(frozen=True, slots=True)
-class Names:
+class Names(Struct, frozen=True):
     """The names of a history's keys, elements and positions. A call gives the plain form, as in fingerprints.
 
     `initial` is what registers held at first, as sentences name it.
@@ -150,7 +148,7 @@ class Names:
     plain: Name = number
     forms: Forms = field(default_factory=Forms)
     initial: str = "nothing"
-    origins: Origins = Origins()  # noqa: RUF009  It is immutable.
+    origins: Origins = Origins()
 
     def __call__(self, identity: int) -> str:
         return self.plain(identity)

@@ -1,13 +1,14 @@
 """Declarations about registers: how to read them, their initial state, and the sources of their version order."""
 
 import json
-from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
 from typing import Final, Literal
 
 import msgspec
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from checkers.columns.files import footer
 from checkers.columns.table import Join
@@ -72,8 +73,7 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
 ORDER: Final = Order()
 
 
-@dataclass(frozen=True, slots=True)
-class Initial:
+class Initial(Struct, frozen=True):
     """The initial state of registers, in ids of keys and values.
 
     A read of one of `values` reads the initial state, and a write of one resets the register to it. Transaction `op`

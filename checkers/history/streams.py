@@ -9,7 +9,6 @@ Events whose span is a declared view are no part of a stream (checkers.state.vie
 
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, fields, replace
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -18,6 +17,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from msgspec import Struct
+from msgspec.structs import replace
 
 from checkers.columns.arrow import integers
 from checkers.columns.blocks import by_part, pieces
@@ -44,14 +45,13 @@ from harness.core.columns import (
 from harness.core.errors import HistoryError
 from harness.core.promises import StreamContract, View
 
-DELIVERED: Final = tuple(field.name for field in fields(Deliveries))
-_WRITTEN: Final = tuple(field.name for field in fields(SourceWrites))
+DELIVERED: Final = Deliveries.__struct_fields__
+_WRITTEN: Final = SourceWrites.__struct_fields__
 _TIMES: Final = ("epoch", "invoke_seq", "complete_seq", "txn")
 _GROUPS: Final = 4  # Row groups of events read at a time: opening a file takes as long as reading a column.
 
 
-@dataclass(frozen=True, slots=True)
-class StreamLog:
+class StreamLog(Struct, frozen=True):
     """The unit of work: the events of `chosen` subscribers, judged together, without the spans in `left_out`.
 
     Ids are places in `subscribers` and `spans`.
@@ -64,8 +64,7 @@ class StreamLog:
     left_out: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Placement:
+class Placement(Struct, frozen=True):
     """Facts about the source from deliveries: the least position of each operation, and the partition of each key.
 
     Both ascend. Only operations without a reported position, or of unclear outcome, are included. `span` -1: several.
@@ -178,8 +177,7 @@ def read_writes(history: Path, *, has_times: bool = True) -> SourceWrites:
     return files.writes()
 
 
-@dataclass(frozen=True, slots=True)
-class SourceGroup:
+class SourceGroup(Struct, frozen=True):
     """The operations of one row group and their steps: the columns that writes need, and those requested besides."""
 
     ops: pa.Table

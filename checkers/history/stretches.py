@@ -18,7 +18,6 @@ The events of streams are repeated for every stretch of their key, in the same o
 
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Final
@@ -27,6 +26,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from msgspec import Struct
+from msgspec.structs import replace
 
 from checkers.columns.arrow import integers
 from checkers.columns.files import opened, opened_operations, passing_writer
@@ -47,8 +48,7 @@ _OF_MOPS: Final = ("op", "f", "lock", "key", "value", "read")
 _OF_EVENTS: Final = ("seq", "ns", "subscriber", "session", "kind", "span", "key", "value", "position", "ordinal")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stretches:
+class Stretches(Struct, frozen=True, kw_only=True):
     """The history in `folder`, whose keys are stretches: stretch i spans generations first[i] to last[i]; (s,) each."""
 
     folder: Path
@@ -57,8 +57,7 @@ class Stretches:
     last: Int64s
 
 
-@dataclass(frozen=True, slots=True)
-class Weights:
+class Weights(Struct, frozen=True):
     """How often what is about a key counts: in each generation of the stretch that the key is, or else once."""
 
     stretches: Stretches | None = None
@@ -86,8 +85,7 @@ class Weights:
 ONCE: Final = Weights()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Steps:
+class _Steps(Struct, frozen=True, kw_only=True):
     """Micro-operations, each in the generations from `first` to `last`; in none if `first` is greater."""
 
     key: Int64s
@@ -115,8 +113,7 @@ def _beside_others(chunks: Sequence[_Steps]) -> list[_Steps]:
     return [take(clipped, slice(begin, end)) for begin, end in pairwise(ends)]
 
 
-@dataclass(frozen=True, slots=True)
-class _Cuts:
+class _Cuts(Struct, frozen=True):
     """The stretches of all keys: each goes from one cut to the next, and they are numbered by key and generation."""
 
     keys: Int64s
@@ -195,8 +192,7 @@ def _among(file: pq.ParquetFile, names: Sequence[str]) -> list[str]:
     return [name for name in file.schema_arrow.names if name in names]
 
 
-@dataclass(frozen=True, slots=True)
-class _Rows:
+class _Rows(Struct, frozen=True):
     """The operations of one chunk with their spans, and its micro-operations."""
 
     ops: pa.Table

@@ -6,13 +6,13 @@ is damaged.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
+from msgspec import Struct
 
 from checkers.columns.files import read_columns, reading
 from checkers.history.names import Dictionary
@@ -49,8 +49,7 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
     value: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Window:
+class Window(Struct, frozen=True, kw_only=True):
     """A fault and the time it was in force; `end_ns` is NEVER if it was not healed.
 
     Targets are nodes and links ("a>b").
@@ -73,8 +72,7 @@ class Window:
         return any(name == node for name in self.names())
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Transaction:
+class Transaction(Struct, frozen=True, kw_only=True):
     """An operation that appended. `complete_ns` and `complete_seq` are NEVER without a completion."""
 
     index: int
@@ -102,8 +100,7 @@ class Mark(msgspec.Struct, frozen=True, kw_only=True):
     cause: Json
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Session:
+class Session(Struct, frozen=True, kw_only=True):
     """One session of a subscriber, its marks in order."""
 
     subscriber: str

@@ -5,13 +5,13 @@ chunks, never rows: reading them is part of the kernel's work.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from msgspec import Struct
 
 from checkers.columns.arrow import flags, integers, lists, validity
 from checkers.columns.files import footer, read_group
@@ -25,8 +25,7 @@ _MOPS: Final = ["op", "f", "key", "value", "read"]
 _LOCKS: Final = ("shared", "exclusive")  # Those that are held until commit.
 
 
-@dataclass(frozen=True, slots=True)
-class Chunk:
+class Chunk(Struct, frozen=True):
     """Row group `group` of the history in `directory`, and its number of operations.
 
     With `is_locked` every transaction stays, and only its reads without a lock are left out. A transaction holds its
@@ -143,8 +142,7 @@ _KINDS: Final = {Read: READ, Load: READ, Append: APPEND, Store: WRITE}
 _NONE: Final = np.empty(0, np.int64)
 
 
-@dataclass(frozen=True, slots=True)
-class Operation:
+class Operation(Struct, frozen=True):
     """One transaction in plain Python. The columns of `Transactions` explain the fields."""
 
     index: int

@@ -1,14 +1,14 @@
 """Violations as findings: one finding per anomaly, with the first violation as its example and their number."""
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from harness.core.record import Json
 from harness.core.verdict import Finding, Judgement, fingerprint
 
 
-@dataclass(frozen=True, slots=True)
-class Trouble:
+class Trouble(Struct, frozen=True):
     """A violation. The fingerprint is made of `facts`.
 
     `ops` are the operations to look at, and `events` the journal positions. Violations of one anomaly are reported

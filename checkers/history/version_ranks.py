@@ -8,12 +8,13 @@ that the list contains twice. Elements that were never read have no rank.
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+from msgspec import Struct
+from msgspec.structs import replace
 
 from checkers.columns import arrow
 from checkers.columns.arrow import integers
@@ -37,8 +38,7 @@ from checkers.history.streams import (
 from harness.core.columns import FAIL, INFO, NEVER, OK, READ, Deliveries, Int64s, SourceWrites
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Lists:
+class Lists(Struct, frozen=True, kw_only=True):
     """m lists that were read: list i is elements[start[i]:start[i] + length[i]]; its first known[i] places are sure."""
 
     key: Int64s
@@ -48,8 +48,7 @@ class Lists:
     elements: Int64s
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
+class Reading(Struct, frozen=True, kw_only=True):
     """A history whose files are still being read. `readers` are the operations that wrote nothing.
 
     `writes` are placed and ranked already; `deliveries` waits for the events of the log.

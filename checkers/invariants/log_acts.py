@@ -9,8 +9,9 @@ one is wrong, and skipping one is right.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import islice
+
+from msgspec import Struct
 
 from checkers.invariants.operations import Op, Token, collection, pairs, token
 from harness.core.columns import FAIL, INFO, OK
@@ -20,8 +21,7 @@ SEND, POLL = ("send", ":send"), ("poll", ":poll")
 CHOICES = ("assign", "subscribe")
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
+class Message(Struct, frozen=True):
     """A sent or polled message. `offset` is None if it is not known."""
 
     op: int
@@ -30,8 +30,7 @@ class Message:
     offset: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class Act:
+class Act(Struct, frozen=True):
     """One operation: the messages that it sent and polled, in order; or the logs that its consumer chose."""
 
     op: int
@@ -44,8 +43,7 @@ class Act:
     chosen: frozenset[str] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Logs:
+class Logs(Struct, frozen=True):
     """All acts, and the contents of the logs that follow from them."""
 
     acts: tuple[Act, ...]

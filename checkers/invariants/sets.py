@@ -16,11 +16,11 @@ Source: the definitions of set and set-full in Jepsen's checkers.
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
 import numpy as np
+from msgspec import Struct
 
 from checkers.engine.protocol import When
 from checkers.history.troubles import Trouble, judgement
@@ -45,8 +45,7 @@ ANOMALIES: Final[Declared] = {
 NONE: Final = -1
 
 
-@dataclass(frozen=True, slots=True)
-class Lives:
+class Lives(Struct, frozen=True):
     """For each element that an operation tried to add: its adds and reads.
 
     Arrays of one length; NONE stands for no read.

@@ -6,11 +6,11 @@ that follow one log are declared together: another event of that session ends th
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import msgspec
+from msgspec import Struct, field
 
 from checkers.history.names import Dictionary
 from checkers.history.tables import rows
@@ -50,8 +50,7 @@ class Changed(NamedTuple):
     seq: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Lineage:
+class Lineage(Struct, frozen=True, kw_only=True):
     """All events about logs, in order, the declared logs by name, and the hashes of keys by their ids.
 
     `enders` and `declarers` have the sessions that came to the end of a log, and declared a successor of it.

@@ -17,11 +17,13 @@ decided, if another operation could have changed it before their answer.
 
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice, product
 from pathlib import Path
 from typing import Final, NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from checkers.engine.protocol import Check, Context
 from checkers.history.registers import Register
@@ -59,16 +61,14 @@ STARTS_MAX: Final = 8  # The number of undeclared initial values that are tried.
 OPS_SHOWN: Final = 10  # Of the operations that overlap the blocked one.
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(Struct, frozen=True):
     """Limits of configurations: for each register at first, then for all undecided registers together."""
 
     first: int = FIRST_LIMIT
     shared: int = SHARED_LIMIT
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Open:
+class Open(Struct, frozen=True, kw_only=True):
     """A register that was not decided. `start`: an undeclared initial value from which it would be linearizable."""
 
     key: str | None
@@ -77,8 +77,7 @@ class Open:
     start: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tally:
+class Tally(Struct, frozen=True, kw_only=True):
     """The results of some registers: `size` is the largest search of one, `problem` the earliest of all."""
 
     decided: int

@@ -7,13 +7,13 @@ nothing, and an unclear read shows nothing.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
 from zlib import crc32
 
 import msgspec
 import pyarrow.compute as pc
+from msgspec import Struct
 
 from checkers.columns.files import opened, read_group, reading
 from checkers.history.names import Dictionary
@@ -35,8 +35,7 @@ _PARTS: Final = msgspec.json.Decoder(list[msgspec.Raw])
 _TEXT: Final = msgspec.json.Decoder(str)
 
 
-@dataclass(frozen=True, slots=True)
-class Form:
+class Form(Struct, frozen=True):
     """The kind of registers that a history is about; `is_keyed` if its operations name them."""
 
     model: ModelName
@@ -67,8 +66,7 @@ class RegisterOp(NamedTuple):
         return self.f in _READS or (bool(self.accesses) and all(f == "r" for f, _, _ in self.accesses))
 
 
-@dataclass(frozen=True, slots=True)
-class RegisterHistory:
+class RegisterHistory(Struct, frozen=True):
     """All operations on one register, in order. `key` is JSON; None if there is only one register."""
 
     key: str | None

@@ -22,8 +22,10 @@ Source: Wing and Gong, J. Parallel Distrib. Comput. 17, 1993; Lowe, "Testing for
 
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Final, Literal, NamedTuple
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from checkers.linearizability.models import Model, OneText, State, Step
 from checkers.linearizability.outlook import Change, Get, Operations, Outlook
@@ -49,8 +51,7 @@ class Act(NamedTuple):
         return self.end != NEVER
 
 
-@dataclass(frozen=True, slots=True)
-class DeadEnd:
+class DeadEnd(Struct, frozen=True):
     """The furthest point that any order reaches: none can place operation `blocked` before its answer.
 
     `states` are the final states of the orders that end there, at most STATES_MAX; `tail` is the end of one such order.
@@ -61,8 +62,7 @@ class DeadEnd:
     tail: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(Struct, frozen=True):
     """The verdict of a search, the number of configurations visited, and the dead end if there is no order.
 
     The dead end of a text is not known yet: `text_dead_end` finds it.
@@ -127,8 +127,7 @@ class _Group(NamedTuple):
         return (used >> self.shift & ((1 << len(self.calls)) - 1)).bit_count()
 
 
-@dataclass(slots=True)
-class _Furthest:
+class _Furthest(Struct):
     """The dead ends found so far whose blocked operation is answered latest."""
 
     end: int = -1

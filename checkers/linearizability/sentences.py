@@ -1,8 +1,9 @@
 """Explanation of a register that is not linearizable: the answer, the possible states, and the open operations."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from checkers.history.tables import MS, seconds
 from checkers.linearizability.deeds import RegisterHistory, RegisterOp, registers_of, written
@@ -14,8 +15,7 @@ _SHOWN: Final = 4  # The number of states, and of operations, that are named; th
 _LENGTH: Final = 60  # The number of characters of a value; of a longer one only the end is shown.
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, order=True)
-class Problem:
+class Problem(Struct, frozen=True, kw_only=True, order=True):
     """A register whose operations have no order: `blocked`, answered at the position `end`, fits nowhere before that.
 
     `states` are those that were possible then, if known. `tail` is the end of an order of everything answered before.

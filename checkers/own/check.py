@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct, field
 
 from checkers.engine import protocol
 from checkers.engine.protocol import Context, When
@@ -17,8 +18,7 @@ from harness.core.errors import ScenarioError
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9-]*")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class Finding(Struct, frozen=True, kw_only=True):
     """One violation. `ops` are the indexes of operations, `events` the `seq` of events, that a reader needs to see.
 
     Violations of one anomaly are shown as one, with their number, unless their groups differ.
@@ -31,8 +31,7 @@ class Finding:
     group: str | int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Judgement:
+class Judgement(Struct, frozen=True, kw_only=True):
     """The result of a check. `witnesses` counts, by anomaly, what could have shown it: without any it is not exercised.
 
     `unknown` gives, by anomaly, the reason why no answer was possible.
@@ -43,8 +42,7 @@ class Judgement:
     unknown: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Check:
+class Check(Struct, frozen=True, kw_only=True):
     """A check of a system's own. `anomalies` are those that it may report: each a one-line meaning, or an `Anomaly`.
 
     A promise that forbids one of the names, or that has this `name` as its `check`, gets the check. `judge` must be a

@@ -1,8 +1,9 @@
 """The logs of several primaries, read once: the birth of each transaction, and its arrivals at other sites."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import NamedTuple
+
+from msgspec import Struct, field
 
 from checkers.replication.sites import Entry, Sites, handle
 from harness.core.record import Json
@@ -15,8 +16,7 @@ class Version(NamedTuple):
     value: Json
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Birth:
+class Birth(Struct, frozen=True, kw_only=True):
     """A transaction at the site where it was born.
 
     `seen` is the last epoch of each other site that it could see; `told`: that had arrived in an earlier epoch of

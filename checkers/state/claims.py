@@ -8,12 +8,12 @@ An operation of unclear outcome has an epoch if a stream delivered one of its el
 state may contain it or not, but only as a whole.
 """
 
-from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
 from typing import Final
 
 import numpy as np
+from msgspec import Struct
 
 from checkers.columns.arrow import integers
 from checkers.columns.index import codes, first_rows
@@ -37,8 +37,7 @@ class Fate(IntEnum):
     UNCLEAR = 3  # all of it, or nothing
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Claim:
+class Claim(Struct, frozen=True, kw_only=True):
     """A transaction, and its epoch; None if that is not known."""
 
     transaction: Transaction

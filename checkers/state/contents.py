@@ -4,7 +4,6 @@ Nodes dump the same lists again and again, after each restart and on each replic
 """
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -12,6 +11,8 @@ from typing import Final
 import msgspec
 import numpy as np
 import pyarrow as pa
+from msgspec import Struct
+from msgspec.structs import replace
 
 from checkers.columns.arrow import integers
 from checkers.columns.files import read_columns, reading
@@ -28,8 +29,7 @@ Element = tuple[int, int]  # A key and an element of its list, as ids.
 NO_GROUP: Final = -1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Dumps:
+class Dumps(Struct, frozen=True, kw_only=True):
     """Lists that nodes showed, r of them, in order. `text` numbers the distinct lists.
 
     The elements of list t are elements[start[t]:start[t + 1]]. `number` is that of the restart after which it was
@@ -128,8 +128,7 @@ class Groups:
         return self._groups[np.where(is_known, place, len(self._keys))]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Shown:
+class Shown(Struct, frozen=True, kw_only=True):
     """What the nodes of a run showed after restarts (`restored`) and at the end (`rest`), and what they had to show."""
 
     restored: Dumps
@@ -229,8 +228,7 @@ class Contents:
         return dict(zip(text[again].tolist(), elements[again].tolist(), strict=True))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sight:
+class Sight(Struct, frozen=True, kw_only=True):
     """The elements of a transaction that a state shows and lacks.
 
     `absent` has only elements whose keys the state knows.

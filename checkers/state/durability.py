@@ -22,11 +22,11 @@ all of them by a crash. Without such a fault nothing was survived.
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import numpy as np
+from msgspec import Struct
 
 from checkers.engine.protocol import Check, Context
 from checkers.history.generations import Restart
@@ -72,8 +72,7 @@ OF_REST: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Moment:
+class Moment(Struct, frozen=True, kw_only=True):
     """A state that is judged: its `rows` in the contents, and how each transaction is shown.
 
     `when` is a phrase for sentences; `part` the anomaly of a transaction that is there in part, which counts for

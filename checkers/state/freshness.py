@@ -12,12 +12,12 @@ element, and imposes nothing on later reads.
 Witnesses: reads of a key with an element that was appended, or read, before they were invoked.
 """
 
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Final
 
 import numpy as np
+from msgspec import Struct
 
 from checkers.columns.runs import codes, expand, ordered
 from checkers.engine.protocol import Check, Context
@@ -38,8 +38,7 @@ ANOMALIES: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, order=True)
-class Stale:
+class Stale(Struct, frozen=True, kw_only=True, order=True):
     """A read (operation, key) that misses `element`.
 
     `why` names the rule: append, read or own. `by` appended or read it.
@@ -53,8 +52,7 @@ class Stale:
     seen: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Staleness:
+class Staleness(Struct, frozen=True, kw_only=True):
     """The operations with a stale read, an example from the earliest of them, and the number of witnesses."""
 
     ops: Int64s

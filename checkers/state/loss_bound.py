@@ -1,11 +1,11 @@
 """How much a restart of the whole cluster may lose: no more than the declared bound, and nothing reported as saved."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import numpy as np
+from msgspec import Struct
 
 from checkers.engine.protocol import Context
 from checkers.history.faults import disturbed
@@ -54,8 +54,7 @@ class Saved:
         return None if place < 0 else (self._reports[int(self._best[place])], int(self._latest_ns[place]))
 
 
-@dataclass(frozen=True, slots=True)
-class Losses:
+class Losses(Struct, frozen=True):
     """The losses that each restart may cause.
 
     When the cluster died is not recorded. It was alive when the last successful operation began, and when it last

@@ -21,12 +21,12 @@ ended; of 5, transactions with a snapshot before which a commit had been answere
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import msgspec
 import numpy as np
+from msgspec import Struct
 
 from checkers.columns.arrow import integers
 from checkers.columns.files import read_columns
@@ -71,8 +71,7 @@ _UNPLACED: Final = -1  # The rank of an element whose append has no known timest
 _NOBODYS: Final = -2  # The rank of an element that no operation appended, or only a failed one.
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Acts:
+class Acts(Struct, frozen=True, kw_only=True):
     """Operations (n,), their appends (a,), their reads at a timestamp (r,), and the elements that these show."""
 
     index: Int64s  # (n,)

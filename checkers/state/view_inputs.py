@@ -9,11 +9,11 @@ whose `span` is the view. The rows of a log at or below a timestamp add up to th
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
+from msgspec import Struct, field
 
 from checkers.columns.files import reading
 from checkers.history.names import Dictionary
@@ -59,8 +59,7 @@ class Log(NamedTuple):
     updates: list[Update]
 
 
-@dataclass(slots=True)
-class Material:
+class Material(Struct):
     """The evidence of a history about one view."""
 
     inputs: list[list[Update]]

@@ -1,12 +1,12 @@
 """The operations that appended, as columns."""
 
-from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from msgspec import Struct
 
 from checkers.columns.arrow import integers
 from checkers.columns.facts import Facts
@@ -19,8 +19,7 @@ from harness.core.columns import APPEND, INFO, NEVER, Int64s
 _PLAIN = ("index", "outcome", "invoke_ns", "complete_ns", "invoke_seq", "complete_seq")
 
 
-@dataclass(frozen=True)
-class Written:
+class Written(Struct, frozen=True, dict=True):
     """n operations that appended, by index; NEVER where a number is missing. `node` is a place in `nodes`, or -1.
 
     `epoch` is the position that the operation reported, else its epoch. Element i, (m,), was appended by the operation

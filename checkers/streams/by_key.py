@@ -5,10 +5,10 @@ as over the whole log: by time, and at one time by the column that each ruling n
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
+from msgspec.structs import replace
 
 from checkers.columns.blocks import Block, blocks, by_part, events_of, writes_of
 from checkers.columns.index import ascending, is_kind

@@ -1,8 +1,8 @@
 """Expected writes paired with the lanes that close them, and those that never arrived: inputs of several rules."""
 
-from dataclasses import dataclass, replace
-
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from checkers.columns.facts import fact
 from checkers.columns.index import earliest_of_each
@@ -15,8 +15,7 @@ from harness.core.columns import NEVER, Int64s
 ALL_CLOSED = NEVER - 1  # The height of a boundary that is no watermark: above all positions.
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Closings:
+class Closings(Struct, frozen=True, kw_only=True):
     """Pairs of a lane and an expected write that the lane closes. Arrays (m,)."""
 
     lane: Int64s
@@ -60,8 +59,7 @@ def missing_events(view: StreamView) -> Ruling:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(Struct, frozen=True):
     """Some expected writes, as places in `expected`, and the rows of the log that show them, both ascending."""
 
     place: Int64s

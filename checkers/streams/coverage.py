@@ -7,10 +7,10 @@ events. `close`, `error` and `end` end it for good. A session without `open`, or
 for each key with the key's first row: nothing was promised for earlier events of the key.
 """
 
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from msgspec import Struct
 
 from checkers.columns.blocks import pieces
 from checkers.columns.index import GroupIndex, Places, codes, count_so_far, is_kind, max_so_far, segments
@@ -22,8 +22,7 @@ MARKERS = (OPEN, GAP, CLOSE, ERROR, END)
 ENDS = (CLOSE, ERROR, END)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Covered:
+class Covered(Struct, frozen=True, kw_only=True):
     """Coverage of keys at some time, arrays (m,): since which row (NEVER: not covered), and from which position on."""
 
     since: Int64s

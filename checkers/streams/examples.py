@@ -1,9 +1,10 @@
 """An example for each rule that a log breaks, with the facts for its sentence."""
 
-from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from checkers.columns.runs import distinct
 from checkers.history.streams import StreamLog
@@ -13,8 +14,7 @@ from harness.core.columns import NEVER, Int64s
 NO_TIME: Final = -1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sight:
+class Sight(Struct, frozen=True, kw_only=True):
     """An event of a log, as plain numbers; NEVER stands for a missing one."""
 
     kind: int
@@ -28,8 +28,7 @@ class Sight:
     unit_rows: int = NEVER
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Missed:
+class Missed(Struct, frozen=True, kw_only=True):
     """A write that had not arrived, or the write that an event should show.
 
     `came` is its first delivery after the watermark, in the watermark's scope, if there was one.
@@ -42,8 +41,7 @@ class Missed:
     came: Sight | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Example:
+class Example(Struct, frozen=True, kw_only=True):
     """The first violation of a rule by one subscriber, and the number of violations."""
 
     anomaly: str

@@ -1,8 +1,7 @@
 """Matches of events: the write of the source that each event shows, and which events are the same. Key by key."""
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 
 from checkers.columns.index import ascending, codes, first_rows, is_kind, last_places
 from checkers.columns.table import Join
@@ -11,8 +10,7 @@ from harness.core.columns import BACKFILL, FAIL, NEVER, ROW, Bools, Deliveries, 
 from harness.core.promises import StreamContract
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Matches:
+class Matches(Struct, frozen=True, kw_only=True):
     """Matches of the n rows of a log with each other, and with the e writes that the stream must deliver.
 
     The identity of a row that is no event has no meaning. Such a row is no phantom, and matches nothing.

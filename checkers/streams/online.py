@@ -9,11 +9,12 @@ versions, and torn units of several positions, as these may still grow.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
 from heapq import merge
 from typing import Final
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from checkers.columns.index import is_kind
 from checkers.columns.table import concat, empty, take
@@ -30,8 +31,7 @@ ONLINE: Final[Mapping[str, Rule]] = {name: rule for name, rule in RULES.items() 
 Breach = tuple[str, tuple[int, ...]]  # A rule, and numbers that identify the violation while the stream grows.
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Violation:
+class Violation(Struct, frozen=True, kw_only=True):
     """A broken rule, and the event that made it certain; `seq` is the event's place in the journal."""
 
     anomaly: str

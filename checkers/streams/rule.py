@@ -5,11 +5,12 @@ line in the docs) is derived from its `Rule`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from functools import partial
 from pathlib import Path
 from typing import Any, Generic, Literal, TypeVar
+
+from msgspec import Struct
 
 from checkers.history.names import Names
 from checkers.streams.examples import Example, Sight
@@ -63,16 +64,14 @@ def per_key(tie: Tie) -> Callable[[Callable[[StreamView], Ruling]], PerKey]:
     return lambda judge: PerKey(judge, tie)
 
 
-@dataclass(frozen=True, slots=True)
-class OfKeys:
+class OfKeys(Struct, frozen=True):
     """The scope of a rule about single keys."""
 
     judge: PerKey
     sentence: Sentence
 
 
-@dataclass(frozen=True, slots=True)
-class OfUnits:
+class OfUnits(Struct, frozen=True):
     """The scope of a rule about units of writes. It is judged alone, by parts, with all threads of the task.
 
     Its rulings refer to the rows of `units(view)`, not to those of the view itself.
@@ -83,8 +82,7 @@ class OfUnits:
     units: Callable[[StreamView], StreamView]
 
 
-@dataclass(frozen=True, slots=True)
-class OfLog:
+class OfLog(Struct, frozen=True):
     """The scope of a rule about a whole log. `after` are rulings about single keys that it needs."""
 
     judge: Callable[[StreamView], Ruling]
@@ -92,23 +90,20 @@ class OfLog:
     after: tuple[PerKey, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Conclusion:
+class Conclusion(Struct, frozen=True):
     """The findings of a rule that is not about single logs, and the number of its witnesses."""
 
     findings: tuple[Finding, ...] = ()
     witnesses: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class OfSource:
+class OfSource(Struct, frozen=True):
     """The scope of a rule about the source alone: judged once, from the history and its placed writes."""
 
     judge: Callable[[Path, SourceWrites, StreamContract], Conclusion]
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Sighted:
+class Sighted(Struct, frozen=True, order=True):
     """A session at a position."""
 
     subscriber: int
@@ -119,8 +114,7 @@ class Sighted:
 Seen = Mapping[Sighted, tuple[Sight, ...]]  # The events that sessions saw at positions, by time.
 
 
-@dataclass(frozen=True, slots=True)
-class OfAllLogs(Generic[S]):
+class OfAllLogs(Struct, Generic[S], frozen=True):
     """The scope of a rule that compares logs: each log is summarized by its task, and only the summaries are collected.
 
     `conclude` takes the summaries, a function that fetches the events of a few sessions at positions, the subscribers'
@@ -135,8 +129,7 @@ class OfAllLogs(Generic[S]):
 Scope = OfKeys | OfUnits | OfLog | OfSource | OfAllLogs[Any]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rule:
+class Rule(Struct, frozen=True, kw_only=True):
     """A rule of change streams, with its id in stream-guarantees.md.
 
     Findings are in the order of `rank`. `legal` is the name under which a rule counts legal cases that look like

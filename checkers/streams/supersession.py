@@ -1,8 +1,7 @@
 """Supersession: if a stream may skip versions of a key, a newer version replaces those that never came."""
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 
 from checkers.columns.index import GroupIndex, expand, is_kind, joint_codes
 from checkers.history.units import epoch_of
@@ -10,8 +9,7 @@ from checkers.streams.view import StreamView
 from harness.core.columns import BACKFILL, NEVER, ROW, Bools, Int64s
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Versions:
+class Versions(Struct, frozen=True, kw_only=True):
     """Versions of keys, as arrays (m,)."""
 
     key: Int64s

@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from checkers.columns.blocks import in_threads
 from checkers.columns.facts import Facts
@@ -24,8 +25,7 @@ from harness.core.columns import BACKFILL, GAP, INFO, NEVER, OK, ROW, WATERMARK,
 from harness.core.promises import Excuses, StreamContract
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class Outcome(Struct, frozen=True, kw_only=True):
     """The result of one log. `defect` is the reason why the log could not be judged; then only `source` is set."""
 
     source: dict[str, int]  # Facts about the source, the same for all logs.

@@ -6,10 +6,12 @@ partition between two markers of the session: inside it coverage changes only by
 fall, because watermarks that went back are left out. Times are row numbers of the log: the order of receipt.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import msgspec
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from checkers.columns.facts import Facts
 from checkers.columns.index import (
@@ -201,8 +203,7 @@ def defect(deliveries: Deliveries, contract: StreamContract) -> str | None:
     return None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ruling:
+class Ruling(Struct, frozen=True, kw_only=True):
     """The result of a rule: v violations by time of their watermark, as rows of the log and of the source.
 
     `watermark` (v,) is the row of the broken promise; for a rule without watermarks, the event that broke it. `row`
@@ -255,8 +256,7 @@ class Ruling:
         return cls.of_events(np.zeros(0, np.int64), witnesses=0)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Lanes:
+class Lanes(Struct, frozen=True, kw_only=True):
     """The lanes of a view: l lanes with k watermarks. Lane i has rows[begin[i]:begin[i + 1]], in order of time."""
 
     rows: Int64s  # (k,) rows of the log; a *place* is an index of this array
@@ -296,8 +296,7 @@ def lanes_of(deliveries: Deliveries, session: Int64s, scope: Int64s, rows: Int64
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pairs:
+class Pairs(Struct, frozen=True, kw_only=True):
     """Pairs of a lane and a candidate position that its watermarks cover: arrays (p,)."""
 
     lane: Int64s

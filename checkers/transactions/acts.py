@@ -1,9 +1,9 @@
 """Input of the checks of cuts and freshness: the versions of all keys, and each operation's end, epoch and locks."""
 
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from msgspec import Struct
 
 from checkers.columns.arrow import integers
 from checkers.columns.files import read_columns
@@ -15,8 +15,7 @@ from checkers.transactions.list_versions import Versions, resolved
 from harness.core.columns import NEVER, OK, READ, Bools, Int64s, Transactions
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Writers:
+class Writers(Struct, frozen=True, kw_only=True):
     """The ok operations that wrote and have an epoch, by index, ascending. `after` as in `Transactions`."""
 
     index: Int64s
@@ -28,8 +27,7 @@ class Writers:
         return Places(self.index).of(op)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Acts:
+class Acts(Struct, frozen=True, kw_only=True):
     """The versions, writers and transactions of one history. `transactions` holds its chunks.
 
     `locked_op` and `locked_key` are pairs of operation and key that were read under a lock, and never without.

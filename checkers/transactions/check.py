@@ -22,13 +22,13 @@ Not checked: predicates, and what info operations read.
 
 from collections import Counter
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Final
 
 import numpy as np
 from msgspec import structs
+from msgspec.structs import replace
 
 from checkers.axioms.execution import Execution, Pairs
 from checkers.axioms.ladder import ANOMALIES, NO_ANSWERS, Answers, answers, whole

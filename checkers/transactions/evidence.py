@@ -1,9 +1,9 @@
 """The operations and the longest reads of keys that the sentences of findings need, read chunk by chunk."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from checkers.history.longest import longest_rows
 from checkers.history.registers import Initial
@@ -11,8 +11,7 @@ from checkers.history.transactions import Append, Operation, Read, Source, load,
 from harness.core.columns import OK, READ, Int64s, Transactions
 
 
-@dataclass(frozen=True, slots=True)
-class Evidence:
+class Evidence(Struct, frozen=True):
     """The operations that findings mention, and the longest read of each of their keys."""
 
     operations: tuple[Operation, ...]

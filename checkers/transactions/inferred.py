@@ -1,9 +1,11 @@
 """The dependencies of a history's transactions, which several checks need: computed once for all of them."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from checkers.columns.facts import Facts
 from checkers.engine.datasets import Dataset, Engine, Noted
@@ -20,8 +22,7 @@ _OPS_PER_PARTITION: Final = 200_000
 _OPS_WORTH_A_TASK: Final = 20_000
 
 
-@dataclass(frozen=True, slots=True)
-class Summary:
+class Summary(Struct, frozen=True):
     """The part of one partition's inference that the driver needs."""
 
     report: Report
@@ -31,8 +32,7 @@ class Summary:
     kinds: Mapping[str, Bools]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rules:
+class Rules(Struct, frozen=True, kw_only=True):
     """What dependencies follow from besides the operations, and the number of partitions of keys, if it is given."""
 
     order: Order

@@ -1,9 +1,10 @@
 """The tables of rows that a chunk of transactions sends to a partition of keys, and their serialized form."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from checkers.columns.runs import expand
 from checkers.columns.table import concat, take
@@ -13,8 +14,7 @@ from checkers.graph.sightings import Report, union
 from harness.core.columns import Bools, Int8s, Int64s
 
 
-@dataclass(frozen=True, slots=True)
-class ListRows:
+class ListRows(Struct, frozen=True):
     """The lists that are sent with all elements: those of list i are elements[start[i]:start[i] + length[i]]."""
 
     key: Int64s
@@ -23,8 +23,7 @@ class ListRows:
     length: Int64s
 
 
-@dataclass(frozen=True, slots=True)
-class ReadRows:
+class ReadRows(Struct, frozen=True):
     """Reads: read j showed the first length[j] elements of list of_list[j].
 
     `is_update`: the transaction read the key before it appended to it.
@@ -37,8 +36,7 @@ class ReadRows:
     is_update: Bools
 
 
-@dataclass(frozen=True, slots=True)
-class AppendRows:
+class AppendRows(Struct, frozen=True):
     """Appends. Those of one transaction stay in their order.
 
     `is_final`: it is the transaction's last append to that key. `is_again`: it is not the first one. `is_foreseen`: the
@@ -55,8 +53,7 @@ class AppendRows:
     is_foreseen: Bools
 
 
-@dataclass(frozen=True, slots=True)
-class KeyRows:
+class KeyRows(Struct, frozen=True):
     """The rows of one chunk about some of the keys. Operations are named by index; `after` as in Transactions."""
 
     lists: ListRows

@@ -11,9 +11,9 @@ Arrays in, arrays out; no loop over transactions.
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from checkers.columns.runs import codes, common_prefix, expand, first_of_each, groups, ordered
 from checkers.graph.edges import OPEN_END
@@ -77,8 +77,7 @@ class _Mops:
         return self.transactions.index[self.owner[at]]
 
 
-@dataclass(frozen=True, slots=True)
-class _Repeated:
+class _Repeated(Struct, frozen=True):
     """The micro-operations whose transaction touches their key more than once, by transaction, key and position."""
 
     at: Int64s  # rows of _Mops

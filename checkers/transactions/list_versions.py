@@ -17,9 +17,9 @@ Theory of operation, for each key. Source: Kingsbury and Alvaro, Elle, VLDB 2020
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from checkers.columns.index import ascending, last_places
 from checkers.columns.index import codes as joint_codes
@@ -185,8 +185,7 @@ def _failed_beside_another(versions: Versions) -> Int64s:
     return spare
 
 
-@dataclass(frozen=True, slots=True)
-class _OfKeys:
+class _OfKeys(Struct, frozen=True):
     """Edges of one kind, each with the code of the key that it follows from."""
 
     edges: Edges

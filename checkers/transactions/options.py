@@ -1,8 +1,9 @@
 """Options of the check of transactions."""
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from checkers.columns.facts import Facts
 from checkers.graph import certificate
@@ -16,8 +17,7 @@ from checkers.words.transactional import REALTIME, UPDATE
 RESIDUAL_EDGES: Final = 1_000_000  # If there are more, only a part is searched, and the answer may be unknown.
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
+class Options(Struct, frozen=True, kw_only=True):
     """Options of the check.
 
     If `prohibited` is given, these anomalies and what implies them count, whatever the model: a set for each promise.

@@ -4,9 +4,9 @@ Both handle lists and registers.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from checkers.columns.runs import distinct
 from checkers.graph.edges import Inference, all_edges
@@ -22,8 +22,7 @@ from checkers.transactions.registers.rows import RegisterRows
 from harness.core.columns import NOTHING, Bools, Int64s
 
 
-@dataclass(frozen=True, slots=True)
-class Share:
+class Share(Struct, frozen=True):
     """The rows of one chunk about the keys of one partition. `registers` is None if no key is a register."""
 
     lists: KeyRows

@@ -1,8 +1,10 @@
 """Reasons why an anomaly is unknown: a search or solver that ended early, keys that were left out, reads of garbage."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from checkers.axioms.ladder import Answers
 from checkers.graph.residual import Search
@@ -42,8 +44,7 @@ _LEFT_OUT: Final = {
 _WRITTEN_AGAIN: Final = "{key} held {element} at first, and that was written again (T{op})"
 
 
-@dataclass(frozen=True, slots=True)
-class Cycles:
+class Cycles(Struct, frozen=True):
     """The outcome of the search for cycles. `truncated` is the number of residual edges if only a part was searched."""
 
     search: Search

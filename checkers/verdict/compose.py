@@ -15,10 +15,11 @@ A foreign history has no plan: only c counts, with thresholds of one, and e for 
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from enum import Enum
 from types import MappingProxyType
 from typing import Final, Literal
+
+from msgspec import Struct, field
 
 from checkers.verdict.groups import has_cause, rank
 from checkers.verdict.titles import NONE, title
@@ -42,8 +43,7 @@ class PromiseState(Enum):
     NOT_EXERCISED = "not-exercised"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Thresholds:
+class Thresholds(Struct, frozen=True, kw_only=True):
     """The least numbers that a run must reach not to be vacuous."""
 
     ok_of_type: int = 20
@@ -62,8 +62,7 @@ class Thresholds:
 FOREIGN: Final = Thresholds(witnesses=1, known_versions_percent=0, watermarks_with_writes=1)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlannedFault:
+class PlannedFault(Struct, frozen=True, kw_only=True):
     """A step of the plan and its effect. `name` is for people: "partition of n1, n2 at 3.1 s".
 
     `named` is the user's own name for it, which several steps may share; None for the seed's choice.
@@ -78,8 +77,7 @@ class PlannedFault:
     completed: int  # Client operations that completed in it, as ok, fail or info.
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunFacts:
+class RunFacts(Struct, frozen=True, kw_only=True):
     """The facts about a run besides its judgements. The defaults are those of a foreign history."""
 
     is_foreign: bool = False
@@ -95,8 +93,7 @@ class RunFacts:
     unjudged: str | None = None  # The sentence about records that no check could judge.
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PromiseVerdict:
+class PromiseVerdict(Struct, frozen=True, kw_only=True):
     """A promise and its state. `witnesses` are those of its best exercised anomaly.
 
     If it holds, `reason` names those anomalies of its own that no event could have shown; None if there are none.
@@ -109,8 +106,7 @@ class PromiseVerdict:
     reason: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Vacuity:
+class Vacuity(Struct, frozen=True, kw_only=True):
     """A reason why a run is vacuous: the clause, the number that fell short, and a sentence for people."""
 
     clause: Literal["a", "b", "c", "e"]
@@ -118,8 +114,7 @@ class Vacuity:
     sentence: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Composition:
+class Composition(Struct, frozen=True, kw_only=True):
     """The verdict of a run with everything on which it rests. `observations` are findings that no promise forbids."""
 
     verdict: Verdict

@@ -9,10 +9,11 @@ one watermark are neighbours.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from checkers.columns import blocks as stream_blocks
 from checkers.columns.blocks import Block, by_part, events_of, writes_of
@@ -31,8 +32,7 @@ BLOCK_ROWS: Final = 1 << 17  # Edges take more columns than the rules of streams
 _PER_MARK: Final = 4  # Each block has all watermarks: many of these make blocks larger, up to those of the rules.
 
 
-@dataclass(frozen=True, slots=True)
-class Pairs:
+class Pairs(Struct, frozen=True):
     """Operations and watermarks of one log, by their numbers in it, in four bytes each."""
 
     op: Int32s

@@ -15,13 +15,14 @@ Not checked: predicates, and the timed order of registers' versions. If the cut 
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Final
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from checkers.columns.facts import Facts
 from checkers.columns.index import first_rows
@@ -80,8 +81,7 @@ _NO_CUT: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
+class Options(Struct, frozen=True, kw_only=True):
     """Options of the check. `forbidden` are the classes that count; all others are observations."""
 
     forbidden: frozenset[str]
@@ -150,8 +150,7 @@ def check_source(source: Path, history: Path, contract: StreamContract, engine: 
     return _Check(streams, chunks(source, is_locked=options.is_locked), contract, engine, options).judgement()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Streams:
+class _Streams(Struct, frozen=True, kw_only=True):
     """All logs of a history: what is known of them together, what each contributes, and their summaries by number."""
 
     parts: Sequence[StreamPart]

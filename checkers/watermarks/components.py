@@ -1,11 +1,12 @@
 """Cycles through watermarks among the edges that no certificate covers: components, their steps, their classes."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from checkers.columns.index import Places
 from checkers.columns.table import take
@@ -30,8 +31,7 @@ Details = Callable[[Int64s, Int64s], Sequence[Detail]]  # Finds the edges betwee
 Processes = Callable[[Int64s], tuple[Int64s, Int64s]]  # Those of given operations that did not fail; their processes.
 
 
-@dataclass(frozen=True, slots=True)
-class ShownCycle:
+class ShownCycle(Struct, frozen=True):
     """A cycle, with each node by its identity: an operation, or where `is_mark` is true a node of watermarks.
 
     `count` components have one of its class. `is_secondary`: the clients' operations alone have a cycle there, too.
@@ -44,8 +44,7 @@ class ShownCycle:
     is_secondary: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(Struct, frozen=True):
     """The cycles found, and the number of components with watermarks.
 
     `unsearched` are those that may have a forbidden class, and were too many or too large to be searched. `undecided`
@@ -58,8 +57,7 @@ class Found:
     undecided: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
-class _Graph:
+class _Graph(Struct, frozen=True):
     """The residual graph. Its n indexes are numbers of nodes (checkers/watermarks/numbering.py)."""
 
     whole: Residual

@@ -9,10 +9,11 @@ the states that change from one session to the next.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from checkers.columns.index import GroupIndex, ascending, codes, expand, first_rows, is_kind
 from checkers.columns.runs import first_of_each, ordered
@@ -25,8 +26,7 @@ from harness.core.columns import BACKFILL, NEVER, OPEN, ROW, Bools, Deliveries, 
 from harness.core.promises import StreamContract
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CoverageEvents:
+class CoverageEvents(Struct, frozen=True, kw_only=True):
     """h coverage events, sorted by chain and key, then row. Each concerns one key in one chain.
 
     A row is a coverage event in the chain of its partition and in that of the whole stream.
@@ -270,8 +270,7 @@ def _states(coverage: KeyCoverage) -> CoverageEvents:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QuietKeys:
+class QuietKeys(Struct, frozen=True, kw_only=True):
     """The known states of quiet keys under m openings, by position: the ranges are of these, and number the keys.
 
     Watermarks from number first[i] to last[i] of one chain show the state of opening i. `age` is that of each range.

@@ -17,13 +17,14 @@ none is made up.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
 from functools import lru_cache, partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Final, TypeVar
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from checkers.columns.facts import Facts
 from checkers.columns.index import is_kind
@@ -58,8 +59,7 @@ Columns = TypeVar("Columns", Deliveries, SourceWrites)
 _Rank = tuple[int, int, int]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Event:
+class _Event(Struct, frozen=True, kw_only=True):
     """One event; `at` is its place in the order of receipt."""
 
     at: int
@@ -74,8 +74,7 @@ class _Event:
     is_marker: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Write:
+class _Write(Struct, frozen=True, kw_only=True):
     """A write that may have happened; `rank` is None if it has no place among the versions of its key."""
 
     op: int
@@ -282,12 +281,12 @@ def _columns(history: Path, contract: StreamContract, views: tuple[View, ...]) -
     parts = [read_deliveries(log, shared=shared) for log in stream_logs(history, contract, views)]
     writes = read_writes(history)
     ranked = read_ranked(history, placed(writes, merged([placement(part, writes) for part in parts])))
-    columns = {name.name: np.concatenate([getattr(part, name.name) for part in parts]) for name in fields(Deliveries)}
+    columns = {name: np.concatenate([getattr(part, name) for part in parts]) for name in Deliveries.__struct_fields__}
     return _only(Deliveries(**columns), np.argsort(columns["seq"])), ranked
 
 
 def _only(columns: Columns, rows: Bools | Int64s) -> Columns:
-    return replace(columns, **{each.name: getattr(columns, each.name)[rows] for each in fields(columns)})
+    return replace(columns, **{name: getattr(columns, name)[rows] for name in columns.__struct_fields__})
 
 
 def _is_same_session(one: _Event, other: _Event) -> bool:

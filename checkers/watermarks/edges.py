@@ -18,9 +18,9 @@ Theory of operation. A watermark W reads the state that results from the rows th
    edges by 2 are the same for all sessions between two versions, and are kept as ranges of sessions.
 """
 
-from dataclasses import dataclass, replace
-
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from checkers.columns.index import GroupIndex, ascending, codes, first_rows, max_so_far
 from checkers.columns.runs import distinct, first_of_each, ordered
@@ -40,8 +40,7 @@ from harness.core.columns import NEVER, Bools, Deliveries, Int64s, SourceWrites
 from harness.core.promises import StreamContract
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Links:
+class Links(Struct, frozen=True, kw_only=True):
     """e edges between operations and watermarks, in no order; an edge may occur twice, by different rows.
 
     `row` is the event of the log that shows the edge, UNKNOWN if it follows from versions alone; `version` is the row
@@ -60,8 +59,7 @@ def once_each(links: Links) -> Links:
     return take(links, order[first_of_each(links.mark[order]) | first_of_each(links.version[order])])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Quiet:
+class Quiet(Struct, frozen=True, kw_only=True):
     """The edges of quiet keys under m openings: `into` leads to `first` (m,) of them, `out` comes from `last` (m,).
 
     Each range is one of openings, and has the row of the source, or the operation, at the other end of these edges.
@@ -78,8 +76,7 @@ class Quiet:
         return replace(self, into=into, out=out)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WatermarkEdges:
+class WatermarkEdges(Struct, frozen=True, kw_only=True):
     """All edges of one log: `into` from operations to watermarks, `out` from watermarks to operations.
 
     Those of quiet keys are in `quiet` alone, by row of the source.
@@ -162,8 +159,7 @@ def node_pairs(
     return np.unique(into, axis=0), np.unique(out, axis=0), np.unique(chain, axis=0)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Runs:
+class _Runs(Struct, frozen=True, kw_only=True):
     """Runs of watermarks of one chain at which a key was covered and `age` was its newest version.
 
     They are sorted by group and place, and go from place `first` to `last` of the chain. `age` is UNKNOWN if the order
@@ -230,8 +226,7 @@ def _ordered_elsewhere(marks: Marks, order: KeyOrder, seen: CoverageEvents, else
     return _segments(marks, shown, _runs(marks, replace(mine, age=age)))[1]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Firsts:
+class _Firsts(Struct, frozen=True, kw_only=True):
     """The first watermark of each chain that contains each known version."""
 
     group: Int64s

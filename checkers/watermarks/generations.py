@@ -4,10 +4,10 @@ Every generation has all watermarks, as the same nodes and chains. They differ i
 write counts in the generations of its key's stretch. So a watermark is a witness in a union of spans of generations.
 """
 
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+from msgspec import Struct
 
 from checkers.columns import runs
 from checkers.columns.index import ascending, codes
@@ -18,8 +18,7 @@ from harness.core.columns import Bools, Int64s
 KINDS: Final = ("ww", "wr", "rw")  # Kinds of edges that a class must have for a witness.
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Entered:
+class Entered(Struct, frozen=True, kw_only=True):
     """Operations that watermarks newly contain, by key, which is a stretch. Columns: shape (n,)."""
 
     mark: Int64s
@@ -27,8 +26,7 @@ class Entered:
     stretch: Int64s
 
 
-@dataclass(frozen=True, slots=True)
-class Spells:
+class Spells(Struct, frozen=True):
     """Spans of generations, from `first` to before `stop`, in which a group has members: by group, disjoint."""
 
     group: Int64s
@@ -46,8 +44,7 @@ class Spells:
         return result
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Chances:
+class Chances(Struct, frozen=True, kw_only=True):
     """The number of chances to see each kind of class, over all generations.
 
     `shared` counts those of watermarks that are one node with others of another chain; `of_many` those in generations

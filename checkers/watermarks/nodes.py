@@ -5,9 +5,8 @@ continues across sessions if watermarks are promised to subscribers or wider. A 
 chain: watermark-regress reports that. A *line* is all chains of one partition together.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 
 from checkers.columns.index import GroupIndex, codes
 from checkers.columns.runs import first_of_each, ordered
@@ -17,8 +16,7 @@ from harness.core.promises import StreamContract
 WHOLE = -1  # The span of a watermark of the whole stream.
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Marks:
+class Marks(Struct, frozen=True, kw_only=True):
     """The w watermarks of a log, in order of receipt: number i is at rows[i] of the log.
 
     `chain` are dense ids, `place` counts inside each chain, from 0, and `order` (w,) has the numbers by chain and

@@ -11,10 +11,11 @@ Numbers by rank of receipt would claim that a stream which lags contradicts real
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from checkers.columns.index import ascending, codes, count_so_far, is_kind, max_so_far
 from checkers.columns.runs import first_of_each, ordered
@@ -28,8 +29,7 @@ from harness.core.promises import StreamContract
 NOBODY = -1  # The index of a watermark that contains nothing of the source.
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Watermarks:
+class Watermarks(Struct, frozen=True, kw_only=True):
     """The w watermarks of some logs, by log and receipt, with all facts that the driver needs."""
 
     log: Int64s
@@ -48,8 +48,7 @@ class Watermarks:
     is_passing_witness: Bools  # or two versions of one key by one operation.
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Contents:
+class Contents(Struct, frozen=True, kw_only=True):
     """The effect of some keys' edges on the w watermarks of a log, in columns of `Watermarks`."""
 
     least: Int64s
@@ -119,8 +118,7 @@ def nodes_of(marks: Watermarks, contract: StreamContract) -> Int64s:
     return codes(np.where(is_one, -1, np.arange(count)), np.where(is_one, span, 0), np.where(is_one, marks.position, 0))
 
 
-@dataclass(frozen=True)
-class Numbering:
+class Numbering(Struct, frozen=True, dict=True):
     """Operations and nodes in one ascending column of numbers (theory of operation, 3).
 
     `index` (n,) ascends, and node order[i] has index[i]. `number` (n,) and `end` (n,) are those of each node.

@@ -11,9 +11,9 @@ order of a part of them.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from checkers.columns.index import Places, ascending, first_rows
 from checkers.columns.runs import codes, first_of_each
@@ -24,8 +24,7 @@ from harness.core.columns import NEVER, ROW, Bools, Deliveries, Int64s, SourceWr
 from harness.core.promises import StreamContract
 
 
-@dataclass(frozen=True, slots=True)
-class Received:
+class Received(Struct, frozen=True):
     """Versions without a place in the order, n of them: by key, log, session, and then by first receipt.
 
     `write` are rows of the source. A log is that of one subscriber.

@@ -1,9 +1,9 @@
 """Operations that watermarks need: reads as of a position, and counts of operations invoked before a receipt."""
 
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from msgspec import Struct
 
 from checkers.columns.arrow import integers
 from checkers.columns.files import footer, read_group
@@ -14,8 +14,7 @@ from harness.core.columns import NEVER, OK, READ, Bools, Int64s
 NO_NODE = -1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Readers:
+class Readers(Struct, frozen=True, kw_only=True):
     """Operations that only read, as of a position: by `op`, ascending, with the node of the watermarks there.
 
     NO_NODE if no watermark has the position: such a read has no place in real time, and is left out.

@@ -1,7 +1,8 @@
 """Cycles through watermarks as findings: a sentence for each step, with the operations and events that show it."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from checkers.graph.edges import CHAIN, IN, OUT, REALTIME
 from checkers.graph.reasons import cycle_finding, shown, told

@@ -6,11 +6,12 @@ covers both (checkers/graph/certificate.py).
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 from pathlib import Path
 
 import numpy as np
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from checkers.columns.arrow import integers
 from checkers.columns.blocks import Block, by_part
@@ -54,8 +55,7 @@ from harness.core.promises import StreamContract
 _NAMES = ("seq", "ns", "subscriber", "session", "kind", "span", "key", "value", "position", "ordinal")
 
 
-@dataclass(frozen=True, slots=True)
-class StreamPart:
+class StreamPart(Struct, frozen=True):
     """Log number `number`, and the directory of its source's operations."""
 
     number: int
@@ -63,8 +63,7 @@ class StreamPart:
     source: str
 
 
-@dataclass(frozen=True, slots=True)
-class Known:
+class Known(Struct, frozen=True):
     """Facts that follow from all logs together: the placement, and an order of versions that no other source orders.
 
     `placement` is None if there is only one log, which has all the facts itself. `shared` has what tasks in one process
@@ -76,8 +75,7 @@ class Known:
     shared: Facts = field(default_factory=Facts)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Summary:
+class Summary(Struct, frozen=True, kw_only=True):
     """The results for one log that the driver needs. `counts` are facts about the log, `orders` about the source."""
 
     marks: Watermarks
@@ -87,8 +85,7 @@ class Summary:
     passing: Entered
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Placed:
+class Placed(Struct, frozen=True, kw_only=True):
     """The nodes and numbers of the w watermarks of all logs: those of log i begin at begin[i]."""
 
     begin: Int64s
@@ -97,8 +94,7 @@ class Placed:
     readers: Readers
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Detail:
+class Detail(Struct, frozen=True, kw_only=True):
     """Edges between operations and watermarks with the facts that a sentence needs, e of them.
 
     `mark` counts over all logs. `came` is the journal position of the event that shows the version; UNKNOWN without
@@ -113,8 +109,7 @@ class Detail:
     came: Int64s
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Derived:
+class Derived(Struct, frozen=True, kw_only=True):
     """The contribution of one log: edges lead from `into.op` to `into.mark`, and from `out.mark` to `out.op`.
 
     `quiet` has more edges, by operation; no edge is in both. `chains` are watermarks, each with the next one of its
@@ -128,8 +123,7 @@ class Derived:
     quiet: Quiet
 
 
-@dataclass(frozen=True, slots=True)
-class _Condensed:
+class _Condensed(Struct, frozen=True):
     """The result for one block of keys. Edges are packed int64; those of `new` may repeat."""
 
     into: Int64s
@@ -227,8 +221,7 @@ def numbered(item: Derived, *, places: Placed, region: Region | None = None) -> 
     return Inference(all_edges(every), NO_IMPLICIT, Report((), Counter()), ())
 
 
-@dataclass(frozen=True, slots=True)
-class _Lives:
+class _Lives(Struct, frozen=True):
     """The number and the end of each operation, or of each watermark of a log."""
 
     number: Int32s

@@ -12,12 +12,13 @@ decides too; without a position it is the only delete of its key. Any other even
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from functools import reduce
 from operator import or_
 from typing import Literal
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from checkers.columns import runs
 from checkers.columns.index import GroupIndex, Places, ascending, is_kind
@@ -44,8 +45,7 @@ UNKNOWN = -2  # No age, no slot, no row.
 NO_PLACES = np.empty(0, np.int64)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KeyOrder:
+class KeyOrder(Struct, frozen=True, kw_only=True):
     """The versions of k keys, v of them, by key and age: those of keys[i] are the slots from start[i] to start[i + 1].
 
     The *age* of a version counts inside its key, from 0; INITIAL is the age of the state before all versions.

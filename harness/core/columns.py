@@ -9,10 +9,10 @@ GROUP_OPS of them with at most GROUP_ELEMENTS elements read. That pair is a *chu
 The texts of a row group have at most GROUP_TEXT_BYTES, unless one row alone has more.
 """
 
-from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
+from msgspec import Struct, field
 from numpy.typing import NDArray
 
 from harness.core.errors import HistoryError
@@ -84,8 +84,7 @@ EVENTS_COLUMNS: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Transactions:
+class Transactions(Struct, frozen=True, kw_only=True):
     """One chunk of transactions as arrays: n operations, m micro-operations, r elements read.
 
     Micro-operations follow the order of their transactions, and keep their own order inside each; those of operation i
@@ -119,8 +118,7 @@ class Transactions:
             raise HistoryError("columns of one chunk of transactions differ in length")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Deliveries:
+class Deliveries(Struct, frozen=True, kw_only=True):
     """The events that subscribers received, as arrays of length n, in order of receipt (by `seq`).
 
     NEVER stands for a missing number.
@@ -153,8 +151,7 @@ OPEN, ROW, WATERMARK, BEGIN, COMMIT, GAP, ERROR, CLOSE, CHECKPOINT, END, BACKFIL
 SUCCESSORS, HASH, TOMBSTONE = range(11, len(KINDS))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SourceWrites:
+class SourceWrites(Struct, frozen=True, kw_only=True):
     """The writes of the source as arrays of length n: one row for each write of each operation.
 
     Writes that were certainly refused are included (outcome FAIL), so that a phantom can be recognized.

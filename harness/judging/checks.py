@@ -5,12 +5,12 @@ check wherever there is a contract.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Final
 
 import msgspec
+from msgspec.structs import replace
 
 from checkers import catalogue
 from checkers.engine import tasks

@@ -1,10 +1,10 @@
 """The facts about a run besides its judgements: its load, each fault of its plan, and how it ended."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Final
 
 import numpy as np
+from msgspec.structs import replace
 
 from checkers.verdict.compose import PlannedFault, RunFacts
 from checkers.words.checks import TRANSACTIONS

@@ -3,11 +3,13 @@
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from threading import RLock
 from typing import Final
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from checkers.columns.facts import Facts
 from checkers.engine.protocol import Check, Context
@@ -22,8 +24,7 @@ MANY: Final = 2  # More generations than this are judged at once; fewer cost les
 JudgeParts = Callable[[Check, Sequence[tuple[Path, Context]]], list[Judgement]]
 
 
-@dataclass(frozen=True)
-class Generations:
+class Generations(Struct, frozen=True, dict=True):
     """The generations of `history`, in `files` while that is open. Checks in several threads may use it."""
 
     history: Path

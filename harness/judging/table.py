@@ -5,10 +5,11 @@ reason, so that no promise holds because its check is missing.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct, field
 
 from checkers.catalogue import NAMES
 from checkers.engine.protocol import Check, Context
@@ -25,8 +26,7 @@ from harness.scenario.registry import load_cluster
 NOT_LOADED: Final = "check-not-loaded"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Table:
+class Table(Struct, frozen=True, kw_only=True):
     """The rows of checks, in the order of the report: those of `checkers`, and the brought ones.
 
     `given` are those that the command line names, `sources` the modules of the brought ones that were loaded, by the
@@ -120,8 +120,7 @@ def _missing(each: Brought, why: str) -> list[Check]:
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class _Missing:
+class _Missing(Struct, frozen=True):
     """The judge of a check that was not loaded, whatever the history."""
 
     name: str

@@ -1,6 +1,5 @@
 """The exposure of a run, from its columns: completed operations, effects of each fault, results of the final phase."""
 
-from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -8,6 +7,8 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from checkers.columns.arrow import integers
@@ -20,8 +21,7 @@ SECOND = 1_000_000_000
 FOREVER = np.iinfo(np.int64).max
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Window:
+class Window(Struct, frozen=True, kw_only=True):
     """One step of the plan as carried out; `effect` is None if it was not measured."""
 
     step: int
@@ -33,8 +33,7 @@ class Window:
     effect: int | None
 
 
-@dataclass(frozen=True, kw_only=True)
-class Operations:
+class Operations(Struct, frozen=True, kw_only=True, dict=True):
     """Times and outcomes of operations: arrays of one length.
 
     `complete_ns` is FOREVER for an operation that never completed. `f` is an index into `types`: in a large history the
@@ -77,8 +76,7 @@ class Operations:
         return rows, complete_ns, self.invoke_ns[rows]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Exposure:
+class Exposure(Struct, frozen=True, kw_only=True):
     """The facts of a run that its history records. `phases` holds the start of each phase, `note` how the run ended."""
 
     operations: Operations

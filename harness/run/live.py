@@ -3,10 +3,11 @@
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final, Protocol
+
+from msgspec import Struct
 
 from harness.core.record import Complete, Fault, Mark, Record, StreamEvent
 from harness.record.journal import RECORD_MAX, JournalTail
@@ -55,8 +56,7 @@ def at_work(what: str, since_s: float) -> str:
     return f"  {time.monotonic() - since_s:.1f} s  {what}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Progress:
+class Progress(Struct, frozen=True, kw_only=True):
     """The state of a run. `phase` is a value of PHASES, or empty before the first; seconds are the run's own."""
 
     elapsed_s: float

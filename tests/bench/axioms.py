@@ -12,11 +12,12 @@ three. A disagreement is printed with its seed, and the exit code is 1.
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 from multiprocessing import Pool
 from random import Random
 from typing import Final
+
+from msgspec.structs import replace
 
 from checkers.axioms import weak
 from checkers.axioms.accesses import accesses, union

@@ -9,7 +9,6 @@ import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import replace
 from hashlib import sha256
 from itertools import product
 from multiprocessing import get_context
@@ -21,6 +20,7 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from msgspec.structs import replace
 
 from checkers.columns.table import empty
 from checkers.streams.coverage import logs_of

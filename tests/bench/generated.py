@@ -5,13 +5,14 @@ planted. Ten keys are active at a time, and each gets 32 elements, as in Elle's 
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from msgspec.structs import replace
 
 from checkers.columns.runs import expand
 from checkers.history.transactions import select

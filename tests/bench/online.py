@@ -6,9 +6,9 @@ of the longest, and the peak of memory. A run looks less often, once its stream 
 
 import resource
 import time
-from dataclasses import replace
 
 import numpy as np
+from msgspec.structs import replace
 
 from checkers.columns.table import take
 from checkers.streams.online import Online

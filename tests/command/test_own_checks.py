@@ -219,7 +219,7 @@ def test_an_installed_package_brings_checks_if_they_are_those_of_the_run(
         ("import nowhere", "stock.py:1: it cannot be loaded: ModuleNotFoundError"),
         (STOCK.format(limit=1).replace('name="stock"', 'name="streams"'), "two checks of the name 'streams'"),
         (STOCK.format(limit=1).replace('name="stock"', 'name="Stock!"'), "small letters, digits and dashes"),
-        (STOCK.format(limit=1).replace("name=", "nmae="), "unexpected keyword argument 'nmae'"),
+        (STOCK.format(limit=1).replace("name=", "nmae="), "Unexpected keyword argument 'nmae'"),
     ],
 )
 def test_a_module_without_proper_checks_is_one_line(

@@ -35,7 +35,7 @@ def held(view: StreamView, crashes: dict[int, list[int]]) -> StreamView:
     """The view under a contract by which subscribers hold what they acknowledged, with those crashes."""
     pairs = [(who, at + FIRST_SEQ) for who, times in crashes.items() for at in times]
     subscriber, seq = np.array(pairs, np.int64).reshape(-1, 2).T
-    around = replace(NOTHING_AROUND, crashes=Crashes(subscriber=subscriber, seq=seq))
+    around = structs.replace(NOTHING_AROUND, crashes=Crashes(subscriber=subscriber, seq=seq))
     return beside(replace(view, contract=structs.replace(view.contract, acknowledged="held")), around)
 
 

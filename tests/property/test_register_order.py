@@ -1,13 +1,13 @@
 """What orders the versions of registers, against plain loops over all pairs of transactions on a register."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from random import Random
 
 import networkx as nx
 import numpy as np
 from hypothesis import given, note, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from checkers.history.registers import Order, Trust
 from checkers.history.transactions import Operation, Store, to_transactions

@@ -42,8 +42,8 @@ def assert_alike(log: list[Event], source: list[Write], contract: StreamContract
         assert parts.defect == whole.defect
         assert parts.summaries.keys() == whole.summaries.keys()
         for one, other in zip(views(parts), views(whole), strict=True):
-            for name in one.__slots__:
-                for column in getattr(one, name).__slots__:
+            for name in one.__struct_fields__:
+                for column in getattr(one, name).__struct_fields__:
                     np.testing.assert_array_equal(*(getattr(getattr(each, name), column) for each in (one, other)))
     return whole
 

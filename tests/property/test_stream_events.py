@@ -146,7 +146,7 @@ def test_before_mismatches_are_those_of_the_oracle(seed: int, contract: StreamCo
     with tempfile.TemporaryDirectory() as folder:
         places = 100 + np.array(list(images), np.int64)
         write_images(Path(folder) / IMAGES, places, [json_text(image) for image in images.values()])
-        around = replace(NOTHING_AROUND, images=Images(Path(folder)))
+        around = structs.replace(NOTHING_AROUND, images=Images(Path(folder)))
     ruling = before_mismatches(beside(view_of(log, source, contract), around))
     found = dict(zip(ruling.watermark.tolist(), ruling.row.tolist(), strict=True))
     assert (found, ruling.witnesses) == before_images.before_mismatches(Oracle(*stream, contract), images)

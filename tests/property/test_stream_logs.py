@@ -1,11 +1,10 @@
 """The rules about logs and their positions agree with their slow twins on random small streams."""
 
-from dataclasses import replace
-
 import msgspec
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from checkers.history.around import NOTHING_AROUND, Issued
 from checkers.streams.catalogue import RULES

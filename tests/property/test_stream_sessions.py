@@ -1,11 +1,10 @@
 """The rules about starts, snapshots, tails and ends agree with their slow twins, and accuse no correct stream."""
 
-from dataclasses import replace
-
 import msgspec
 import numpy as np
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from checkers.history.around import NOTHING_AROUND
 from checkers.streams.catalogue import RULES

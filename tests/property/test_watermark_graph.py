@@ -12,6 +12,7 @@ import msgspec
 import networkx as nx
 import numpy as np
 import pytest
+from msgspec import structs
 
 from checkers.columns.table import take
 from checkers.engine.datasets import LocalEngine
@@ -217,7 +218,7 @@ def test_a_region_has_all_edges_between_its_nodes_and_what_real_time_implies_cha
         assert len(inside(EVERYWHERE, every)) == len(every.source)
         third = max(1, int(every.target.max(initial=0)) // 3)
         for begin in (0, third, 2 * third):
-            part = replace(EVERYWHERE, windows=Windows(np.array([begin]), np.array([begin + third // 2 + 1])))
+            part = structs.replace(EVERYWHERE, windows=Windows(np.array([begin]), np.array([begin + third // 2 + 1])))
             wanted = inside(part, every)
             assert inside(part, numbered(item, places=places, region=part).edges) == wanted
             regions += 0 < len(wanted) < len(every.source)

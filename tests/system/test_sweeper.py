@@ -2,11 +2,11 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from uuid import uuid4
 
 import docker
 import pytest
+from msgspec.structs import replace
 
 from harness.cli.clean import clean
 from harness.record import ownership

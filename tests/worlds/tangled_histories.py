@@ -5,9 +5,11 @@ something else. So all models hold for some histories, and for some none.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from random import Random
 from typing import Final
+
+from msgspec.structs import replace
 
 from checkers.history.transactions import Append, Load, Mop, Operation, Read, Store
 from harness.core.columns import FAIL, INFO, NEVER, NOTHING, OK

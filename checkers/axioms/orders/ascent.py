@@ -6,10 +6,11 @@ one place, or descends by new steps; then all its places lie between the ends of
 places are *disturbed*. A search for cycles in them alone gives their transactions new places, each range within itself.
 """
 
-from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from checkers.axioms.execution import INITIAL, Execution, Pairs
 from checkers.axioms.levels import LAYERED, Level, layers
@@ -32,8 +33,7 @@ class Disturbed(NamedTuple):
     versions: Int64s
 
 
-@dataclass(frozen=True, slots=True)
-class Ascent:
+class Ascent(Struct, frozen=True):
     """The places of transactions, and of their entrances if the level has two layers: how many stand before each.
 
     `versions` is the order of versions in that graph: the place of each row of installs.

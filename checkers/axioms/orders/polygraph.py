@@ -17,11 +17,11 @@ Source: Tan et al., Cobra, OSDI 2020; Huang et al., PolySI, VLDB 2023; the claus
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
+from msgspec import Struct
 
 from checkers.axioms.execution import UNRANKED, Execution, Pairs, part
 from checkers.axioms.levels import CALM, Chains, Layers, Level, base, chains, guesses, is_ordered, layers, places
@@ -57,8 +57,7 @@ _PROBED: Final = 150  # The number of orders to propose before something else is
 _FEW: Final = 2  # A guess is good if of so many transactions less than one is near a cycle.
 
 
-@dataclass(frozen=True, slots=True)
-class Unsolved:
+class Unsolved(Struct, frozen=True):
     """The result of a search whose budget ended.
 
     `pairs` is the number of pairs of versions whose order was in doubt.
@@ -132,8 +131,7 @@ def _best_guess(execution: Execution, level: Level, order: int) -> "_Guess | Non
     return min(tried, key=lambda each: each[0])[1]
 
 
-@dataclass(frozen=True, slots=True)
-class _Guess:
+class _Guess(Struct, frozen=True):
     """A guess of the order of versions: the place of each row of installs.
 
     `nodes` are the transactions on cycles of its graph, with their neighbours. `ascent` is along that graph, and None

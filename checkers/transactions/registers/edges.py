@@ -11,10 +11,10 @@ Theory of operation. Versions and their order: `versions`, `order`.
 """
 
 from collections import Counter
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+from msgspec import Struct
 
 from checkers.columns.index import ascending
 from checkers.columns.runs import expand, ordered
@@ -83,8 +83,7 @@ def infer_registers(rows: RegisterRows, order: Order, *, is_declared: bool = Fal
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Reads:
+class _Reads(Struct, frozen=True):
     """The reads of ok transactions, except from themselves, sorted by version."""
 
     version: Int64s

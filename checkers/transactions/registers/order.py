@@ -19,10 +19,10 @@ Theory of operation.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+from msgspec import Struct
 
 from checkers.columns.runs import codes, distinct, expand, next_places, ordered
 from checkers.columns.table import concat, distinct_by, empty, ordered_by, take
@@ -37,24 +37,21 @@ from harness.core.columns import FAIL, NEVER, OK, Bools, Int64s
 _HIGH: Final = 32  # The register is in the high bits and an index in the low ones, so one column sorts by both.
 
 
-@dataclass(frozen=True, slots=True)
-class Before:
+class Before(Struct, frozen=True):
     """Pairs of versions: `earlier[i]` comes before `later[i]`. Columns of shape (n,), no pair twice."""
 
     earlier: Int64s
     later: Int64s
 
 
-@dataclass(frozen=True, slots=True)
-class VersionCycle:
+class VersionCycle(Struct, frozen=True):
     """Versions of one register in a cycle, each before the next, and the source of order that closed it."""
 
     versions: Int64s
     source: str
 
 
-@dataclass(frozen=True, slots=True)
-class Orders:
+class Orders(Struct, frozen=True):
     """The known pairs for every model, those by process order, those by real time; and the cycles of versions."""
 
     given: Before

@@ -14,10 +14,10 @@ Arrays in, arrays out; no loop over transactions.
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+from msgspec import Struct
 
 from checkers.columns.runs import codes, first_of_each, groups, ordered
 from checkers.columns.table import Join, concat, ordered_by, take
@@ -29,8 +29,7 @@ from harness.core.columns import NEVER, NOTHING, OK, READ, WRITE, Bools, Int8s, 
 ABSENT: Final = -2  # In place of a value: the transaction did not read, or write, the register.
 
 
-@dataclass(frozen=True, slots=True)
-class Touches:
+class Touches(Struct, frozen=True):
     """The external read and final write of each transaction on each register: n rows.
 
     `after` is OPEN_END for operations without a certain end, here and in `Passed`.
@@ -46,8 +45,7 @@ class Touches:
     write: Int64s  # The final write: a value, NOTHING (it was emptied), or ABSENT.
 
 
-@dataclass(frozen=True, slots=True)
-class Passed:
+class Passed(Struct, frozen=True):
     """Writes that are not final; or reads that are not external, and do not show what the transaction itself left."""
 
     key: Int64s
@@ -59,8 +57,7 @@ class Passed:
     is_followed: Bools  # Its transaction writes the register later.
 
 
-@dataclass(frozen=True, slots=True)
-class RegisterRows:
+class RegisterRows(Struct, frozen=True):
     """The rows of one chunk about some registers: touches, writes passed over, contradicting reads, and the report."""
 
     touches: Touches

@@ -13,9 +13,8 @@ nothing or of a value that nobody wrote. The order of transactions is not used, 
 the file.
 """
 
-from dataclasses import replace
-
 import numpy as np
+from msgspec.structs import replace
 
 from checkers.columns.runs import codes, distinct
 from checkers.columns.table import take

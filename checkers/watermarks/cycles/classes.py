@@ -5,11 +5,11 @@ has the least chains, then the least steps of those tried. A timed order of regi
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Final
 
 import numpy as np
+from msgspec import Struct
 
 from checkers.graph import search
 from checkers.graph.classes import CycleClass
@@ -38,8 +38,7 @@ _CLIENTS: Final = WW | WR | RW
 _PAIRED: Final = 300  # In components of at most this many nodes, each pair is checked for its order of time.
 
 
-@dataclass(frozen=True, slots=True)
-class Classes:
+class Classes(Struct, frozen=True):
     """A cycle for each class that a component has, and the forbidden classes of which it is not known."""
 
     loops: Mapping[str, Loop]

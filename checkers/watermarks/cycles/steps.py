@@ -7,8 +7,9 @@ order of processes and of real time. A cycle of one class shows a weaker stream 
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from checkers.graph.classes import G0, G1C, G2, NONADJACENT, SINGLE, SUFFIXES, CycleClass, name
 from checkers.graph.edges import CHAIN, IN, OUT, PROCESS, REALTIME, RW, WR, WW
@@ -23,8 +24,7 @@ _BASES: Final = (ORDER, *OF_ONE, FORK, G0, G1C, SINGLE, NONADJACENT, G2)
 _MARK: Final = "-watermark"
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(Struct, frozen=True):
     """One edge. `chain` is set for a step through watermarks, `key` and `version` for one into or out of one; else -1.
 
     `marks` are the watermarks that it passes, as members of their nodes: an out step begins where an in step leads.
@@ -41,8 +41,7 @@ class Step:
     place: int = -1  # of the watermark, in its chain
 
 
-@dataclass(frozen=True, slots=True)
-class Loop:
+class Loop(Struct, frozen=True):
     """A closed path of steps, with its class."""
 
     anomaly: str
@@ -57,8 +56,7 @@ class Loop:
         return [(step.source, step.target, step.kind) for step in self.steps]
 
 
-@dataclass(frozen=True, slots=True)
-class Component:
+class Component(Struct, frozen=True):
     """A strongly connected component: nodes 0 to n - 1 in the order of their numbers, and the steps between them.
 
     `number` and `end` are those of checkers/watermarks/numbering.py; `process` is UNORDERED for nodes outside every

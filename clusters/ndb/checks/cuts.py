@@ -18,12 +18,12 @@ Witnesses: ww between neighbours, wr and locked rw to the next version, between 
 checked, and not counted: nearly all of its edges lie far apart.
 """
 
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Final
 
 import numpy as np
+from msgspec import Struct
 
 from checkers.columns.runs import first_of_each, ordered
 from checkers.columns.table import Join
@@ -50,8 +50,7 @@ KINDS: Final = ("ww", "wr", "rt", "rw")
 NOBODY: Final = -1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Broken:
+class Broken(Struct, frozen=True, kw_only=True):
     """The worst edge of one kind that leads back to an earlier epoch.
 
     `count` versions, reads or operations have such an edge.
@@ -68,8 +67,7 @@ class Broken:
     behind: int = NOBODY  # For ww: the element that `before` appended.
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Closure:
+class Closure(Struct, frozen=True, kw_only=True):
     """The broken edges, at most one of each kind, and the number of edges of each kind that were checked."""
 
     broken: tuple[Broken, ...]

@@ -12,13 +12,13 @@ of its rows in each session. A witness is a transaction whose epoch is shown twi
 Source: specs N1.6 and N2; the epoch is GCI << bits | micro, with the bits of `Bounds.saved_bits`.
 """
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from msgspec import Struct
 
 from checkers.columns.arrow import flags, integers
 from checkers.columns.files import read_columns
@@ -50,8 +50,7 @@ ANOMALIES: Final = {
 ANSWER: Final = -1  # In place of a subscriber: the observation is a client's answer.
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Received:
+class Received(Struct, frozen=True, kw_only=True):
     """The events that subscribers received, in order of receipt: arrays of one length.
 
     NEVER stands for a missing number.
@@ -70,8 +69,7 @@ class Received:
     unit: Int64s
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answers:
+class Answers(Struct, frozen=True, kw_only=True):
     """The ok operations with an epoch: arrays of one length. `commit` is NEVER for one that wrote nothing."""
 
     index: Int64s
@@ -82,8 +80,7 @@ class Answers:
     commit: Int64s
 
 
-@dataclass(frozen=True, slots=True)
-class Shown:
+class Shown(Struct, frozen=True):
     """Observations of transactions' epochs. `seq` is the record that shows each; `at` is the operation or the key."""
 
     unit: Int64s

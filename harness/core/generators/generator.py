@@ -12,14 +12,14 @@ The caller keeps to these rules:
 3. Times are nanoseconds on the clock of `Context.time_ns`. A generator that answered None is exhausted, and stays so.
 """
 
-from dataclasses import dataclass
 from typing import Final, Protocol
+
+from msgspec import Struct
 
 from harness.core.record import Complete, Invoke, Json, MicroOp
 
 
-@dataclass(frozen=True, slots=True)
-class Context:
+class Context(Struct, frozen=True):
     """The facts on which a generator may base its choice: the time and the threads.
 
     A *thread* is one of the run's clients, from 0; its *process* changes after info.
@@ -40,8 +40,7 @@ class Context:
         return Context(self.time_ns, tuple(each for each in self.free if each in threads), self.processes, threads)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Planned:
+class Planned(Struct, frozen=True, kw_only=True):
     """An operation to invoke at `time_ns` on `thread`; if that time has passed, it is invoked at once, as late."""
 
     time_ns: int

@@ -5,9 +5,8 @@ other names, k@1 for k, as lists that were read only grow. For each key it reads
 appends a number to k@1. Later operations of the group use the new names. `restored` reads what came back.
 """
 
-from dataclasses import replace
-
 import msgspec
+from msgspec.structs import replace
 
 from harness.core.generators.combinators import Answer, Event, Stagger, TimeLimit, planned
 from harness.core.generators.dice import Dice

@@ -5,9 +5,8 @@ register once, so a read shows which write it saw. The order of the values must 
 than a list. Registers are named by text, so that they are not taken for lists.
 """
 
-from dataclasses import replace
-
 import msgspec
+from msgspec.structs import replace
 
 from harness.core.generators.combinators import Answer, Event
 from harness.core.generators.generator import Context, Generator, Planned

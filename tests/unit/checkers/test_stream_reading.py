@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Hashable, Sequence
 from copy import copy
-from dataclasses import fields
 from itertools import pairwise
 from pathlib import Path
 from typing import TypeVar
@@ -165,7 +164,7 @@ def test_the_only_log_tells_of_which_partition_keys_are_though_no_position_is_as
 
 
 def columns_of(table: Deliveries | SourceWrites) -> dict[str, list[int]]:
-    return {field.name: getattr(table, field.name).tolist() for field in fields(table)}
+    return {name: getattr(table, name).tolist() for name in table.__struct_fields__}
 
 
 def test_readers_are_the_operations_that_wrote_nothing_and_an_unclear_one_has_no_end(tmp_path: Path) -> None:

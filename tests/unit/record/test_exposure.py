@@ -1,8 +1,7 @@
 """Operations are counted by the fault during which they were open, or completed."""
 
-from dataclasses import replace
-
 import numpy as np
+from msgspec.structs import replace
 
 from harness.core.columns import INFO, OK
 from harness.record.exposure import FOREVER, Operations, Window

@@ -1,8 +1,9 @@
 """Small random histories of registers: a serial execution with overlapping operations, then what may go wrong."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from random import Random
+
+from msgspec.structs import replace
 
 from checkers.history.transactions import Load, Mop, Operation, Read, Store
 from harness.core.columns import FAIL, INFO, NEVER, NOTHING, OK

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
+from msgspec import structs
 
 from harness.core.columns import FAIL, INFO, KINDS, NEVER, OK, ROW, WATERMARK, Deliveries, SourceWrites
 from harness.core.draw import Draw, Stream
@@ -158,8 +159,8 @@ def columns_of(world: World) -> tuple[Deliveries, SourceWrites]:
     invoked = np.array([places[INVOKE, w.op] for w in world.writes], np.int64)
     completed = np.array([places.get((COMPLETE, w.op), NEVER) for w in world.writes], np.int64)
     return (
-        replace(events, seq=seq, ns=np.array(world.received, np.int64)),
-        replace(writes, invoke_seq=invoked, complete_seq=completed),
+        structs.replace(events, seq=seq, ns=np.array(world.received, np.int64)),
+        structs.replace(writes, invoke_seq=invoked, complete_seq=completed),
     )
 
 

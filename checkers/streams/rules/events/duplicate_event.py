@@ -1,9 +1,9 @@
 """S03 duplicate-event: an event comes once if that is promised, and never again once it is confirmed."""
 
-from dataclasses import replace
 from typing import Final
 
 import numpy as np
+from msgspec.structs import replace
 
 from checkers.columns.blocks import pieces
 from checkers.columns.index import GroupIndex, codes, first_places, is_kind, joint_codes, max_so_far

@@ -7,13 +7,13 @@ witness is a change of the owner, between epochs with acts, whose old owner answ
 the new owner's first act: so it was alive, and could have acted. Not judged: nodes that acted without writing.
 """
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from msgspec import Struct
 
 from checkers.columns.arrow import integers
 from checkers.columns.files import read_columns
@@ -27,8 +27,7 @@ from harness.core.promises import StreamContract
 FORK: Final = "epoch-fork"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Acts:
+class Acts(Struct, frozen=True, kw_only=True):
     """Operations that certainly wrote, n of them, by index. `last` is the last operation that each node answered."""
 
     op: Int64s  # (n,)
@@ -37,8 +36,7 @@ class Acts:
     last: Int64s  # (nodes,)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Forks:
+class Forks(Struct, frozen=True, kw_only=True):
     """For each epoch of a log with acts of two nodes: the epoch's first act, and the first one of another node.
 
     Both are places among the acts, in order of the second.

@@ -1,10 +1,10 @@
 """S23 real-time-order: positions obey real time, if that is promised."""
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import numpy as np
+from msgspec import Struct
 
 from checkers.columns.arrow import integers
 from checkers.columns.blocks import pieces
@@ -20,8 +20,7 @@ from harness.core.promises import Bounds, Naming, StreamContract
 from harness.core.verdict import Finding
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Placed:
+class Placed(Struct, frozen=True, kw_only=True):
     """Operations that wrote, with their positions, arrays (n,); `complete_seq` is NEVER for one that may still act."""
 
     op: Int64s
@@ -31,8 +30,7 @@ class Placed:
     position: Int64s
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reversal:
+class Reversal(Struct, frozen=True, kw_only=True):
     """The first operation whose position is below that of an operation which had ended before it began.
 
     `before` is the latter, and `count` the number of such first operations.
@@ -45,8 +43,7 @@ class Reversal:
     count: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RealTime:
+class RealTime(Struct, frozen=True, kw_only=True):
     """The result of S23 for a source."""
 
     first: Reversal | None

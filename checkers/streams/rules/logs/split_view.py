@@ -7,10 +7,11 @@ afterwards.
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from checkers.columns.blocks import pieces
 from checkers.columns.index import GroupIndex, Places, ascending, codes, count_so_far, expand
@@ -30,16 +31,14 @@ EVENTS_SHOWN: Final = 8  # Events of a finding: a position where two sessions di
 _MIX = (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sessions:
+class Sessions(Struct, frozen=True, kw_only=True):
     """The sessions of some logs, by their subscribers and own numbers."""
 
     subscriber: Int64s
     number: Int64s
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Intervals:
+class Intervals(Struct, frozen=True, kw_only=True):
     """Positions that sessions completed: low < position <= high."""
 
     session: Int64s  # A row of Sessions.
@@ -47,8 +46,7 @@ class Intervals:
     high: Int64s
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Contents:
+class Contents(Struct, frozen=True, kw_only=True):
     """Hashes of what sessions saw at positions with events."""
 
     session: Int64s  # A row of Sessions.
@@ -57,8 +55,7 @@ class Contents:
     order: Int64s  # Equal for the same events, in the same order of each key; 0 if no order is promised.
 
 
-@dataclass(frozen=True, slots=True)
-class Views:
+class Views(Struct, frozen=True):
     """The view of each session of some logs: the positions that it completed, and hashes of their events."""
 
     sessions: Sessions
@@ -66,8 +63,7 @@ class Views:
     contents: Contents
 
 
-@dataclass(frozen=True, slots=True)
-class Split:
+class Split(Struct, frozen=True):
     """Two subscribers whose sessions differ: the first such position, and the number of such positions."""
 
     one: Sighted

@@ -5,9 +5,8 @@ A write was left out if a watermark of the session closes it, or if a newer even
 come in order. Writes that the rules for watermarks report already are left to them.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 
 from checkers.columns import runs
 from checkers.columns.facts import fact
@@ -33,8 +32,7 @@ from checkers.streams.view import Ruling, StreamView
 from harness.core.columns import BACKFILL, GAP, NEVER, OPEN, WATERMARK, Bools, Int64s
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Holes:
+class Holes(Struct, frozen=True, kw_only=True):
     """S13, and the holes after snapshots. The row of a violation is the session's start."""
 
     resumes: Ruling  # After an `open` of a subscriber that had been open before.
@@ -92,8 +90,7 @@ def snapshot_holes(view: StreamView) -> Ruling:
     return holes(view).backfills
 
 
-@dataclass(frozen=True, slots=True)
-class _Passed:
+class _Passed(Struct, frozen=True):
     """Writes that the stream has passed: the row that shows this, and the row with which coverage began; (m,)."""
 
     mark: Int64s
@@ -102,8 +99,7 @@ class _Passed:
     height: Int64s  # Only a newer version below this height can replace the write.
 
 
-@dataclass(frozen=True, slots=True)
-class _Ordered:
+class _Ordered(Struct, frozen=True):
     left_out: _Passed
     witnesses: Int64s  # Starts that a newer event tests.
 
@@ -140,8 +136,7 @@ def _has_snapshot(view: StreamView, passed: "_Passed") -> Bools:
     return result
 
 
-@dataclass(frozen=True, slots=True)
-class _Own:
+class _Own(Struct, frozen=True):
     """For each row (n,) the group that needs a write only once, and the first arrival of each write in its group."""
 
     group: Int64s

@@ -4,10 +4,10 @@ This is judged by the stream alone, because a session's `open` markers declare i
 a key, each from a position on, or from wherever it begins.
 """
 
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+from msgspec import Struct
 
 from checkers.columns.facts import fact
 from checkers.columns.index import Places, first_places, first_rows, joint_codes
@@ -22,8 +22,7 @@ from checkers.words.anomalies import Anomaly, Cause
 from harness.core.columns import NEVER, OPEN, ROW, Bools, Int64s
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Extent:
+class Extent(Struct, frozen=True, kw_only=True):
     """The keys and positions that exist, in a log and at its source."""
 
     key_count: int  # 0 if no session requests a part

@@ -3,10 +3,10 @@
 The conditions (a) to (h) are those of the section "What a later event closes" of the specification of the rules.
 """
 
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+from msgspec import Struct
 
 from checkers.columns import runs
 from checkers.columns.facts import fact
@@ -76,8 +76,7 @@ def passed_events(view: StreamView) -> Ruling:
     return Ruling.of_writes(row, view.expected[candidate], witnesses=len(witnesses), witness_rows=witnesses)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Lanes:
+class _Lanes(Struct, frozen=True, kw_only=True):
     """Rows by lane, in order of time: a session between two markers, and one scope of the order.
 
     Heights never fall, because rows that came in the wrong order are left out.

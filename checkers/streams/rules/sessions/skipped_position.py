@@ -1,9 +1,9 @@
 """S30 skipped-position: a stream whose positions are dense has an event at each of them."""
 
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+from msgspec import Struct
 
 from checkers.columns.index import GroupIndex, codes, first_rows, joint_codes, segments
 from checkers.columns.runs import first_of_each
@@ -40,8 +40,7 @@ def skipped_positions(view: StreamView) -> Ruling:
     return Ruling.of_events(passed.event[order], passed.below[order], witnesses=len(passed.event))
 
 
-@dataclass(frozen=True, slots=True)
-class _Passed:
+class _Passed(Struct, frozen=True):
     """Ranges of positions that a session passed, (p,): above `low`, up to `high`."""
 
     event: Int64s
@@ -71,7 +70,7 @@ def _passed(view: StreamView) -> _Passed:
     opens, top = opens[top >= 0], top[top >= 0]
     high = np.maximum(_done(view, opens), height[top])
     between = _Passed(opens, rows[top], height[top], high)
-    return _Passed(*(np.append(getattr(ranges, name), getattr(between, name)) for name in _Passed.__slots__))
+    return _Passed(*(np.append(getattr(ranges, name), getattr(between, name)) for name in _Passed.__struct_fields__))
 
 
 def _done(view: StreamView, rows: Int64s) -> Int64s:

@@ -1,10 +1,11 @@
 """Committed writes that no rule could judge: they are counted and named, and no promise covers them."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from checkers.columns.runs import distinct
 from checkers.history.names import Names, listed
@@ -21,8 +22,7 @@ OPEN: Final = "open"  # Nothing came after them that would close them.
 APART: Final = "apart"  # They fell between two sessions, which need not join.
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Unjudged:
+class Unjudged(Struct, frozen=True, kw_only=True):
     """Writes of one log for one reason: their number, and their keys, those of most writes first."""
 
     reason: str

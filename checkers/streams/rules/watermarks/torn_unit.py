@@ -1,11 +1,11 @@
 """S10 torn-unit: every unit that a watermark closes has arrived whole."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
 import numpy as np
+from msgspec import Struct
 
 from checkers.columns import runs
 from checkers.columns.blocks import by_part, part_count, pieces
@@ -80,8 +80,7 @@ def _torn_inside(view: StreamView) -> Ruling:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Boundary:
+class _Boundary(Struct, frozen=True, kw_only=True):
     """The boundaries of one kind: their lanes, and the scopes (n,) in which units begin and must be whole."""
 
     lanes: Lanes
@@ -105,8 +104,7 @@ def _boundaries(view: StreamView) -> Iterator[_Boundary]:
         yield _Boundary(lanes=ends, high=high, begun_in=session, whole_in=session, is_closing=False)
 
 
-@dataclass(frozen=True, slots=True)
-class _Units:
+class _Units(Struct, frozen=True):
     """The units of a view, numbered from 0: e expected writes, u units."""
 
     unit: Int64s  # (e,) the unit of each expected write
@@ -163,8 +161,7 @@ class _Units:
         return Part(part.place[is_doubtful[of_write]], rows[is_doubtful[of_row]])
 
 
-@dataclass(frozen=True, slots=True)
-class _Torn:
+class _Torn(Struct, frozen=True):
     """Pairs of a lane and a unit that is torn in it."""
 
     watermark: Int64s
@@ -172,8 +169,7 @@ class _Torn:
     candidate: Int64s  # The place in `expected` of one that had not.
 
 
-@dataclass(frozen=True, slots=True)
-class _Found:
+class _Found(Struct, frozen=True):
     """The torn units of one part by boundary, and the witnesses: places that newly close units of several events."""
 
     torn: list[_Torn]

@@ -13,11 +13,11 @@ Numbers of more than 18 digits, or with leading zeros, and keys and values that 
 """
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, NamedTuple
 
 import numpy as np
+from msgspec import Struct
 
 from harness.core.columns import NAMED, Int8s, Int64s
 from harness.record.formats.edn.forms import one_form
@@ -64,8 +64,7 @@ class Head(NamedTuple):
     size: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Events:
+class Events(Struct, frozen=True, kw_only=True):
     """Invocations and completions of transactions, as columns: n events with m steps, r elements read.
 
     `error` has the places of errors in `errors`. An absent index or time is -1.

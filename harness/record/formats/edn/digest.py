@@ -1,10 +1,10 @@
 """The content of one part of a large EDN file, as one process hands it to the one that writes the history."""
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
+from msgspec import Struct
 
 from harness.core.columns import Int64s
 from harness.core.record import Invoke
@@ -58,8 +58,7 @@ class Batch(NamedTuple):
     names: list[str]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Digest:
+class Digest(Struct, frozen=True, kw_only=True):
     """The content of a part. `begun`: the processes whose first map in it is an invocation. Positions count from 0.
 
     `first_ns` and `last_ns` are times of clients' operations; None: none of them has one.

@@ -2,12 +2,12 @@
 
 import sys
 from collections import Counter
-from dataclasses import replace
 from pathlib import Path
 from random import Random
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from checkers.axioms import clocks, reach, weak
 from checkers.axioms.accesses import accesses, union

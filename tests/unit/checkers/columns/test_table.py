@@ -1,11 +1,10 @@
 """Tables: rows of any class of columns are taken, put together, sorted and joined; held against loops over rows."""
 
-from dataclasses import dataclass, fields
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import Struct
 
 from checkers.columns.parts import constant
 from checkers.columns.table import Join, concat, distinct_by, empty, ordered_by, row_count, take, taken
@@ -14,8 +13,7 @@ from harness.core.columns import Bools, Int8s, Int64s
 NUMBERS = st.lists(st.tuples(st.integers(-3, 3), st.integers(-3, 3)), max_size=12)
 
 
-@dataclass(frozen=True)
-class Reading:
+class Reading(Struct, frozen=True):
     """A class of columns."""
 
     key: Int64s
@@ -32,7 +30,7 @@ def table(rows: list[tuple[int, int]]) -> Reading:
 
 def listed(readings: Reading) -> list[tuple[int, ...]]:
     """The rows, as tuples."""
-    return list(zip(*(getattr(readings, field.name).tolist() for field in fields(Reading)), strict=True))
+    return list(zip(*(getattr(readings, name).tolist() for name in Reading.__struct_fields__), strict=True))
 
 
 @given(NUMBERS, st.data())
@@ -76,7 +74,12 @@ def test_a_join_finds_the_rows_of_each_key(left: list[tuple[int, int]], right: l
 def test_an_empty_table_has_the_types_of_its_fields() -> None:
     nothing = empty(Reading)
     assert row_count(nothing) == 0
-    assert [getattr(nothing, field.name).dtype for field in fields(Reading)] == [np.int64, np.int64, np.int8, np.bool_]
+    assert [getattr(nothing, name).dtype for name in Reading.__struct_fields__] == [
+        np.int64,
+        np.int64,
+        np.int8,
+        np.bool_,
+    ]
     assert listed(concat([nothing, table([(1, 2)]), nothing])) == listed(table([(1, 2)]))
 
 

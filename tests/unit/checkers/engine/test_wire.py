@@ -1,12 +1,12 @@
 """What travels between tasks comes out as it went in, column by column and type by type, and in fewer bytes."""
 
 import pickle
-from dataclasses import fields, is_dataclass
 
 import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from msgspec import Struct
 
 from checkers.engine.wire import blob_of, narrow
 from checkers.graph.edges import OPEN_END, Edges
@@ -26,8 +26,8 @@ def same(one: object, other: object) -> bool:
     """Are they alike, to the type of each number?"""
     if isinstance(one, np.ndarray):
         return isinstance(other, np.ndarray) and one.dtype == other.dtype and np.array_equal(one, other)
-    if is_dataclass(one):
-        return all(same(getattr(one, field.name), getattr(other, field.name)) for field in fields(one))
+    if isinstance(one, Struct):
+        return all(same(getattr(one, name), getattr(other, name)) for name in one.__struct_fields__)
     return one == other
 
 
@@ -63,7 +63,7 @@ def test_rows_of_keys_far_apart_come_out_as_they_went_in() -> None:
     operations = histories.spoiled(randomness(1), histories.stale(randomness(1), count=60, processes=6))
     whole = to_transactions(operations)
     far = {name: getattr(whole, name) * (1 << 40) for name in ("key", "value", "elements")}
-    moved = type(whole)(**{field.name: far.get(field.name, getattr(whole, field.name)) for field in fields(whole)})
+    moved = type(whole)(**{name: far.get(name, getattr(whole, name)) for name in whole.__struct_fields__})
     for _, rows in rows_by_key(moved, partitions=2):
         assert same(travelled(rows), rows)
 

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from msgspec import structs
 
 from checkers.columns.table import take
 from checkers.streams.online import Online
@@ -253,7 +254,7 @@ def test_a_watermark_that_binds_all_subscribers_binds_them_all() -> None:
 
 def test_a_stream_that_lacks_positions_is_left_to_the_end() -> None:
     log = deliveries_of(events("open@0 x=1@1 w@2 y=2@1"))
-    lacking = replace(log, position=np.where(np.arange(4) == 1, NEVER, log.position))
+    lacking = structs.replace(log, position=np.where(np.arange(4) == 1, NEVER, log.position))
     assert fed(lacking, contract()) == []
 
 

@@ -1,9 +1,9 @@
 """What findings about starts, ends, logs and wholes say."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from checkers.history.names import Forms, Names
 from checkers.streams.catalogue import RULES

@@ -1,10 +1,10 @@
 """What the check says of histories by hand: names, sentences, what it does not know, and that it says so."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from checkers.engine.datasets import LocalEngine
 from checkers.graph.residual import COMPONENTS

@@ -1,8 +1,7 @@
 """What the check says of registers by hand: names, sentences, what it does not know, and that it says so."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from checkers.engine.datasets import LocalEngine
 from checkers.history.names import Names

@@ -1,10 +1,10 @@
 """What the whole check says where outcomes or orders are unclear, against every reading of the history."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from random import Random
 
 import pytest
+from msgspec.structs import replace
 
 from checkers.history.registers import Initial, Order
 from checkers.history.transactions import Operation, Store, to_transactions

@@ -1,9 +1,8 @@
 """The verdict of a run: each clause just below its threshold and at it, and the precedence of the five verdicts."""
 
-from dataclasses import replace
-
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from checkers.verdict.compose import (
     FOREIGN,

@@ -1,11 +1,11 @@
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import cast
 
 import docker
 import pytest
 from docker.errors import APIError
+from msgspec.structs import replace
 from requests import Response
 
 from harness.core.errors import DeployError

@@ -1,10 +1,10 @@
 """S21 by hand: what was acknowledged before a crash, and is gone behind it."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from checkers.engine.datasets import LocalEngine
 from checkers.engine.protocol import Context

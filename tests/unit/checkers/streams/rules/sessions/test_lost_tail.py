@@ -1,8 +1,7 @@
 """S14 by hand: what had not arrived when all had come to rest."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from checkers.history.around import NOTHING_AROUND
 from checkers.streams.rules.sessions.lost_tail import lost_tails

@@ -1,9 +1,8 @@
 """S08 by hand: watermarks below, at and above what there can have been."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from checkers.history.around import NOTHING_AROUND, Issued
 from checkers.streams.rules.watermarks.watermark_from_future import watermarks_from_future
@@ -20,7 +19,7 @@ def ruling(log: str, source: str, readers: tuple[int, int, int] | None = None, *
     """`readers`: of one operation that wrote nothing when it was invoked, answered, and its position."""
     result = NOTHING_AROUND.readers
     if readers is not None:
-        result = Issued(**{n: np.array([each]) for n, each in zip(Issued.__slots__, readers, strict=True)})
+        result = Issued(**{n: np.array([each]) for n, each in zip(Issued.__struct_fields__, readers, strict=True)})
     return watermarks_from_future(
         beside(view(log, source, **(RESTS | changes)), replace(NOTHING_AROUND, readers=result))
     )
