@@ -11,7 +11,6 @@ import sys
 import tempfile
 from collections.abc import Callable
 from hashlib import sha256
-from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
@@ -34,6 +33,8 @@ def archive() -> Path | None:
     if java is None:
         return None
     real = java.resolve()
+    from importlib.metadata import version  # noqa: PLC0415  To find Java needs none.
+
     name = f"{real} {real.stat().st_mtime_ns} {version('pyspark')}"
     return Path(sys.prefix, "share", "seamark", f"spark-{sha256(name.encode()).hexdigest()[:16]}.jsa")
 

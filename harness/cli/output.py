@@ -4,15 +4,14 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from threading import Event, Thread
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import msgspec
+from msgspec import Struct
 from rich.console import Console
-from rich.status import Status
 from rich.text import Text
 
 from harness.report.console.terminal import USUAL, Amount, show
@@ -20,6 +19,9 @@ from harness.report.github import add_summary, annotations, is_github
 from harness.report.model import Report, to_json
 from harness.report.screen import plain, say, suggest
 from harness.run.live import WIDTH, Watcher, at_work
+
+if TYPE_CHECKING:
+    from rich.status import Status  # A console loads it when it shows one.
 
 EVERY_S = 10.0  # The time before the first line of progress in a log; each further one takes twice as long, up to
 EVERY_MAX_S = 300.0  # this: a short command stays short in the log, and a long one shows that it lives.
@@ -62,7 +64,7 @@ def watched(*, is_shown: bool) -> Iterator[Watcher | None]:
 class _OnTerminal:
     """A display with one line that changes."""
 
-    def __init__(self, console: Console, status: Status) -> None:
+    def __init__(self, console: Console, status: "Status") -> None:
         self._console, self._status = console, status
 
     @property
@@ -79,8 +81,7 @@ class _OnTerminal:
         say(self._console, f"  {text}", is_whole=True)
 
 
-@dataclass(frozen=True, slots=True)
-class _Working:
+class _Working(Struct, frozen=True):
     """A line about the work in progress. Its seconds go on each time it is shown."""
 
     what: str

@@ -2,14 +2,13 @@
 
 import sys
 from collections.abc import Sequence
-from importlib.abc import MetaPathFinder
 from types import ModuleType
 
 
-class _NoPandas(MetaPathFinder):
+class _NoPandas:
     """Says that there is no pandas."""
 
-    def find_spec(self, fullname: str, _path: Sequence[str] | None, _target: ModuleType | None = None) -> None:
+    def find_spec(self, fullname: str, _path: Sequence[str] | None, _target: ModuleType | None = None, /) -> None:
         if fullname == "pandas":
             raise ModuleNotFoundError(fullname)
 

@@ -7,7 +7,6 @@ would fill the memory, and a link could lead to any file of this machine. So wha
 import errno
 import os
 import stat
-import tomllib
 from collections.abc import Iterator
 from io import BufferedReader
 from pathlib import Path
@@ -100,6 +99,8 @@ def tables_in(content: bytes, path: Path) -> dict[str, Any]:
     """The tables in the content of the TOML file `path`. Raises ScenarioError if it is none."""
     if len(content) > WRITTEN_MAX:
         raise ScenarioError(f"{path}: has {len(content):,} bytes, the limit is {WRITTEN_MAX:,}")
+    import tomllib  # noqa: PLC0415  Most commands read no TOML.
+
     try:
         return tomllib.loads(content.decode())
     except (ValueError, RecursionError) as error:  # A ValueError as well: a number of thousands of digits.

@@ -6,17 +6,17 @@ reboot. `host` distinguishes machines that share one engine, and containers that
 
 import os
 import re
-import secrets
 import shutil
 import socket
 import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from enum import Enum
 from hashlib import blake2b
 from pathlib import Path
+
+from msgspec import Struct
 
 LOGS_OF_BUILDS = "build"  # Logs kept after a failure. `seamark clean` or the next run removes them.
 _TEMPORARY = re.compile(r"\.?seamark-[a-z.]+-([0-9a-f]{8})-([0-9a-f]{8}|none)-(\d+)-(\d+)-")
@@ -30,8 +30,7 @@ class Fate(Enum):
     ELSEWHERE = "elsewhere"  # On another machine, or a process that cannot be seen from here.
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Owner:
+class Owner(Struct, frozen=True, kw_only=True):
     """A process on some machine."""
 
     host: str
@@ -108,7 +107,7 @@ def temporary_folder(purpose: str, beside: Path | None = None) -> Iterator[Path]
 
 def temporary_name(purpose: str) -> str:
     """A unique name for a temporary file or folder, which encodes its owner."""
-    return f".{temporary_prefix(purpose)}{secrets.token_hex(4)}"
+    return f".{temporary_prefix(purpose)}{os.urandom(4).hex()}"
 
 
 def remove_left_behind(place: Path, *, kept: str | None = None) -> tuple[Path, ...]:

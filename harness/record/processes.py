@@ -6,7 +6,6 @@ a user's code started stays.
 """
 
 import ctypes
-import multiprocessing
 import os
 import re
 import select
@@ -50,6 +49,8 @@ def die_with_parent(number: signal.Signals = signal.SIGKILL) -> None:
 
 def _is_orphan() -> bool:
     """True if the parent died already, and process 1 took its place. In a container process 1 may be the harness."""
+    import multiprocessing  # noqa: PLC0415  Only a child asks: the start of a command needs none of its 20 modules.
+
     started_by = multiprocessing.parent_process()
     if started_by is not None:
         return os.getppid() != started_by.pid

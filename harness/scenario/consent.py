@@ -6,12 +6,15 @@ the file says. The loader takes a `Code`, and only the functions of this file ma
 
 import shlex
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from harness.core.errors import ScenarioError, known
 from harness.record.store import RunFile
+from harness.scenario.installation import entry_points
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 GROUP: Final = "seamark.clusters"
 
@@ -35,13 +38,13 @@ class Code(NamedTuple):
 
 def cluster_names() -> tuple[str, ...]:
     """The names of all installed clusters, in order."""
-    return tuple(sorted(point.name for point in entry_points(group=GROUP)))
+    return tuple(point.name for point in entry_points(GROUP))
 
 
 @cache
-def entry_point(name: str) -> EntryPoint:
+def entry_point(name: str) -> "EntryPoint":
     """The entry point of an installed cluster. It is looked up once: that reads a file of each installed package."""
-    return next(iter(entry_points(group=GROUP, name=name)))
+    return next(point for point in entry_points(GROUP) if point.name == name)
 
 
 def installed(name: str) -> Code:

@@ -2,6 +2,10 @@
 
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 PACKAGES_OF_OURS = ("seamark", "harness", "nemesis", "checkers", "clusters")
 
@@ -21,6 +25,13 @@ def shadowed_package() -> str | None:
                 f"the package {package!r} is taken by {culprit}: run seamark from another folder, or unset PYTHONPATH"
             )
     return None
+
+
+def entry_points(group: str) -> "tuple[EntryPoint, ...]":
+    """What all installed packages declare for that group, by name."""
+    from importlib import metadata  # noqa: PLC0415  A history from elsewhere needs no cluster.
+
+    return tuple(sorted(metadata.entry_points(group=group), key=lambda point: point.name))
 
 
 def version() -> str:

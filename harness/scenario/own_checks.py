@@ -14,7 +14,6 @@ from functools import cache
 from hashlib import sha256
 from importlib import import_module
 from importlib.machinery import ModuleSpec, PathFinder
-from importlib.metadata import entry_points
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
@@ -27,6 +26,7 @@ from harness.core.errors import ScenarioError, SeamarkError, known
 from harness.core.seams import Cluster
 from harness.record.store import Brought
 from harness.scenario.consent import Code, place_of
+from harness.scenario.installation import entry_points
 from harness.scenario.registry import OWN_MODULE, content_of, module_in
 
 GROUP: Final = "seamark.checks"
@@ -111,7 +111,7 @@ def ours() -> tuple[str, ...]:
 
 def installed() -> Mapping[str, str]:
     """The installed modules of checks by name: ours by the name of the cluster, others by that of the entry point."""
-    others = {point.name: point.value for point in sorted(entry_points(group=GROUP), key=lambda point: point.name)}
+    others = {point.name: point.value for point in entry_points(GROUP)}
     return others | {module.split(".")[1]: module for module in ours()}
 
 

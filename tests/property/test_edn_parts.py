@@ -1,5 +1,6 @@
 """A file of EDN read in parts is the same history, byte for byte, as read in one go, wherever it is cut."""
 
+import concurrent.futures
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
@@ -10,7 +11,6 @@ import pytest
 
 from harness.core.columns import NAMED
 from harness.record.formats import load as loading
-from harness.record.formats import spread as spreading
 from harness.record.formats.edn import stitching
 from harness.record.formats.edn.digest import Digest, Part
 from harness.record.formats.edn.part import digest_of
@@ -220,7 +220,7 @@ def test_the_processes_end_with_the_reading_though_somebody_keeps_its_failure(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Else the garbage collector would end them, at any time and in any thread: a run of tests hung in that."""
-    monkeypatch.setattr(spreading, "ProcessPoolExecutor", Pool)
+    monkeypatch.setattr(concurrent.futures, "ProcessPoolExecutor", Pool)
     path = tmp_path / "history.edn"
     path.write_text("{:type :invoke, :process 0}\n{:type :invoke, :process 0}\n" * 20, encoding="utf-8")
     with pytest.raises(NotInParts) as kept:

@@ -7,15 +7,16 @@ see the file, and it starts meanwhile.
 import signal
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import contextmanager
 from itertools import islice
-from multiprocessing import get_context
 from os import cpu_count
-from typing import Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from harness.core.arrow import leave_out_pandas
 from harness.record.processes import die_with_parent
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future, ProcessPoolExecutor
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -31,6 +32,9 @@ def spread(kernel: Callable[[T], R], items: Iterable[T]) -> Iterator[Iterator[R]
     The processes end with the `with` block, also where the consumer fails. A generator that held the pool could be left
     to the garbage collector, which may close it in any thread, even in one of the pool's own.
     """
+    from concurrent.futures import ProcessPoolExecutor  # noqa: PLC0415  A small file needs no pool.
+    from multiprocessing import get_context  # noqa: PLC0415
+
     process_count = min(cpu_count() or 1, _PROCESSES_MAX)
     pool = ProcessPoolExecutor(process_count, mp_context=get_context("spawn"), initializer=_begin)
     try:
@@ -45,8 +49,8 @@ def in_turn(kernel: Callable[[T], R], items: Iterable[T]) -> Iterator[Iterator[R
     yield map(kernel, items)
 
 
-def _results(pool: ProcessPoolExecutor, kernel: Callable[[T], R], following: Iterator[T], most: int) -> Iterator[R]:
-    waiting = deque[Future[R]]()
+def _results(pool: "ProcessPoolExecutor", kernel: Callable[[T], R], following: Iterator[T], most: int) -> Iterator[R]:
+    waiting = deque["Future[R]"]()
     while True:
         for item in islice(following, most - len(waiting)):
             waiting.append(_submitted(pool, kernel, item))
@@ -61,7 +65,7 @@ def _begin() -> None:
     leave_out_pandas()
 
 
-def _submitted(pool: ProcessPoolExecutor, kernel: Callable[[T], R], item: T) -> "Future[R]":
+def _submitted(pool: "ProcessPoolExecutor", kernel: Callable[[T], R], item: T) -> "Future[R]":
     """Submit an item. Ctrl-C goes to the first process only: processes started here ignore it."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
