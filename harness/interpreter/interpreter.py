@@ -220,6 +220,7 @@ class Interpreter:
 
     async def _serve_one(self, thread: int, client: Client) -> bool:
         """Carry out one operation; False if its process must not act again."""
+        _end_if_cancelled()
         index, invocation = await self._work[thread].get()
         completion = await self._invoke(client, invocation)
         complete = Complete(
@@ -272,6 +273,16 @@ class Interpreter:
 
     def _all(self) -> range:
         return range(self._threads)
+
+
+def _end_if_cancelled() -> None:
+    """Raise CancelledError if the task was cancelled, and a library swallowed that.
+
+    In Python 3.11 `asyncio.wait_for` does, if what it waits for is done at that moment.
+    """
+    task = asyncio.current_task()
+    if task is not None and task.cancelling():
+        raise asyncio.CancelledError
 
 
 def _answers(

@@ -25,10 +25,15 @@ Answer = Callable[[object, float], tuple[float, Outcome]]  # Of a value at that 
 class FakeClient:
     answer: Answer
     clock: VirtualClock
+    swallows: bool
 
     async def invoke(self, asked: Invocation, timeout_ns: int) -> Completion:
         takes_s, outcome = self.answer(asked.value, self.clock.now_ns() / SECOND)
-        await asyncio.sleep(takes_s)
+        try:
+            await asyncio.sleep(takes_s)
+        except asyncio.CancelledError:
+            if not self.swallows:
+                raise
         return Completion(outcome=outcome, value=asked.value, error=None if outcome == "ok" else "refused")
 
 
@@ -40,14 +45,17 @@ class Quiet:
     stream: None = None
 
 
-def end_of_run(answer: Answer, *, items: int = 8) -> tuple[str, float]:
-    """Why the run ended, and the second; each of `items` is read after healing at second 0."""
+def end_of_run(answer: Answer, *, items: int = 8, swallows: bool = False) -> tuple[str, float]:
+    """Why the run ended, and the second; each of `items` is read after healing at second 0.
+
+    A client that `swallows` answers although its task was cancelled.
+    """
     loop, recorded = VirtualLoop(), list[Evidence]()
     clock = VirtualClock(loop)
 
     @asynccontextmanager
     async def opened(_: int) -> AsyncIterator[FakeClient]:
-        yield FakeClient(answer, clock)
+        yield FakeClient(answer, clock, swallows)
 
     async def dump() -> None:
         pass
@@ -88,6 +96,12 @@ def test_a_system_that_answers_nothing_has_not_settled() -> None:
     reason, end_s = end_of_run(lambda _, __: (0.5, "fail"))
     assert reason == "stall: 15 s after healing, a final operation had not succeeded: the last answer was fail, refused"
     assert end_s == SETTLE_S
+
+
+def test_a_client_that_swallows_the_end_of_its_task_does_not_keep_the_run_from_ending() -> None:
+    reason, end_s = end_of_run(lambda _, __: (0.7, "fail"), swallows=True)
+    assert reason.startswith("stall")
+    assert end_s == pytest.approx(SETTLE_S, abs=1)
 
 
 @pytest.mark.parametrize(("available_s", "expected"), [(15, "completed"), (16, "stall"), (60, "stall")])
