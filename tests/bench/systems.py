@@ -3,7 +3,7 @@
 By default all parts, all systems, 20 runs. A SYSTEM is a cluster or an option of one: `etcd`, `3.7.3`, `valkey`.
 
 faults   each system, etcd in each of its versions, runs for 30 s under all its faults, RUNS times. Only what
-         docs/track-record.md has of a version may be found.
+         docs/track-record.md or docs/findings has of a version may be found.
 power    servers of etcd and PostgreSQL, with and without fsync, lose power ten times in each of RUNS / 4 runs: it is
          counted how often that took effect.
 planted  each planted bug is found, and the same run without it is clean.
@@ -41,7 +41,7 @@ NEWEST: Final = ("--option", "version=3.7.3")
 # Each system with its options, and the promises that it is known to break.
 SYSTEMS: Final = (
     *(("etcd", ("--option", f"version={version}"), KNOWN.get(version, set())) for version in VERSIONS),
-    ("nats", (), set[str]()),
+    ("nats", (), {"NATS-13"}),
     *(
         (cluster, ("--option", f"server={server}"), set[str]())
         for cluster in ("redis", "redis-sentinel")
