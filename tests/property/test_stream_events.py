@@ -21,7 +21,7 @@ from harness.core.columns import NEVER, OPEN, ROW
 from harness.core.draw import Draw
 from harness.core.promises import StreamContract
 from harness.record.formats.parquet.names import json_text
-from harness.record.formats.streams.images import write_images
+from harness.record.formats.streams.origins import write_images
 from tests.oracles import before_images, stream_events
 from tests.oracles.streams import Oracle
 from tests.worlds.streams.acknowledging import acknowledging

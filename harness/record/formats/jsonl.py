@@ -27,7 +27,7 @@ LINE_MAX: Final = 64 << 20
 NESTING_MAX: Final = 64
 VALUES_MAX: Final = 4_000_000  # The most values in a line: an empty list takes 3 bytes in it, and 70 in memory.
 PROBLEM_MAX: Final = 200  # The most characters of a message: a misplaced value may be long.
-_BLOCK: Final = 1 << 20
+_BLOCK: Final = 1 << 19  # About as many bytes of a file are read at a time: they fit into a processor's cache.
 _MARK: Final = b"\xef\xbb\xbf"  # Some editors put it before UTF-8.
 _LONG_NUMBER: Final = b"0" * 19  # Among digits that all became zeros: ten times as fast as a pattern.
 _DECODE: Final = msgspec.json.Decoder().decode
@@ -79,6 +79,34 @@ def json_values(path: Path, shape: Shape | None = None) -> Iterator[tuple[str, J
         raise HistoryError(f"{path}: cannot be read ({error.strerror})") from None
     except BadJson as bad:
         raise HistoryError(f"{path}, {bad}") from None
+
+
+def json_texts(path: Path) -> Iterator[tuple[str, int, list[bytes]]]:
+    """The texts of the values in a file of JSON, in blocks: "line" or "element", the number of the first, the texts.
+
+    Lines have their ends, and may be empty. Raises OSError, HistoryError with the file, or BadJson with the place.
+    """
+    with opened(path) as file:
+        begin = len(_MARK) if file.read(len(_MARK)) == _MARK else 0
+    with opened(path) as file:
+        file.read(begin)
+        is_array = _first_sign(file) == b"["
+    with opened(path) as file:
+        file.read(begin)
+        if is_array:
+            for number, text in enumerate(array_elements(iter(lambda: file.read(_BLOCK), b"")), start=1):
+                yield "element", number, [text]
+        else:
+            for number, texts in _lines(file):
+                yield "line", number, texts
+
+
+def values_of(word: str, first: int, texts: Iterable[bytes], shape: Shape | None = None) -> Iterator[tuple[str, Json]]:
+    """The values in a block of texts, each with its place. Raises BadJson with the place."""
+    for number, text in enumerate(texts, start=first):
+        if not text.isspace():
+            place = f"{word} {number}"
+            yield place, json_value(place, text, shape)
 
 
 def write_jsonl(records: Iterable[Record], path: Path) -> None:
@@ -157,18 +185,8 @@ def _mop(mop: MicroOp) -> list[Json]:
 
 def _values(path: Path, shape: Shape | None = None) -> Iterator[tuple[str, Json]]:
     """The values of the file (those inside, if it is one array), each with its place."""
-    with opened(path) as file:
-        begin = len(_MARK) if file.read(len(_MARK)) == _MARK else 0
-    with opened(path) as file:
-        file.read(begin)
-        is_array = _first_sign(file) == b"["
-    with opened(path) as file:
-        file.read(begin)
-        texts = array_elements(iter(lambda: file.read(_BLOCK), b"")) if is_array else _lines(file)
-        for number, text in enumerate(texts, start=1):
-            if not text.isspace():
-                place = f"{'element' if is_array else 'line'} {number}"
-                yield place, json_value(place, text, shape)
+    for word, first, texts in json_texts(path):
+        yield from values_of(word, first, texts, shape)
 
 
 def json_value(place: str, text: bytes, shape: Shape | None = None) -> Json:
@@ -199,9 +217,16 @@ def _shaped(text: bytes, shape: Shape) -> Json:
 
 def storable(value: Json, text: bytes) -> Json:
     """The value of that JSON, with integers beyond 64 bits as `edn.values` has them. Raises ValueError if too deep."""
-    # Cheap signs that a value might exceed a limit: most have none, and are not traversed.
+    return _storable(value, 0) if may_exceed(text) else value
+
+
+def may_exceed(text: bytes, others: int = 0) -> bool:
+    """Cheap signs that JSON exceeds a limit of `storable`: most shows none, and is not traversed.
+
+    The text may be of several values, one of which and `others` more are objects or arrays.
+    """
     is_long = _LONG_NUMBER in text.translate(_ZEROS) and _BEYOND.search(text) is not None
-    return _storable(value, 0) if is_long or text.count(b"[") + text.count(b"{") > NESTING_MAX else value
+    return is_long or text.count(b"[") + text.count(b"{") - others > NESTING_MAX
 
 
 def _storable(value: Json, depth: int) -> Json:
@@ -226,10 +251,18 @@ def _first_sign(file: IO[bytes]) -> bytes:
     return byte
 
 
-def _lines(file: IO[bytes]) -> Iterator[bytes]:
-    number = 0
+def _lines(file: IO[bytes]) -> Iterator[tuple[int, list[bytes]]]:
+    """Blocks of lines, each with the number of its first line."""
+    first, lines, size = 1, list[bytes](), 0
     while line := file.readline(LINE_MAX + 1):
-        number += 1
-        if len(line) > LINE_MAX:
-            raise BadJson(f"line {number}: it is longer than {LINE_MAX >> 20} MiB, the limit")
-        yield line
+        size += len(line)
+        lines.append(line)
+        if size > _BLOCK:
+            if len(line) > LINE_MAX:
+                problem = f"line {first + len(lines) - 1}: it is longer than {LINE_MAX >> 20} MiB, the limit"
+                yield first, lines[:-1]
+                raise BadJson(problem)
+            yield first, lines
+            first, lines, size = first + len(lines), [], 0
+    if lines:
+        yield first, lines

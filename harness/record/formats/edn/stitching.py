@@ -83,9 +83,8 @@ class Stitcher:
         seen = np.concatenate([_numbers(mops, "key"), _numbers(mops, "value"), _elements(mops)])
         seen = seen[seen >= NAMED] - NAMED
         numbers, first = np.unique(seen[self._ids[seen] < 0], return_index=True)
-        texts = list(self._texts)
-        for number in numbers[np.argsort(first)].tolist():
-            self._ids[number] = self._writer.names.id_of_text(texts[number].encode())
+        numbers, texts = numbers[np.argsort(first)], list(self._texts)
+        self._ids[numbers] = self._writer.names.ids_of_texts([texts[number].encode() for number in numbers.tolist()])
         return self._ids
 
 

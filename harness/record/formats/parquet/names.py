@@ -1,7 +1,7 @@
 """The dictionary of keys and values: JSON to int64 and back, as `harness.core.columns` defines the ids."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Final
@@ -92,13 +92,10 @@ class Names:
         plain = plain_ids(values)
         return np.array(list(map(self.id, values)), np.int64) if plain is None else plain
 
-    def known(self, text: bytes) -> int | None:
-        """The id of the value with that `json_text`; None if it has none yet."""
-        return self._ids.get(text)
-
-    def id_of_text(self, text: bytes) -> int:
-        """The id of a value that needs a name, by its `json_text`."""
-        return self._ids.setdefault(text, NAMED + len(self._ids))
+    def ids_of_texts(self, texts: Sequence[bytes]) -> list[int]:
+        """The ids of values that need names, by their `json_text`."""
+        ids = self._ids
+        return [ids.setdefault(text, NAMED + len(ids)) for text in texts]
 
     def has(self, value: Json) -> bool:
         """True if that value, which needs a name, has one."""

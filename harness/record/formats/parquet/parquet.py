@@ -261,14 +261,15 @@ def write_history(records: Iterable[Record], folder: Path) -> None:
         writer.discard()
 
 
-def write_events(events: Iterable[tuple[pa.Table, memoryview]], names: Names, folder: Path) -> None:
+def write_events(events: Iterable[tuple[pa.Table, Iterable[memoryview]]], names: Names, folder: Path) -> None:
     """Write a history of events alone, with ids from `names`, from tables with the bytes that its hash covers."""
     writer = HistoryWriter(folder, names)
     try:
         with without_collector():
             for table, records in events:
                 writer.add_events(table)
-                writer.add_canonical(records)
+                for some in records:
+                    writer.add_canonical(some)
             writer.add(Footer(0, "imported"))
             writer.finish()
     finally:

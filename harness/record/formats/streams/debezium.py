@@ -4,9 +4,10 @@ Sources: Debezium, the connectors' sections on data change events, and on transa
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Any, Final, TypedDict
+from operator import attrgetter
+from typing import Any, Final, Literal, TypedDict
 
 import msgspec
 
@@ -17,21 +18,27 @@ from harness.record.formats.streams.line import (
     DELETED,
     Before,
     Content,
+    Envelope,
+    Fields,
+    Plain,
     StreamFormat,
     decoded,
     enveloped,
     inside,
     is_first_of_all,
     span_of,
+    spans_of,
 )
 from harness.record.formats.streams.mappings.names import DEBEZIUM
-from harness.record.formats.streams.sources import place_in
+from harness.record.formats.streams.sources import PlainSource, Source, place_in, places_in
 
 _SNAPSHOT: Final = "r"
 _POSTGRESQL_ID: Final = re.compile(r"(\d{1,20}):\d{1,20}")
 _CHANGES: Final = ("c", "u", "d", _SNAPSHOT)
-_REPLACING: Final = ("u", "d")
-_INEXACT: Final = ("mongodb", "sqlserver", "informix")  # Their snapshots may show later changes than their position.
+_REPLACING: Final = frozenset(("u", "d"))
+# Their snapshots may show later changes than their position.
+_INEXACT: Final = frozenset(("mongodb", "sqlserver", "informix"))
+_NO_IMAGE: Final = Before()
 _SILENT: Final = ("t", "m")  # A truncated table and a user's own message concern no row.
 
 
@@ -72,7 +79,7 @@ class _Source(TypedDict, total=False):
     replica_set: Any
 
 
-class _Transaction(TypedDict, total=False):
+class _Block(TypedDict, total=False):
     id: Any
     total_order: Any
     data_collection_order: Any
@@ -94,7 +101,7 @@ class _Message(TypedDict, total=False):
     before: Any
     after: Any
     source: _Source | None
-    transaction: _Transaction | None
+    transaction: _Block | None
     tombstone: Any
     resolved: Any
 
@@ -111,7 +118,8 @@ SHAPE: Final = Shape(msgspec.json.Decoder(_Message), _is_change)
 
 def debezium(key: Sequence[str] = ()) -> StreamFormat:
     """The format; `key` names the columns of the key where lines come without the message's key."""
-    return StreamFormat(DEBEZIUM, CONTRACT, partial(_read, tuple(key)), is_by_source=True, shape=SHAPE)
+    plain = () if key else PLAIN
+    return StreamFormat(DEBEZIUM, CONTRACT, partial(_read, tuple(key)), is_by_source=True, shape=SHAPE, plain=plain)
 
 
 def _read(key: tuple[str, ...], line: Json) -> Iterator[Content]:
@@ -161,27 +169,115 @@ def _read(key: tuple[str, ...], line: Json) -> Iterator[Content]:
         is_first=is_first_of_all(around),
         collection=collection,
         has_key=found is not None,
-        before=_before(message, source) if operation in _REPLACING else None,
+        before=_before(message.get("before"), source) if operation in _REPLACING else None,
     )
 
 
-def _before(message: dict[str, Json], source: dict[str, Json]) -> Before:
+def _before(image: Json, source: Source) -> Before:
     """What an update or a deletion replaced. An insertion tells nothing: a table may have been truncated before it.
 
     A null may stand for a column that the log does not have, and so may the blank of its type from PostgreSQL, which
     logs the columns of the key alone unless the table's replica identity is full.
     """
-    image = message.get("before")
     if not isinstance(image, dict):
-        return Before()
+        return _NO_IMAGE
+    if all(image.values()):
+        return Before(image)
     blanks = (None, "", 0, False) if source.get("connector") == "postgresql" else (None,)
     return Before({name: value for name, value in image.items() if value or value not in blanks})
 
 
-def _collection(source: dict[str, Json]) -> str:
+def _collection(source: Source) -> str:
     """The table's name as in the metadata of transactions."""
     schema = source.get("schema") or source.get("db")
     return f"{schema}.{source.get('table') or source.get('collection')}"
+
+
+class _Transaction(msgspec.Struct):
+    id: str | None = None
+    total_order: int | None = None
+    data_collection_order: int | None = None
+
+
+class _PlainChange(msgspec.Struct):
+    op: Literal["c", "u", "d", "r"]
+    source: PlainSource
+    before: Any = None
+    after: Any = None
+    transaction: _Transaction | None = None
+    tombstone: None = None
+    status: msgspec.UnsetType = msgspec.UNSET
+
+
+class _PlainPayload(msgspec.Struct):
+    payload: _PlainChange
+
+
+class _Around(Envelope):
+    op: msgspec.UnsetType = msgspec.UNSET
+    after: msgspec.UnsetType = msgspec.UNSET
+    resolved: msgspec.UnsetType = msgspec.UNSET
+
+
+class _Enveloped(_Around, kw_only=True):
+    value: _PlainChange
+
+
+class _EnvelopedPayload(_Around, kw_only=True):
+    value: _PlainPayload
+
+
+class _PlainKey(msgspec.Struct):
+    payload: Any = msgspec.UNSET
+
+
+_KEY: Final = msgspec.json.Decoder(_PlainKey | str | int | None)
+_NO_TRANSACTION: Final = _Transaction()
+_NAMES_IN: Final = attrgetter("schema", "db", "table", "collection")
+
+
+def _columns(change_in: Callable[[Any], _PlainChange], lines: Sequence[Envelope]) -> Fields | None:
+    """The changes by columns, as `_read` gives each of them; None if some have no key."""
+    changes = list(map(change_in, lines))
+    sources, ops = [each.source for each in changes], [each.op for each in changes]
+    if _SNAPSHOT in ops and not _INEXACT.isdisjoint(each.connector for each in sources):
+        return None
+    keys = list(map(_plain_key, lines))
+    if None in keys:
+        return None
+    names = list(map(_NAMES_IN, sources))
+    tables = {each: _collection(source) for each, source in dict(zip(names, sources, strict=True)).items()}
+    collections = [tables[each] for each in names]
+    fields: Fields = {
+        "span": spans_of(lines),
+        "is_first": [line.offset == 0 for line in lines],
+        "kind": ["backfill" if op == _SNAPSHOT else "row" for op in ops],
+        "key": list(map(list, zip(collections, keys, strict=True))),
+        "value": [DELETED if each.after is None else each.after for each in changes],
+        "position": places_in(sources),
+        "collection": collections,
+    }
+    if not _REPLACING.isdisjoint(ops):
+        fields["before"] = [_before(each.before, each.source) if each.op in _REPLACING else None for each in changes]
+    transactions = [each.transaction or _NO_TRANSACTION for each in changes]
+    if any(each is not _NO_TRANSACTION for each in transactions):
+        fields["unit"] = [_transaction(each.id) for each in transactions]
+        fields["ordinal"] = [each.total_order for each in transactions]
+        fields["table_ordinal"] = [each.data_collection_order for each in transactions]
+    return fields
+
+
+def _plain_key(line: Envelope) -> Json:
+    """The message's key, without decoding its schema; None if there is none."""
+    key = _KEY.decode(line.key)
+    is_inside = isinstance(key, _PlainKey) and key.payload is not msgspec.UNSET
+    return key.payload if is_inside else _own_key({"key": msgspec.json.decode(line.key)})
+
+
+PLAIN: Final = (
+    Plain(msgspec.json.Decoder(_EnvelopedPayload), partial(_columns, attrgetter("value.payload"))),
+    Plain(msgspec.json.Decoder(_Enveloped), partial(_columns, attrgetter("value"))),
+)
 
 
 def _key(around: dict[str, Json], message: dict[str, Json], columns: tuple[str, ...]) -> Json:

@@ -3,7 +3,7 @@
 Sources: its documentation, Changefeed Messages, and Changefeed Message Envelope for the enriched one.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Final, TypedDict
 
 import msgspec
@@ -11,7 +11,19 @@ import msgspec
 from harness.core.promises import StreamContract
 from harness.core.record import Json
 from harness.record.formats.jsonl import Shape
-from harness.record.formats.streams.line import DELETED, Content, StreamFormat, decoded, enveloped, inside, span_of
+from harness.record.formats.streams.line import (
+    DELETED,
+    Content,
+    Fields,
+    Partition,
+    Plain,
+    StreamFormat,
+    decoded,
+    enveloped,
+    inside,
+    span_of,
+    spans_of,
+)
 
 # A row is sent again when a node of the feed restarts, so only first deliveries are ordered, per
 # key. Events exactly at a resolved timestamp may still come.
@@ -83,6 +95,37 @@ def crdb_lines(line: Json) -> Iterator[Content]:
     yield Content("row", [topic, key] if topic is not None else key, value, at, span=span)
 
 
+class _Wrapped(Partition):
+    after: Any = msgspec.UNSET
+    updated: str | None = None
+    resolved: str | msgspec.UnsetType = msgspec.UNSET
+    key: Any = None
+    table: msgspec.UnsetType = msgspec.UNSET
+    payload: msgspec.UnsetType = msgspec.UNSET
+
+
+def _columns(lines: Sequence[_Wrapped]) -> Fields | None:
+    """Wrapped messages by columns, as `crdb_lines` gives each of them; None if one is no such message."""
+    rows = [line for line in lines if line.resolved is msgspec.UNSET]
+    if any(line.after is msgspec.UNSET or line.updated is None or line.key is None for line in rows):
+        return None
+    are_marks = [line.resolved is not msgspec.UNSET for line in lines]
+    with_marks = list(zip(are_marks, lines, strict=True))
+    return {
+        "span": spans_of(lines),
+        "kind": ["watermark" if is_mark else "row" for is_mark in are_marks],
+        "key": [
+            None if is_mark else line.key if line.topic is None else [line.topic, line.key]
+            for is_mark, line in with_marks
+        ],
+        "value": [None if is_mark else DELETED if line.after is None else line.after for is_mark, line in with_marks],
+        "position": [line.resolved if is_mark else line.updated for is_mark, line in with_marks],
+    }
+
+
+PLAIN: Final = (Plain(msgspec.json.Decoder(_Wrapped), _columns),)
+
+
 def crdb() -> StreamFormat:
     """The format of CockroachDB's changefeeds."""
-    return StreamFormat("crdb", CRDB_CONTRACT, crdb_lines, shape=SHAPE)
+    return StreamFormat("crdb", CRDB_CONTRACT, crdb_lines, shape=SHAPE, plain=PLAIN)

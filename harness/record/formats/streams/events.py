@@ -4,8 +4,7 @@ Keys and values are ids of names. Sessions, partitions, tables and units are pla
 for what a line does not have.
 """
 
-from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -19,8 +18,10 @@ from harness.record.formats.parquet.schema import SCHEMAS
 from harness.record.journal import canonical_rows
 
 _BATCH: Final = 50_000
+_PART: Final = 1_000
 _TAG: Final = "event"
 _INT_MAX: Final = (1 << 63) - 1
+_DECODE: Final = msgspec.json.Decoder(list[Any]).decode
 CELLS: Final = (
     "kind", "session", "span", "table", "key", "value", "position", "ordinal", "epoch", "unit", "unit_rows", "ns",
     "line", "file",
@@ -42,25 +43,37 @@ class Table:
         """The place of that value, which it gets if it has none; NEVER for None."""
         return NEVER if value is None else self._places.setdefault(value, len(self._places))
 
+    def places(self, values: Sequence[Any]) -> Int64s:
+        """The places of those values."""
+        if values.count(values[0]) == len(values):
+            return np.full(len(values), self.place(values[0]))
+        known = self._places
+        return np.array([NEVER if value is None else known.setdefault(value, len(known)) for value in values], np.int64)
+
     def values(self) -> list[Any]:
         """All values in order."""
         return list(self._places)
 
 
 class Cells:
-    """The events of a file as they are read, one after another."""
+    """The events of a file as they are read, many at a time."""
 
     def __init__(self) -> None:
-        self._cells = array("q")
-        self.add = self._cells.extend  # Adds one event: its cells in the order of CELLS.
+        self._parts: list[Int64s] = []
+        self._count = 0
 
     def __len__(self) -> int:
-        return len(self._cells) // len(CELLS)
+        return self._count
+
+    def add(self, columns: Columns) -> None:
+        """Add events by their columns, which CELLS names."""
+        self._parts.append(np.stack([columns[name] for name in CELLS]))
+        self._count += self._parts[-1].shape[1]
 
     def columns(self) -> Columns:
         """A copy of all events."""
-        whole = np.frombuffer(self._cells, np.int64).reshape(-1, len(CELLS))
-        return {name: whole[:, place].copy() for place, name in enumerate(CELLS)}
+        none = np.empty((len(CELLS), 0), np.int64)
+        return dict(zip(CELLS, np.concatenate([none, *self._parts], axis=1), strict=True))
 
 
 class Commit(NamedTuple):
@@ -143,26 +156,29 @@ def _session_numbers(sessions: Sequence[tuple[str, Json]], present: Int64s) -> I
 
 def tables_of(
     columns: Columns, names: Names, subscribers: Sequence[str], spans: Sequence[str]
-) -> Iterator[tuple[pa.Table, memoryview]]:
+) -> Iterator[tuple[pa.Table, Iterator[memoryview]]]:
     """The events as tables of a history, each with the bytes of its records that the history's hash covers."""
     texts: dict[str, Sequence[str]] = {"subscriber": subscribers, "kind": KINDS, "span": spans}
-    value_of = _reader(names)
+    named = names.texts()
     for begin in range(0, len(columns["ns"]), _BATCH):
         some = {name: columns[name][begin : begin + _BATCH] for name in FIELDS}
-        count = len(some["ns"])
-        table = {"seq": pa.array(np.arange(begin, begin + count))}
-        fields: list[Sequence[object]] = [[_TAG] * count]
+        table = {"seq": pa.array(np.arange(begin, begin + len(some["ns"])))}
         for name, column in some.items():
             numbers = pa.array(column, mask=column == NEVER)
+            table[name] = pa.array(texts[name], pa.string()).take(numbers) if name in texts else numbers
+        yield pa.table(table, schema=SCHEMAS["events"]), _records(some, texts, named)
+
+
+def _records(columns: Columns, texts: dict[str, Sequence[str]], named: Sequence[bytes]) -> Iterator[memoryview]:
+    """The bytes of the records, in parts so small that the processor's cache holds their values."""
+    for begin in range(0, len(columns["ns"]), _PART):
+        some = {name: column[begin : begin + _PART] for name, column in columns.items()}
+        fields: list[Sequence[object]] = [[_TAG] * len(some["ns"])]
+        for name, column in some.items():
+            cells = _values(column, named) if name in ("key", "value") else _cells(column)
             own = texts.get(name)
-            table[name] = numbers if own is None else pa.array(own, pa.string()).take(numbers)
-            cells = _cells(column)
-            if own is not None:
-                cells = [None if cell is None else own[cell] for cell in cells]
-            elif name in ("key", "value"):
-                cells = [cell if cell is None or cell < NAMED else value_of(cell) for cell in cells]
-            fields.append(cells)
-        yield pa.table(table, schema=SCHEMAS["events"]), canonical_rows(list(zip(*fields, strict=True)))
+            fields.append(cells if own is None else [None if cell is None else own[cell] for cell in cells])
+        yield canonical_rows(list(zip(*fields, strict=True)))
 
 
 def _cells(column: Int64s) -> list[Any]:
@@ -177,7 +193,12 @@ def _cells(column: Int64s) -> list[Any]:
     return list(cells.tolist())
 
 
-def _reader(names: Names) -> Callable[[int], Json]:
-    """The function that gives the value of an id which has a name."""
-    texts, decode = names.texts(), msgspec.json.Decoder().decode
-    return lambda number: decode(texts[number - NAMED])
+def _values(column: Int64s, texts: Sequence[bytes]) -> list[Any]:
+    """The values of those ids, with None for NEVER. `texts`: the JSON of named values, in order of id."""
+    is_named = (column >= NAMED) & (column != NEVER)
+    named: list[Json] = _DECODE(b"[%b]" % b",".join([texts[place] for place in (column[is_named] - NAMED).tolist()]))
+    if len(named) == len(column):
+        return named
+    left = iter(named)
+    cells = zip(_cells(column), is_named.tolist(), strict=True)
+    return [next(left) if has_name else cell for cell, has_name in cells]

@@ -3,8 +3,9 @@
 Positions, sessions and units are numbered once the whole file has been read.
 """
 
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, overload
 
 import msgspec
 
@@ -32,6 +33,34 @@ class Place(NamedTuple):
     shown: Callable[[tuple[int, ...]], str]
     is_snapshot: bool = False
     is_of_change: bool = True
+
+
+class Places(Sequence[Place]):
+    """Positions of several parts that have their kind in common: a column of `Place`, without an object for each."""
+
+    def __init__(self, kind: str, parts: list[tuple[int, ...]], shown: Callable[[tuple[int, ...]], str]) -> None:
+        self.kind, self.parts, self.shown = kind, parts, shown
+
+    def __len__(self) -> int:
+        return len(self.parts)
+
+    @overload
+    def __getitem__(self, row: int, /) -> Place: ...
+
+    @overload
+    def __getitem__(self, row: slice, /) -> "Places": ...
+
+    def __getitem__(self, row: int | slice, /) -> "Place | Places":
+        if isinstance(row, slice):
+            return Places(self.kind, self.parts[row], self.shown)
+        return Place(self.kind, self.parts[row], self.shown)
+
+    def __contains__(self, value: object) -> bool:
+        return (
+            isinstance(value, Place)
+            and (value.kind, value.shown) == (self.kind, self.shown)
+            and value.parts in self.parts
+        )
 
 
 class Before(NamedTuple):
@@ -68,12 +97,41 @@ class Content(NamedTuple):
     origin: str | None = None  # Where its transaction was born.
 
 
+Fields = dict[str, Sequence[Any]]  # Columns of contents, of one length, by their names in `Content`.
+
+
+class Plain(NamedTuple):
+    """A short way for neighbouring lines of one common form, all at once by columns.
+
+    `decoder` refuses a line that is of another form. `columns` gives from the decoded lines what `read` would give, one
+    content for each line; None, or ValueError, if the lines must be read one by one.
+    """
+
+    decoder: msgspec.json.Decoder[Any]
+    columns: Callable[[Sequence[Any]], Fields | None]
+
+
+class Partition(msgspec.Struct):
+    """What names the partition of a plain line."""
+
+    topic: str | None = None
+    partition: int | str | None = None
+
+
+class Envelope(Partition):
+    """The envelope around the message of a plain line."""
+
+    offset: int | None = None
+    key: msgspec.Raw = msgspec.Raw(b"null")
+
+
 class StreamFormat(NamedTuple):
     """The format of a foreign stream: its name, its contract, and the reader of its lines.
 
     `read` raises ValueError with the problem of a line. `has_opens`: sessions report their start. `is_by_source`:
     positions are those of the source, so the order is that of each partition, as far as lines name it.
-    `has_lineage`: lines declare logs that follow one another. `shape`: the fields of a line that `read` needs.
+    `has_lineage`: lines declare logs that follow one another. `shape`: the fields of a line that `read` needs. `plain`:
+    short ways for its common forms.
     """
 
     name: str
@@ -84,6 +142,7 @@ class StreamFormat(NamedTuple):
     is_by_source: bool = False
     begin: Callable[[], None] | None = None  # Called before each pass over the file.
     shape: Shape | None = None
+    plain: tuple[Plain, ...] = ()
     sites: "SiteFormat | None" = None
 
 
@@ -134,6 +193,13 @@ def decoded(value: Json) -> Json:
 def is_first_of_all(around: dict[str, Json]) -> bool:
     """True if the envelope shows that no message came before in its partition."""
     return around.get("offset") == 0
+
+
+def spans_of(lines: Sequence[Partition]) -> list[str | None]:
+    """The partitions that plain lines name."""
+    partitions = list(map(attrgetter("topic", "partition"), lines))
+    spans = {each: span_of({"topic": each[0], "partition": each[1]}) for each in set(partitions)}
+    return [spans[each] for each in partitions]
 
 
 def span_of(around: dict[str, Json]) -> str | None:

@@ -6,7 +6,8 @@ They are JSON Lines, one array, objects over several lines, rows of Parquet or C
 
 import csv
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from decimal import Decimal
 from itertools import islice
 from pathlib import Path
@@ -17,16 +18,27 @@ import pyarrow as pa
 from harness.core.errors import HistoryError
 from harness.core.record import Json
 from harness.record.formats.json_array import BadJson
-from harness.record.formats.jsonl import LINE_MAX, Shape, json_value, json_values
+from harness.record.formats.jsonl import (
+    LINE_MAX,
+    VALUES_MAX,
+    Shape,
+    json_texts,
+    json_value,
+    json_values,
+    values_of,
+)
 from harness.record.formats.packed import opened
 from harness.record.formats.parquet.limits import stream_batches
 from harness.record.formats.parquet.tables import reading
+from harness.record.formats.streams.contents import Contents, by_columns
+from harness.record.formats.streams.line import Content, Fields, Plain, StreamFormat
 from harness.record.formats.streams.texts import Text, text_of
 
 _PARQUET: Final = b"PAR1"
 _HEAD: Final = 65536
 _CSV: Final = re.compile(r"[A-Za-z_][\w.]*(?:,[A-Za-z_][\w.]*)+\r?")
 FIRST: Final = 20
+_BATCH: Final = 5_000
 
 
 def lines_of(path: Path, shape: Shape | None = None) -> Iterator[tuple[str, Json]]:
@@ -34,10 +46,71 @@ def lines_of(path: Path, shape: Shape | None = None) -> Iterator[tuple[str, Json
 
     Raises HistoryError with the file, the line and the problem.
     """
+    with _problems_of(path):
+        yield from _lines(path, shape)
+
+
+def contents_of(path: Path, form: StreamFormat) -> Iterator[Contents]:
+    """What the lines of that file are in that format, by columns, many lines at a time.
+
+    Raises HistoryError with the file, the line and the problem, after all that came before it.
+    """
+    with _problems_of(path):
+        if not form.plain or not _is_json(_first_line(path)):
+            yield from _gathered(path, form, lines_of(path, form.shape))
+            return
+        for word, first, texts in json_texts(path):
+            fields = _read_at_once(texts, form.plain)
+            if fields is None:
+                yield from _gathered(path, form, values_of(word, first, texts, form.shape))
+            else:
+                yield Contents(word, range(first, first + len(texts)), fields)
+
+
+def _read_at_once(texts: Sequence[bytes], forms: Sequence[Plain]) -> Fields | None:
+    """The contents of the lines, if they have one of those forms; None if they must be read one by one."""
+    if len(max(texts, key=len)) > VALUES_MAX:
+        return None
+    for plain in forms:
+        try:
+            return plain.columns(list(map(plain.decoder.decode, texts)))
+        except (ValueError, RecursionError):
+            pass
+    return None
+
+
+def _gathered(path: Path, form: StreamFormat, lines: Iterator[tuple[str, Json]]) -> Iterator[Contents]:
+    """The contents of the lines, read one by one."""
+    places, contents = list[str](), list[Content]()
+    place = ""
     try:
-        with opened(path) as file:
-            head = file.read(_HEAD)
-        yield from _lines(path, head, shape)
+        for place, line in lines:
+            for content in form.read(line):
+                places.append(place)
+                contents.append(content)
+            if len(contents) >= _BATCH:
+                yield by_columns(places, contents)
+                places, contents = [], []
+    except (ValueError, OverflowError, BadJson, HistoryError) as error:
+        if contents:
+            yield by_columns(places, contents)
+        if isinstance(error, ValueError | OverflowError):
+            raise HistoryError(f"{path}, {place}: {problem_of(error)}") from None
+        raise
+    if contents:
+        yield by_columns(places, contents)
+
+
+def problem_of(error: ValueError | OverflowError) -> str:
+    """The problem of a line, in words."""
+    return "one of its numbers does not fit into 64 bits" if isinstance(error, OverflowError) else str(error)
+
+
+@contextmanager
+def _problems_of(path: Path) -> Iterator[None]:
+    """Give the errors of the system and of JSON the name of the file."""
+    try:
+        yield
     except OSError as error:
         raise HistoryError(f"{path}: cannot be read ({error.strerror})") from None
     except BadJson as bad:
@@ -55,15 +128,13 @@ def first_lines(path: Path, count: int = FIRST) -> list[Json]:
     return found
 
 
-def _lines(path: Path, head: bytes, shape: Shape | None) -> Iterator[tuple[str, Json]]:
-    if head.startswith(_PARQUET):
+def _lines(path: Path, shape: Shape | None) -> Iterator[tuple[str, Json]]:
+    first = _first_line(path)
+    if first is None:
         yield from _rows(path)
-        return
-    first = next((line for line in head.decode("utf-8", "replace").lstrip("\ufeff").splitlines() if line.strip()), "")
-    sign = first.lstrip()[:1]
-    if sign == "{" and first.rstrip() in {"{", "{ "}:
+    elif first.rstrip() == "{":
         yield from _over_lines(path)
-    elif sign in {"{", "["} or not first or first.strip() == "null":
+    elif _is_json(first):
         yield from json_values(path, shape)
     elif _CSV.fullmatch(first):
         yield from _of_csv(path)
@@ -71,6 +142,22 @@ def _lines(path: Path, head: bytes, shape: Shape | None) -> Iterator[tuple[str, 
         yield from _of_text(path, text)
     else:
         yield from json_values(path)
+
+
+def _first_line(path: Path) -> str | None:
+    """The first line that is not empty; None for a file of Parquet."""
+    with opened(path) as file:
+        head = file.read(_HEAD)
+    if head.startswith(_PARQUET):
+        return None
+    return next((line for line in head.decode("utf-8", "replace").lstrip("\ufeff").splitlines() if line.strip()), "")
+
+
+def _is_json(first: str | None) -> bool:
+    """True for JSON Lines and for an array, by the first line."""
+    return first is not None and (
+        first.strip() in {"", "null"} or (first.lstrip()[0] in "{[" and first.rstrip() != "{")
+    )
 
 
 def _over_lines(path: Path) -> Iterator[tuple[str, Json]]:

@@ -1,10 +1,10 @@
-"""Where the events of a foreign stream come from: their lines, and the texts of positions and units.
+"""What is kept of a foreign stream in files beside the history's tables.
 
-They stand beside the history's tables, for sentences only: no check depends on them.
+Where its events come from: their lines, and the texts of positions and units, for sentences only, as no check depends
+on them. And its before-images.
 """
 
-from collections.abc import Iterable, Mapping
-from itertools import islice
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -13,33 +13,42 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from checkers.columns.origins import LINE, ORIGINS, POSITION, UNIT, UNTIMED
+from harness.core.columns import Int64s
 from harness.core.record import Json
 
 _SCHEMA: Final = pa.schema([("kind", pa.int64()), ("id", pa.int64()), ("text", pa.string())])
 _ROWS: Final = 250_000
+_IMAGES: Final = pa.schema([("event", pa.int64()), ("image", pa.string())])
+_IMAGES_AT_ONCE: Final = 100_000
 
 
 def write_origins(
     history: Path,
     lines: pa.Array,
-    positions: Iterable[tuple[int, str]],
+    positions: tuple[Int64s, Sequence[str]],
     units: Mapping[Json, int],
     *,
     has_times: bool,
 ) -> None:
-    """Write the lines (n,) of the events as texts, and the texts of positions and units, by number."""
-    rows = (
-        (POSITION, positions),
-        (UNIT, ((number, str(name)) for name, number in units.items())),
-        (UNTIMED, [] if has_times else [(0, "the file has no times")]),
+    """Write the lines (n,) of the events as texts, and the texts of positions and units, with their numbers."""
+    names = list(map(str, units))
+    rows: tuple[tuple[int, Int64s, Sequence[str]], ...] = (
+        (LINE, np.arange(len(lines)), lines),
+        (POSITION, *positions),
+        (UNIT, np.fromiter(units.values(), np.int64, len(names)), names),
+        (UNTIMED, *((np.empty(0, np.int64), []) if has_times else (np.zeros(1, np.int64), ["the file has no times"]))),
     )
-    with pq.ParquetWriter(history / ORIGINS, _SCHEMA, compression="zstd") as writer:
-        for begin in range(0, len(lines), _ROWS):
-            part = lines[begin : begin + _ROWS]
-            columns = [np.full(len(part), LINE), np.arange(begin, begin + len(part)), part]
-            writer.write_table(pa.table(columns, schema=_SCHEMA))
-        for kind, texts in rows:
-            left = iter(texts)
-            while some := list(islice(left, _ROWS)):
-                numbers, shown = zip(*some, strict=True)
-                writer.write_table(pa.table([[kind] * len(some), numbers, shown], schema=_SCHEMA))
+    with pq.ParquetWriter(history / ORIGINS, _SCHEMA, compression="zstd", use_dictionary=["kind"]) as writer:
+        for kind, numbers, texts in rows:
+            for begin in range(0, len(numbers), _ROWS):
+                some = slice(begin, begin + _ROWS)
+                part = [np.full(len(numbers[some]), kind), numbers[some], texts[some]]
+                writer.write_table(pa.table(part, schema=_SCHEMA))
+
+
+def write_images(path: Path, events: Int64s, images: Sequence[bytes]) -> None:
+    """Write before-images as JSON, with the places of their events in the history, which ascend."""
+    with pq.ParquetWriter(path, _IMAGES, compression="zstd") as writer:
+        for begin in range(0, len(images), _IMAGES_AT_ONCE):
+            texts = pa.array(images[begin : begin + _IMAGES_AT_ONCE], pa.string())
+            writer.write_table(pa.table([pa.array(events[begin : begin + _IMAGES_AT_ONCE]), texts], schema=_IMAGES))

@@ -10,14 +10,14 @@ counter, and positions of several parts.
 
 import re
 from array import array
-from collections.abc import Callable, Iterator
-from typing import Final, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Final, NamedTuple, cast
 
 import numpy as np
 
 from harness.core.columns import Int64s
 from harness.core.record import Json
-from harness.record.formats.streams.line import Place
+from harness.record.formats.streams.line import Place, Places
 from harness.record.formats.streams.notations import place_of
 
 Key = tuple[int, ...]
@@ -82,6 +82,44 @@ def _spot(value: Json | Place) -> Json | Place:
     return place_of(value) or value
 
 
+class _Alike(NamedTuple):
+    """Positions of one kind: `first` is the first of them if it is a `Place`."""
+
+    kind: str
+    keys: list[Key]
+    first: Place | None = None
+
+
+def _alike(values: Sequence[Json | Place]) -> _Alike | None:
+    """The positions in comparable form, if they are of one common kind and none is out of range; else None."""
+    if isinstance(values, Places):
+        return _Alike(values.kind, values.parts, values[0])
+    match list(set(map(type, values))):
+        case [one] if one is int:
+            keys: list[Key] = [(value, 0) for value in cast("Sequence[int]", values)]
+            kind = "integers"
+        case [one] if one is str:
+            found = list(map(_DECIMAL.fullmatch, cast("Sequence[str]", values)))
+            if None in found:
+                return None
+            parts = [each.groups() for each in found if each is not None]
+            keys = [(int(wall), int(counter.ljust(_COUNTER_DIGITS, "0"))) for wall, counter in parts]
+            kind = "decimals"
+        case [one] if one is Place:
+            return _alike_places(cast("Sequence[Place]", values))
+        case _:
+            return None
+    return _Alike(kind, keys) if min(keys)[0] >= -_MOST and max(keys)[0] <= _MOST else None
+
+
+def _alike_places(places: Sequence[Place]) -> _Alike | None:
+    kinds, keys, _, are_snapshots, are_of_changes = zip(*places, strict=True)
+    is_one = len({*kinds}) == len({*are_of_changes}) == 1 and not any(are_snapshots)
+    if not is_one or None in [key[0] for key in keys]:
+        return None
+    return _Alike(kinds[0], list(keys), places[0])
+
+
 class Positions:
     """All positions of a file. First all are collected, then each gets a number, in the same order."""
 
@@ -96,6 +134,29 @@ class Positions:
         self._known: dict[Key, int] = {}  # By position, its place in the order of their first appearances.
         self._numbers = array("q")
         self._ascending: list[Key] = []
+
+    def take_all(self, values: Sequence[Json | Place], place: Callable[[int], str]) -> list[Key]:
+        """Add positions; returns them in comparable form. `place`: the place in the file of the one of that number.
+
+        Raises ValueError if one of them cannot be compared with earlier ones.
+        """
+        alike = _alike(values)
+        if alike is None or self.kind not in (None, alike.kind):
+            return [self.take(value, place(number)) for number, value in enumerate(values)]
+        kind, keys, first = alike
+        if self.kind is None:
+            self.kind, self._first = kind, place(0)
+        self._seen = self._seen or kind
+        if first is not None:
+            self._shown = self._shown or first.shown
+            self._is_plain = False
+            self._are_of_changes |= first.is_of_change
+        elif self._is_plain and kind == "decimals":
+            self._is_plain = not any(key[1] for key in keys)
+        known = self._known
+        for key in keys:
+            known.setdefault(key, len(known))
+        return keys
 
     def take(self, value: Json | Place, place: str) -> Key:
         """Add a position; returns it in comparable form.
@@ -124,9 +185,9 @@ class Positions:
         self._known.setdefault(parts, len(self._known))
         return parts
 
-    def index(self, key: Key) -> int:
-        """The place of a position that was added before, in the order of their first appearances."""
-        return self._known[key]
+    def indexes(self, keys: Sequence[Key]) -> list[int]:
+        """The places of positions that were added before, in the order of their first appearances."""
+        return list(map(self._known.__getitem__, keys))
 
     def numbers(self) -> Int64s:
         """The numbers of all positions, in the order of their first appearances."""
@@ -162,8 +223,9 @@ class Positions:
         """The number of a position that was added before."""
         return int(self.numbers()[self._known[key]])
 
-    def texts(self) -> Iterator[tuple[int, str]]:
-        """The number and the text of each position that is shown otherwise than its number."""
-        if len(self.numbers()) and self.are_ranks:
-            shown = self._shown or (lambda key: f"{key[0]}.{key[1]:0{_COUNTER_DIGITS}}")
-            yield from ((FIRST_RANK + place, shown(key)) for place, key in enumerate(self._ascending))
+    def texts(self) -> tuple[Int64s, list[str]]:
+        """The numbers and the texts of the positions that are shown otherwise than their numbers."""
+        if not len(self.numbers()) or not self.are_ranks:
+            return np.empty(0, np.int64), []
+        shown = self._shown or (lambda key: f"{key[0]}.{key[1]:0{_COUNTER_DIGITS}}")
+        return FIRST_RANK + np.arange(len(self._ascending)), list(map(shown, self._ascending))

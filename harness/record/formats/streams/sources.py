@@ -6,14 +6,14 @@ MongoDB, Db2 and Informix, each its section on the `source` structure of change 
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import msgspec
 
 from harness.core.record import Json
-from harness.record.formats.streams.line import Place
+from harness.record.formats.streams.line import Place, Places
 
 _MYSQL_FILE: Final = re.compile(r"(.{0,200})\.(\d{1,18})")
 _LSN_PARTS: Final = re.compile(r"[0-9A-Fa-f]{1,8}:[0-9A-Fa-f]{1,8}:[0-9A-Fa-f]{1,4}")
@@ -22,7 +22,58 @@ _NO_COMMIT: Final = -1
 _LSN_MAX: Final = (1 << 62) - 1
 _SEQUENCE: Final = msgspec.json.Decoder(list[int | str | None])
 
-Source = Mapping[str, Any]
+
+class Source(Protocol):
+    """The `source` block of a change event."""
+
+    def get(self, name: str, default: Any = None, /) -> Any:
+        """The field of that name."""
+
+    def __getitem__(self, name: str, /) -> Any: ...
+
+
+class PlainSource(msgspec.Struct):
+    """The same, with the fields that are read here; None for a missing one."""
+
+    connector: str | None = None
+    snapshot: Any = None
+    db: str | None = None
+    schema: str | None = None
+    table: str | None = None
+    collection: str | None = None
+    lsn: Any = None
+    sequence: Any = None
+    file: Any = None
+    pos: Any = None
+    row: Any = None
+    server_id: Any = None
+    commit_lsn: Any = None
+    change_lsn: Any = None
+    event_serial_no: Any = None
+    scn: Any = None
+    commit_scn: Any = None
+    ts_ms: Any = None
+    ord: Any = None
+    rs: Any = None
+    replica_set: Any = None
+
+    def get(self, name: str, default: Any = None, /) -> Any:
+        """The field of that name."""
+        value = getattr(self, name)
+        return default if value is None else value
+
+    def __getitem__(self, name: str, /) -> Any:
+        return getattr(self, name)
+
+
+def places_in(sources: Sequence[PlainSource]) -> Sequence[Place | None]:
+    """The positions of changes, as `place_in` gives them."""
+    if {each.connector for each in sources} == {"postgresql"}:
+        lsns, sequences = [each.lsn for each in sources], [each.sequence for each in sources]
+        if {*map(type, lsns)} == {int} and {*map(type, sequences)} == {str} and 0 <= min(lsns) <= max(lsns) <= _LSN_MAX:
+            commits = [_commit(before) for before, *_ in map(_SEQUENCE.decode, sequences)]
+            return Places("LSNs", list(zip(commits, lsns, strict=True)), _lsn)
+    return [place_in(each) for each in sources]
 
 
 def place_in(source: Source) -> Place | None:
@@ -74,7 +125,11 @@ def _postgresql(source: Source) -> Place | None:
     if sequence is None:
         return Place("LSNs", (None, lsn), _lsn)
     before, *_ = _SEQUENCE.decode(sequence)
-    return Place("LSNs", (_NO_COMMIT if before is None else int(before), lsn), _lsn)
+    return Place("LSNs", (_commit(before), lsn), _lsn)
+
+
+def _commit(before: int | str | None) -> int:
+    return _NO_COMMIT if before is None else int(before)
 
 
 def _mysql(source: Source) -> Place | None:

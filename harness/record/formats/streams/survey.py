@@ -12,27 +12,25 @@ import pyarrow.compute as pc
 
 from checkers.columns.images import IMAGES
 from checkers.streams.rules.watermarks.torn_unit import CAME_AGAIN, LACKS_A_ROW
-from harness.core.columns import KINDS, NAMED, NEVER, TOMBSTONE, Bools, Int64s
+from harness.core.columns import BACKFILL, KINDS, NAMED, NEVER, OPEN, ROW, TOMBSTONE, Bools, Int64s
 from harness.core.errors import HistoryError
 from harness.core.promises import StreamContract
 from harness.core.record import Json
-from harness.record.formats.jsonl import storable
+from harness.record.formats.jsonl import NESTING_MAX, may_exceed, storable
 from harness.record.formats.parquet.names import Names
 from harness.record.formats.parquet.operations import without_collector
 from harness.record.formats.parquet.parquet import write_events
+from harness.record.formats.streams.contents import CODES, UNIT, Contents, require_sense, runs_of
 from harness.record.formats.streams.events import Cells, Columns, Commit, Table, in_sequence, tables_of, with_sessions
-from harness.record.formats.streams.images import write_images
 from harness.record.formats.streams.line import Content, StreamFormat
-from harness.record.formats.streams.lines import lines_of
-from harness.record.formats.streams.origins import write_origins
+from harness.record.formats.streams.lines import contents_of, problem_of
+from harness.record.formats.streams.origins import write_images, write_origins
 from harness.record.formats.streams.positions import Key, Positions
 from harness.record.formats.streams.units import Units
 
-UNIT_MAX: Final = 10_000_000  # The most rows of a unit: rows that it announces and lacks are tracked in memory.
-_CODES: Final = {name: code for code, name in enumerate(KINDS)}
-_UNIT, _BEGUN = len(KINDS), len(KINDS) + 1  # Ends and begins of units, which are no events.
-_POSITIONED: Final = ("row", "backfill", "watermark", "open", "gap", "checkpoint")
+_POSITIONED: Final = frozenset(("row", "backfill", "watermark", "open", "gap", "checkpoint"))
 _ENCODER: Final = msgspec.json.Encoder(order="sorted")  # As names are written.
+_NONE: Final = type(None)
 
 
 class Survey:
@@ -65,93 +63,101 @@ class Survey:
             self._form.begin()
         for number, path in enumerate(self._paths):
             self._file = number
-            for place, line in lines_of(path, self._form.shape):
+            for contents in contents_of(path, self._form):
                 try:
-                    for content in self._form.read(line):
-                        _require_sense(content)
-                        self._take(place, content)
-                except OverflowError:
-                    raise HistoryError(f"{path}, {place}: one of its numbers does not fit into 64 bits") from None
-                except ValueError as error:
-                    raise HistoryError(f"{path}, {place}: {error}") from None
+                    self._take(contents)
+                except (ValueError, OverflowError):
+                    self._take_singly(path, contents)
 
-    def _take(self, place: str, content: Content) -> None:
-        kind, span, key, value, position = NEVER, content.span, NEVER, NEVER, NEVER
-        who = self._sessions.place((content.subscriber, content.session))
-        match content.kind:
-            case "tombstone":
-                self._tombstones.append((len(self._cells), content.key, span))
-                kind = TOMBSTONE
-            case "unit" | "begun":
-                kind = _UNIT if content.kind == "unit" else _BEGUN
-                self._note_unit(content)
-            case _:
-                kind = _CODES[content.kind]
-                self._note_unit(content)
-                key, value = self._named(content.key), self._named(content.value)
-                position = self._position(place, content, who)
-                self._count(content)
-        self.has_times |= content.time_ns is not None and kind < TOMBSTONE
-        self._cells.add(
-            (
-                kind,
-                who,
-                self._spans.place(span),
-                self._spans.place(content.collection),
-                key,
-                value,
-                position,
-                NEVER if content.ordinal is None else content.ordinal,
-                NEVER if content.epoch is None else content.epoch,
-                self._unit_names.place(content.unit),
-                NEVER if content.unit_rows is None else content.unit_rows,
-                NEVER if content.time_ns is None else content.time_ns,
-                int(place[place.rindex(" ") :]),
-                self._file,
-            )
+    def _take_singly(self, path: Path, contents: Contents) -> None:
+        """Take the contents one by one, of which one has a problem. Raises HistoryError with its line."""
+        for number in range(len(contents.numbers)):
+            try:
+                self._take(contents.one(number))
+            except (ValueError, OverflowError) as error:
+                raise HistoryError(f"{path}, {contents.place(number)}: {problem_of(error)}") from None
+
+    def _take(self, contents: Contents) -> None:
+        """Add these contents. Raises ValueError or OverflowError for a problem; they may be added again one by one."""
+        require_sense(contents)
+        kinds = contents.column("kind")
+        kind = np.array([CODES[each] for each in kinds])
+        who = self._sessions.places(list(zip(contents.column("subscriber"), contents.column("session"), strict=True)))
+        cells = {
+            "kind": kind,
+            "session": who,
+            "span": self._spans.places(contents.column("span")),
+            "table": self._spans.places(contents.column("collection")),
+            "key": self._named(_where(kind < TOMBSTONE, contents.column("key"))),
+            "value": self._named(_where(kind < TOMBSTONE, contents.column("value"))),
+            "position": self._placed(contents, who),
+            "ordinal": contents.integers("ordinal"),
+            "epoch": contents.integers("epoch"),
+            "unit": self._unit_names.places(contents.column("unit")),
+            "unit_rows": contents.integers("unit_rows"),
+            "ns": contents.integers("time_ns"),
+            "line": np.array(contents.numbers, np.int64),
+            "file": np.full(len(kind), self._file),
+        }
+        images = {row: each.image for row, each in enumerate(contents.column("before")) if each is not None}
+        texts = _ENCODER.encode_lines(images.values()).split(b"\n")[:-1]
+        # From here on nothing fails.
+        begin = len(self._cells)
+        self._cells.add(cells)
+        self._images += texts
+        self._imaged.extend(begin + row for row in images)
+        self._count(contents, cells)
+        for row in np.flatnonzero(kind == TOMBSTONE).tolist():
+            self._tombstones.append((begin + row, contents.column("key")[row], contents.column("span")[row]))
+        for run in runs_of(contents, cells, begin):
+            if run.collection is not None:
+                self._tables.setdefault(run.span, set()).add(run.collection)
+            self.units.take(run)
+
+    def _count(self, contents: Contents, cells: Columns) -> None:
+        kind = cells["kind"]
+        is_row = (kind == ROW) | (kind == BACKFILL)
+        self.rows += int(is_row.sum())
+        self.spanless += int((is_row & (cells["span"] == NEVER)).sum())
+        if "has_key" in contents.fields:
+            self.keyless += int((is_row & ~np.array(contents.fields["has_key"])).sum())
+        self.has_times |= bool(((kind < TOMBSTONE) & (cells["ns"] != NEVER)).any())
+        self._declared.update(cells["session"][kind == OPEN].tolist())
+
+    def _named(self, values: Sequence[Json]) -> Int64s:
+        """The ids of keys or values; NEVER for None."""
+        kinds = {*map(type, values)}
+        if int not in kinds and _NONE not in kinds:
+            return np.array(self.names.ids_of_texts(_kept(values)), np.int64)
+        is_own = [value is None or (type(value) is int and 0 <= value < NAMED) for value in values]
+        ids = np.array(
+            [value if own and value is not None else NEVER for value, own in zip(values, is_own, strict=True)]
         )
+        others = [value for value, own in zip(values, is_own, strict=True) if not own]
+        ids[~np.array(is_own)] = self.names.ids_of_texts(_kept(others))
+        return ids
 
-    def _note_unit(self, content: Content) -> None:
-        if content.collection is not None:
-            self._tables.setdefault(content.span, set()).add(content.collection)
-        if content.collection is not None or content.unit is not None:
-            self.units.take(content, len(self._cells))
-
-    def _count(self, content: Content) -> None:
-        if content.kind in ("row", "backfill"):
-            self.rows += 1
-            self.keyless += not content.has_key
-            self.spanless += content.span is None
-        if content.before is not None:
-            self._images.append(_ENCODER.encode(content.before.image))
-            self._imaged.append(len(self._cells))
-
-    def _named(self, value: Json) -> int:
-        """The id of a key or value; NEVER for None."""
-        if value is None:
-            return NEVER
-        if type(value) is int and 0 <= value < NAMED:
-            return value
-        text = _ENCODER.encode(value)
-        known = self.names.known(text)
-        if known is not None:
-            return known
-        kept = storable(value, text)
-        return self.names.id_of_text(text if kept is value else _ENCODER.encode(kept))
-
-    def _position(self, place: str, content: Content, who: int) -> int:
-        if content.kind == "open":
-            self._declared.add(who)
-        if content.position is None or content.kind not in _POSITIONED:
-            return NEVER
+    def _placed(self, contents: Contents, who: Int64s) -> Int64s:
+        """The places of positions in the order of their first appearances; NEVER for contents without one."""
+        kinds, values = contents.column("kind"), contents.column("position")
+        rows: Sequence[int] = range(len(kinds))
+        if None in values or not _POSITIONED.issuperset(kinds):
+            rows = [row for row in rows if kinds[row] in _POSITIONED and values[row] is not None]
+            values = [values[row] for row in rows]
+        result = np.full(len(kinds), NEVER)
+        if not rows:
+            return result
         try:
-            key = self.positions.take(content.position, place)
+            keys = self.positions.take_all(values, lambda number: contents.place(rows[number]))
         except ValueError as error:
-            what = "watermark" if content.kind == "watermark" else "position"
+            what = "watermark" if kinds[rows[0]] == "watermark" else "position"
             raise ValueError(str(error).replace("its position", f"its {what}", 1)) from None
         if len(self._paths) > 1 and not self._form.is_by_source:  # There, topics and tables have orders of their own.
-            self._follow((who, content.span), key)
-        return self.positions.index(key)
+            spans = contents.column("span")
+            for row, key in zip(rows, keys, strict=True):
+                self._follow((int(who[row]), spans[row]), key)
+        result[rows] = self.positions.indexes(keys)
+        return result
 
     def _follow(self, log: tuple[int, str | None], key: Key) -> None:
         """Raise ValueError if a log, that of a session and partition, goes back where it goes on in another file."""
@@ -241,7 +247,7 @@ class Survey:
             tables = self._tables.get(partition, set()) if partition else set()
             result[row] = is_known = len(tables) == 1 and key is not None
             if is_known:
-                columns["key"][row] = self._named([*tables, key])
+                columns["key"][row] = self._named([[*tables, key]])[0]
             elif self._form.contract.tombstones == "each":
                 raise HistoryError(
                     f"{self._paths[0]}: some tombstones do not show what they repeat, so [stream] tombstones = "
@@ -282,13 +288,13 @@ class Survey:
         named = np.flatnonzero(unit != NEVER)
         changes = named[np.diff(unit[named], prepend=-1) != 0]
         names, last = self._unit_names.values(), None
-        for row in np.union1d(changes, np.flatnonzero(kind >= _UNIT)).tolist():
+        for row in np.union1d(changes, np.flatnonzero(kind >= UNIT)).tolist():
             name = None if unit[row] == NEVER else names[unit[row]]
             if name is not None and name != last:
                 if self.units.is_endless(last):
                     yield self._commit(row, row, last, 0)  # The end that never came.
                 last = name
-            if kind[row] == _UNIT and self.units.counts_end(name):
+            if kind[row] == UNIT and self.units.counts_end(name):
                 size = self.units.size(name)
                 yield self._commit(row, row, name if size else None, size)
         if self.units.is_endless(last):
@@ -299,8 +305,8 @@ class Survey:
         topics, end, names = self.units.topics, len(self._cells), self._unit_names.values()
         kind, unit = columns["kind"], columns["unit"]
         among = (
-            (row, Content("unit" if kind[row] == _UNIT else "begun", unit=names[unit[row]]))
-            for row in np.flatnonzero(kind >= _UNIT).tolist()
+            (row, Content("unit" if kind[row] == UNIT else "begun", unit=names[unit[row]]))
+            for row in np.flatnonzero(kind >= UNIT).tolist()
         )
         for row, content in topics.in_disorder(among):
             yield self._commit(end, row, content.unit, content.unit_rows)
@@ -321,13 +327,22 @@ def _lines(columns: Columns, paths: Sequence[Path]) -> pa.Array:
     return pc.binary_join_element_wise(lines, files, " of ")
 
 
-def _require_sense(content: Content) -> None:
-    """Raise ValueError for values that no event can have."""
-    if content.position is None and content.kind in {"row", "watermark"}:
-        raise ValueError(f"a {content.kind} without a position")
-    if isinstance(content.unit, list | dict):
-        raise ValueError("its unit, or transaction, is neither a text nor a number")
-    if content.sizes or content.unit_rows:
-        sizes = [content.unit_rows or 0, *(count for _, count in content.sizes)]
-        if max(sizes) > UNIT_MAX or min(sizes) < 0:
-            raise ValueError(f"a unit of so many rows: the limit is {UNIT_MAX:,}")
+def _where(is_chosen: Bools, values: Sequence[Json]) -> Sequence[Json]:
+    """The chosen values; None for the others."""
+    if is_chosen.all():
+        return values
+    return [value if chosen else None for value, chosen in zip(values, is_chosen, strict=True)]
+
+
+def _kept(values: Sequence[Json]) -> list[bytes]:
+    """The JSON of the values, as far as a history can hold them. Raises ValueError."""
+    whole = _ENCODER.encode_lines(values)
+    texts = whole.split(b"\n")[:-1]
+    is_short = len(max(texts, key=len, default=b"")) < 2 * NESTING_MAX  # Then nothing in them is nested too deep.
+    nested = whole.count(b"\n[") + whole.count(b"\n{") + whole.startswith((b"[", b"{"))
+    if not may_exceed(whole, len(whole) if is_short else max(0, nested - 1)):
+        return texts
+    kept = [storable(value, text) for value, text in zip(values, texts, strict=True)]
+    return [
+        text if each is value else _ENCODER.encode(each) for each, value, text in zip(kept, values, texts, strict=True)
+    ]

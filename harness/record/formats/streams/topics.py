@@ -6,10 +6,32 @@ offset 0 shows that nothing came before. If all was at rest at the end of the re
 every unit.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from harness.core.record import Json
 from harness.record.formats.streams.line import Content
+
+
+class Run(NamedTuple):
+    """Neighbouring rows of one unit, partition and table, or one begin or end of a unit ("begun", "unit").
+
+    `at`: the number of the first of them in the file, from 0. `ordinal`: the first row's place in its unit.
+    `is_first`, `has_first`: the first of them, or any, is the first message of its partition. `numbers`: the places of
+    all rows among those of their unit and table; empty if lines do not give them. `keys`: the ids of the rows' keys.
+    """
+
+    kind: str
+    at: int = 0
+    unit: Json = None
+    span: str | None = None
+    collection: str | None = None
+    ordinal: int | None = None
+    is_first: bool = False
+    has_first: bool = False
+    numbers: Sequence[int] = ()
+    keys: Sequence[int] = ()
+    sizes: tuple[tuple[str, int], ...] = ()
 
 
 class Topics:
@@ -26,24 +48,26 @@ class Topics:
         self._spans_of: dict[str, set[str | None]] = {}  # The partitions with rows of each table.
         self._reach: dict[str | None, tuple[int, int]] = {}
 
-    def take(self, content: Content, number: int) -> None:
-        """Note a row, a begin or an end, with its number in the file."""
-        if content.is_first:
-            self._whole.add(content.span)
-        if content.kind in ("unit", "begun"):
-            if content.kind == "unit":
-                self._ends_at.setdefault(content.unit, number)
-                self._cut |= set() if self._ends or content.is_first else {content.unit}
-            self._ends[content.span] = None
-            self._order.setdefault(content.unit, len(self._order))
+    def take(self, run: Run) -> None:
+        """Note a run of rows, a begin or an end."""
+        if run.is_first:
+            self._whole.add(run.span)
+        if run.kind in ("unit", "begun"):
+            if run.kind == "unit":
+                self._ends_at.setdefault(run.unit, run.at)
+                self._cut |= set() if self._ends or run.is_first else {run.unit}
+            self._ends[run.span] = None
+            self._order.setdefault(run.unit, len(self._order))
             return
-        if content.collection is not None:
-            self._spans_of.setdefault(content.collection, set()).add(content.span)
-        units = self._rows.setdefault(content.span, {})
-        if content.unit is not None:
-            if not units and content.span not in self._whole and content.ordinal not in (None, 1):
-                self._cut.add(content.unit)
-            units[content.unit] = None
+        if run.collection is not None:
+            self._spans_of.setdefault(run.collection, set()).add(run.span)
+        units = self._rows.setdefault(run.span, {})
+        if run.unit is not None:
+            if not units and run.span not in self._whole and run.ordinal not in (None, 1):
+                self._cut.add(run.unit)
+            units[run.unit] = None
+        if run.has_first:
+            self._whole.add(run.span)
 
     @property
     def are_apart(self) -> bool:

@@ -4,13 +4,10 @@ The ends count only where they stand among the rows, each right after the rows o
 apart, the place of an end shows nothing, unless the lines name their topics.
 """
 
-from collections.abc import Iterator
-
-import msgspec
+from collections.abc import Iterator, Sequence
 
 from harness.core.record import Json
-from harness.record.formats.streams.line import Content
-from harness.record.formats.streams.topics import Topics
+from harness.record.formats.streams.topics import Run, Topics
 
 
 class Holes:
@@ -21,36 +18,37 @@ class Holes:
     """
 
     def __init__(self) -> None:
-        self._keys: dict[str, set[bytes] | None] = {}  # By partition; None once a key came twice.
+        self._keys: dict[str, set[int] | None] = {}  # By partition; None once a key came twice.
         self._is_judged: dict[tuple[Json, str], bool] = {}  # By transaction and table.
         self._highest: dict[tuple[Json, str], int] = {}
         self._spans: dict[str, set[str]] = {}
         self._found: dict[tuple[Json, str], int] = {}
 
-    def take(self, content: Content, at: int) -> None:
-        """Note the row of that number in the file, if its transaction numbers rows and its line names the partition."""
-        table, span, number = content.collection, content.span, content.table_ordinal
+    def take(self, run: Run) -> None:
+        """Note the rows of a run, if their transaction numbers them and their lines name the partition."""
+        table, span = run.collection, run.span
         if table is None or span is None:
             return
         self._spans.setdefault(table, set()).add(span)
-        if number is not None and content.unit is not None:
-            unit = (content.unit, table)
+        if run.numbers and run.unit is not None:
+            unit = (run.unit, table)
             is_judged = self._is_judged.setdefault(unit, self._keys.get(span, ()) is None)
             highest = self._highest.get(unit, 0)
-            if is_judged and number > highest + 1:
-                self._found.setdefault(unit, at)
-            self._highest[unit] = max(highest, number)
-        self._note_key(span, content.key)
+            for at, number in enumerate(run.numbers, run.at):
+                if is_judged and number > highest + 1:
+                    self._found.setdefault(unit, at)
+                highest = max(highest, number)
+            self._highest[unit] = highest
+        self._note_keys(span, run.keys)
 
-    def _note_key(self, span: str, key: Json) -> None:
+    def _note_keys(self, span: str, new: Sequence[int]) -> None:
         keys = self._keys.setdefault(span, set())
         if keys is None:
             return
-        name = msgspec.json.encode(key)
-        if name in keys:
+        size = len(keys)
+        keys.update(new)
+        if len(keys) < size + len(new):
             self._keys[span] = None
-        else:
-            keys.add(name)
 
     def found(self) -> Iterator[tuple[int, Json]]:
         """The number of the row behind each hole, and the transaction."""
@@ -83,20 +81,20 @@ class Units:
         """True if ends of units stand among the rows."""
         return self.topics.are_apart or (self._are_among and not self._are_apart)
 
-    def take(self, content: Content, number: int) -> None:
-        """Note a row, a begin or an end, with its number in the file."""
-        if content.kind in ("unit", "begun"):
-            if (content.kind, content.unit) in self._announced:
-                self.again.append((number, content.unit))
-            self._announced.add((content.kind, content.unit))
-        self.topics.take(content, number)
-        self.holes.take(content, number)
-        if content.kind == "unit":
-            self._end(content)
-        elif content.unit is not None:
-            self._go_on(content)
-        if content.collection is not None:
-            self._collections.add(content.collection)
+    def take(self, run: Run) -> None:
+        """Note a run of rows, a begin or an end."""
+        if run.kind in ("unit", "begun"):
+            if (run.kind, run.unit) in self._announced:
+                self.again.append((run.at, run.unit))
+            self._announced.add((run.kind, run.unit))
+        self.topics.take(run)
+        self.holes.take(run)
+        if run.kind == "unit":
+            self._end(run)
+        elif run.unit is not None:
+            self._go_on(run)
+        if run.collection is not None:
+            self._collections.add(run.collection)
 
     def size(self, unit: Json) -> int | None:
         """The number of a unit's rows in this file's tables, if its end reports it."""
@@ -126,10 +124,10 @@ class Units:
         """The number of a unit."""
         return self.numbers.setdefault(unit, len(self.numbers) + 1)
 
-    def _go_on(self, content: Content) -> None:
-        unit, is_begin = content.unit, content.kind == "begun"
+    def _go_on(self, run: Run) -> None:
+        unit, is_begin = run.unit, run.kind == "begun"
         if self._first is None:
-            self._first, self._is_first_cut = unit, not is_begin and content.ordinal not in (None, 1)
+            self._first, self._is_first_cut = unit, not is_begin and run.ordinal not in (None, 1)
         if self._last not in (None, unit):
             self._left[self._last] = None
         self._last = unit
@@ -137,8 +135,8 @@ class Units:
             self._are_apart |= unit in self._sizes and self.numbers.get(unit) is None
             self.number(unit)
 
-    def _end(self, content: Content) -> None:
-        unit = content.unit
+    def _end(self, run: Run) -> None:
+        unit = run.unit
         if self._first is None:
             self._first, self._is_first_cut = unit, True
         if unit in self.numbers:
@@ -146,4 +144,4 @@ class Units:
             self._are_apart |= self._last != unit
         elif self._last not in (None, unit):
             self._left[self._last] = None
-        self._sizes[unit] = content.sizes
+        self._sizes[unit] = run.sizes

@@ -1,0 +1,112 @@
+"""Plain lines, read at once by columns, have the same contents as lines that are read one by one."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from harness.core.draw import Draw, Stream
+from harness.core.errors import HistoryError
+from harness.core.record import Json
+from harness.record.formats.streams.line import Content, Place, StreamFormat
+from harness.record.formats.streams.lines import contents_of
+from harness.record.formats.streams.mappings.known import stream_format
+from tests.amount import FIRST_SEED, count
+from tests.worlds.streams.known import SAMPLES
+from tests.worlds.streams.public import drawn
+
+SPOILT: tuple[Json, ...] = (
+    None,
+    "",
+    7,
+    -1,
+    True,
+    0.5,
+    [],
+    {},
+    "c",
+    "r",
+    "1.5",
+    '{"id": 1}',
+    {"payload": {"id": 2}},
+    1 << 70,
+)
+
+
+def rows(path: Path, form: StreamFormat) -> Iterator[object]:
+    """The contents of the file one by one with their places, and the problem at its end if there is one."""
+    try:
+        for contents in contents_of(path, form):
+            columns = [contents.column(name) for name in Content._fields]
+            for row, cells in enumerate(zip(*columns, strict=True)):
+                yield contents.place(row), [plain(cell) for cell in cells]
+    except HistoryError as error:
+        yield str(error)
+
+
+def plain(cell: object) -> object:
+    return (cell.kind, cell.parts, cell.is_snapshot, cell.is_of_change) if isinstance(cell, Place) else cell
+
+
+def lines_of(kind: str, seed: int) -> list[dict[str, Any]]:
+    if kind == "crdb":
+        return [msgspec.json.decode(line) for line in SAMPLES[kind].lines]
+    return [item.line for item in drawn(kind, seed)[0]][:40]
+
+
+def spoilt(draw: Stream, value: Any) -> Any:
+    """The value with something inside of it removed, exchanged or put in."""
+    if not isinstance(value, dict) or not value or draw.chance(1, 10):
+        return draw.choice(SPOILT)
+    name = draw.choice(sorted(value))
+    match draw.below(4):
+        case 0:
+            return {each: of for each, of in value.items() if each != name}
+        case 1:
+            return value | {
+                draw.choice(("op", "after", "payload", "value", "tombstone", "status", "resolved")): value[name]
+            }
+        case _:
+            return value | {name: spoilt(draw, value[name])}
+
+
+@pytest.mark.parametrize("kind", ["postgresql", "mysql", "crdb"])
+def test_lines_at_once_are_as_lines_one_by_one(kind: str, tmp_path: Path) -> None:
+    path, form = tmp_path / "s", stream_format("crdb" if kind == "crdb" else "debezium")
+    for seed in range(FIRST_SEED, FIRST_SEED + count(20)):
+        draw = Draw(seed).stream(kind)
+        lines = lines_of(kind, seed)
+        for _ in range(draw.below(3)):
+            at = draw.below(len(lines))
+            lines[at] = spoilt(draw, lines[at])
+        path.write_bytes(b"\n".join(map(msgspec.json.encode, lines)))
+        assert [*rows(path, form)] == [*rows(path, form._replace(plain=()))], f"{kind} seed {seed}"
+
+
+def refused(line: Json) -> Iterator[Content]:
+    raise ValueError(f"it was read alone: {line}")
+
+
+SOURCE = {"connector": "postgresql", "schema": "s", "table": "t", "lsn": 7, "sequence": '["5","7"]'}
+CHANGE = {"op": "c", "before": None, "after": {"id": 1}, "source": SOURCE}
+AROUND = {"topic": "s.t", "partition": 0, "offset": 0, "key": {"schema": {}, "payload": {"id": 1}}}
+MYSQL = {"connector": "mysql", "db": "d", "table": "t", "file": "binlog.000002", "pos": 4, "row": 0, "server_id": 1}
+
+
+@pytest.mark.parametrize(
+    ("form", "lines"),
+    [
+        ("debezium", [AROUND | {"value": {"schema": {}, "payload": CHANGE}}] * 3),
+        ("debezium", [AROUND | {"value": CHANGE | {"op": op}} for op in "curd"]),
+        ("debezium", [AROUND | {"value": CHANGE | {"transaction": {"id": "1:7", "total_order": 1}}}]),
+        ("debezium", [AROUND | {"value": CHANGE | {"source": MYSQL}}]),
+        ("crdb", [{"after": {"id": 1}, "key": [1], "updated": "1.0"}, {"resolved": "2.0"}]),
+    ],
+)
+def test_plain_lines_are_read_at_once(form: str, lines: list[Json], tmp_path: Path) -> None:
+    (tmp_path / "s").write_bytes(b"\n".join(map(msgspec.json.encode, lines)))
+    found = [*rows(tmp_path / "s", stream_format(form)._replace(read=refused))]
+    assert len(found) == len(lines)
+    assert found == [*rows(tmp_path / "s", stream_format(form)._replace(plain=()))]
