@@ -61,18 +61,16 @@ def unpack(path: Path, into: Path) -> Path:
     return plain
 
 
-def _opener(path: Path) -> Callable[[Path], IO[bytes]] | None:
+def _opener(path: Path) -> Callable[[Path], pa.NativeFile] | None:
     with path.open("rb") as file:
         head = file.read(len(_ZSTD))
-    return next(
-        (cast("Callable[[Path], IO[bytes]]", each) for begin, each in _OPENERS.items() if head.startswith(begin)), None
-    )
+    return next((each for begin, each in _OPENERS.items() if head.startswith(begin)), None)
 
 
 class _Limited(io.RawIOBase):
     """What a compressed file holds, up to the limit."""
 
-    def __init__(self, path: Path, inner: IO[bytes]) -> None:
+    def __init__(self, path: Path, inner: pa.NativeFile) -> None:
         self._path, self._inner = path, inner
         self._left = max(LEAST, RATIO * path.stat().st_size)
 
@@ -80,11 +78,10 @@ class _Limited(io.RawIOBase):
         return True
 
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        found = self._inner.read(len(buffer))
-        self._left -= len(found)
+        count: int = self._inner.readinto(buffer)
+        self._left -= count
         if self._left < 0:
             raise HistoryError(
                 f"{self._path}: it unpacks to more than {RATIO:,} times its size, the limit: unpack it yourself"
             )
-        buffer[: len(found)] = found
-        return len(found)
+        return count

@@ -1,13 +1,12 @@
-"""The contents of many lines by columns: so they are read, required to make sense, and cut into runs of units."""
+"""The contents of many lines by columns: so they are read, and required to make sense."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from harness.core.columns import KINDS, NEVER, TOMBSTONE, Bools, Int64s
+from harness.core.columns import KINDS, NEVER, Int64s
 from harness.record.formats.streams.line import Content, Fields
-from harness.record.formats.streams.topics import Run
 
 UNIT, BEGUN = len(KINDS), len(KINDS) + 1  # Ends and begins of units, which are no events.
 CODES: Final = {name: code for code, name in enumerate((*KINDS, "unit", "begun"))}
@@ -69,45 +68,3 @@ def require_sense(contents: Contents) -> None:
     sizes += [count for count in contents.fields.get("unit_rows", ()) if count is not None]
     if sizes and (max(sizes) > _UNIT_MAX or min(sizes) < 0):
         raise ValueError(f"a unit of so many rows: the limit is {_UNIT_MAX:,}")
-
-
-def runs_of(contents: Contents, cells: dict[str, Int64s], begin: int) -> Iterator[Run]:
-    """The runs of these contents, of which the first has the number `begin` in the file; rows outside of all left out.
-
-    `cells` are their columns as numbers, by the names of `events.CELLS`.
-    """
-    if contents.fields.keys().isdisjoint(("collection", "unit")):
-        return
-    kinds, spans, tables = contents.column("kind"), contents.column("span"), contents.column("collection")
-    units, ordinals, firsts = contents.column("unit"), contents.column("ordinal"), contents.column("is_first")
-    numbers, sizes = contents.column("table_ordinal"), contents.column("sizes")
-    is_numbered = np.array([number is not None for number in numbers])
-    keys, has_first = cells["key"].tolist(), any(firsts)
-    for first, end in _bounds(cells, is_numbered):
-        yield Run(
-            kinds[first],
-            begin + first,
-            units[first],
-            spans[first],
-            tables[first],
-            ordinals[first],
-            firsts[first],
-            has_first and any(firsts[first:end]),
-            numbers[first:end] if is_numbered[first] else (),
-            keys[first:end],
-            sizes[first],
-        )
-
-
-def _bounds(cells: dict[str, Int64s], is_numbered: Bools) -> Iterator[tuple[int, int]]:
-    """The first row of each run, and the one after its last."""
-    kind, unit, table = cells["kind"], cells["unit"], cells["table"]
-    rows = np.flatnonzero(((table != NEVER) | (unit != NEVER)) & (kind != TOMBSTONE))
-    is_new = np.diff(rows, prepend=-2) != 1
-    is_new |= kind[rows] >= UNIT
-    is_new[1:] |= kind[rows[:-1]] >= UNIT
-    for column in (unit, table, cells["span"], is_numbered):
-        is_new[1:] |= column[rows[1:]] != column[rows[:-1]]
-    starts = np.flatnonzero(is_new)
-    ends = np.append(starts[1:], len(rows)) - 1
-    yield from zip(rows[starts].tolist(), (rows[ends] + 1).tolist(), strict=True)

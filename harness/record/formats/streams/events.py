@@ -24,7 +24,7 @@ _INT_MAX: Final = (1 << 63) - 1
 _DECODE: Final = msgspec.json.Decoder(list[Any]).decode
 CELLS: Final = (
     "kind", "session", "span", "table", "key", "value", "position", "ordinal", "epoch", "unit", "unit_rows", "ns",
-    "line", "file",
+    "line", "file", "table_ordinal", "is_first",
 )  # fmt: skip
 FIELDS: Final = (
     "ns", "subscriber", "session", "number", "kind", "span", "key", "value", "position", "ordinal", "epoch", "unit",

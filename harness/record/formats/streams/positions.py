@@ -9,7 +9,6 @@ counter, and positions of several parts.
 """
 
 import re
-from array import array
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple, cast
 
@@ -132,7 +131,7 @@ class Positions:
         self._are_of_changes = False
         self._is_partial = False  # Some first parts were not reported, so the last part alone is the position.
         self._known: dict[Key, int] = {}  # By position, its place in the order of their first appearances.
-        self._numbers = array("q")
+        self._numbers = np.empty(0, np.int64)
         self._ascending: list[Key] = []
 
     def take_all(self, values: Sequence[Json | Place], place: Callable[[int], str]) -> list[Key]:
@@ -193,11 +192,14 @@ class Positions:
         """The numbers of all positions, in the order of their first appearances."""
         if len(self._numbers) != len(self._known):
             part = -1 if self._is_partial else 0
-            self._numbers = array("q", [0 if self.are_ranks else key[part] for key in self._known])
-            self._ascending = sorted(self._known) if self.are_ranks else []
-            for rank, key in enumerate(self._ascending, FIRST_RANK):
-                self._numbers[self._known[key]] = rank
-        return np.frombuffer(self._numbers, np.int64)
+            if self.are_ranks:
+                self._ascending = sorted(self._known)
+                ranks = np.empty(len(self._known), np.int64)
+                ranks[self.indexes(self._ascending)] = FIRST_RANK + np.arange(len(ranks))
+                self._numbers = ranks
+            else:
+                self._numbers = np.array([key[part] for key in self._known], np.int64)
+        return self._numbers
 
     @property
     def are_ranks(self) -> bool:

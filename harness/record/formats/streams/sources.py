@@ -196,7 +196,7 @@ def _mongodb(source: Source) -> Place | None:
 
 
 def _lsn(parts: tuple[int, ...]) -> str:
-    return f"{parts[-1] >> _LSN_BITS:X}/{parts[-1] & ((1 << _LSN_BITS) - 1):X}"
+    return "{:X}/{:X}".format(*divmod(parts[-1], 1 << _LSN_BITS))
 
 
 _READERS: Final[Mapping[str, Callable[[Source], Place | None]]] = MappingProxyType(

@@ -20,13 +20,13 @@ from harness.record.formats.jsonl import NESTING_MAX, may_exceed, storable
 from harness.record.formats.parquet.names import Names
 from harness.record.formats.parquet.operations import without_collector
 from harness.record.formats.parquet.parquet import write_events
-from harness.record.formats.streams.contents import CODES, UNIT, Contents, require_sense, runs_of
+from harness.record.formats.streams.contents import CODES, UNIT, Contents, require_sense
 from harness.record.formats.streams.events import Cells, Columns, Commit, Table, in_sequence, tables_of, with_sessions
 from harness.record.formats.streams.line import Content, StreamFormat
 from harness.record.formats.streams.lines import contents_of, problem_of
 from harness.record.formats.streams.origins import write_images, write_origins
 from harness.record.formats.streams.positions import Key, Positions
-from harness.record.formats.streams.units import Units
+from harness.record.formats.streams.units import Units, holes, pairs_of, runs_of
 
 _POSITIONED: Final = frozenset(("row", "backfill", "watermark", "open", "gap", "checkpoint"))
 _ENCODER: Final = msgspec.json.Encoder(order="sorted")  # As names are written.
@@ -54,9 +54,11 @@ class Survey:
         self.has_times = False
         self._highest: dict[tuple[int, str | None], Key] = {}  # The highest position of each log so far, and
         self._going_on: set[tuple[int, tuple[int, str | None]]] = set()  # the logs that were met in a file.
-        self._tables: dict[str | None, set[str]] = {}  # By partition.
+        self._sizes: dict[int, tuple[tuple[str, int], ...]] = {}  # By the numbers of the units' ends.
         with without_collector():
             self._read()
+            self._columns = self._cells.columns()
+            self._take_units()
 
     def _read(self) -> None:
         if self._form.begin is not None:
@@ -97,6 +99,8 @@ class Survey:
             "unit_rows": contents.integers("unit_rows"),
             "ns": contents.integers("time_ns"),
             "line": np.array(contents.numbers, np.int64),
+            "table_ordinal": contents.integers("table_ordinal"),
+            "is_first": np.array(contents.column("is_first"), np.int64),
             "file": np.full(len(kind), self._file),
         }
         images = {row: each.image for row, each in enumerate(contents.column("before")) if each is not None}
@@ -109,10 +113,23 @@ class Survey:
         self._count(contents, cells)
         for row in np.flatnonzero(kind == TOMBSTONE).tolist():
             self._tombstones.append((begin + row, contents.column("key")[row], contents.column("span")[row]))
-        for run in runs_of(contents, cells, begin):
-            if run.collection is not None:
-                self._tables.setdefault(run.span, set()).add(run.collection)
-            self.units.take(run)
+        for row in np.flatnonzero(kind == UNIT).tolist():
+            self._sizes[begin + row] = contents.column("sizes")[row]
+
+    def _take_units(self) -> None:
+        """Note the units, once all is read."""
+        columns, places, units = self._columns, self._spans.values(), self._unit_names.values()
+        self._holes = holes(columns)
+        self._tables: dict[str, set[str]] = {}  # By partition.
+        for span, table in pairs_of(columns["span"], columns["table"]).tolist():
+            if NEVER not in (span, table):
+                self._tables.setdefault(places[span], set()).add(places[table])
+        if (columns["kind"] >= UNIT).any():
+            for run in runs_of(columns, units, places, self._sizes):
+                self.units.take(run)
+        else:
+            self.units.numbers = {unit: place for place, unit in enumerate(units, 1)}
+        del columns["table_ordinal"], columns["is_first"]
 
     def _count(self, contents: Contents, cells: Columns) -> None:
         kind = cells["kind"]
@@ -202,7 +219,7 @@ class Survey:
 
     def write(self, history: Path) -> None:
         """Write the events into a new folder, with their before-images and origins. Raises OSError."""
-        columns = self._cells.columns()
+        columns = self._columns
         if self.has_tables_for_partitions:
             columns["span"] = np.where(columns["span"] == NEVER, columns["table"], columns["span"])
         lowest = self._number_positions(columns)
@@ -257,6 +274,8 @@ class Survey:
 
     def _size_units(self, columns: Columns) -> None:
         """The number of rows of each unit that reports it, for rows that do not report it themselves."""
+        if not self.units.are_announced:
+            return
         sizes = [self.units.size(name) for name in self._unit_names.values()]
         known = np.array([*(NEVER if size is None else size for size in sizes), NEVER], np.int64)
         rows, unit = columns["unit_rows"], np.minimum(columns["unit"], len(sizes))
@@ -275,9 +294,10 @@ class Survey:
         Behind all rows also one for each unit that lacks a row, or that came again where it must not.
         """
         end = len(self._cells)
-        yield from self._ends_of_topics(columns) if self.units.topics.are_apart else self._ends_among(columns)
-        for row, unit in self.units.holes.found():
-            yield self._commit(end, row, unit, LACKS_A_ROW)
+        if self.units.are_announced:
+            yield from self._ends_of_topics(columns) if self.units.topics.are_apart else self._ends_among(columns)
+        for row in self._holes:
+            yield Commit(end, row, int(columns["unit"][row]), LACKS_A_ROW)
         if self._form.contract.delivery != "at-least-once":
             for row, unit in self.units.again:
                 yield self._commit(end, row, unit, CAME_AGAIN)

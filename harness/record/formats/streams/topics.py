@@ -6,7 +6,7 @@ offset 0 shows that nothing came before. If all was at rest at the end of the re
 every unit.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from harness.core.record import Json
@@ -17,8 +17,7 @@ class Run(NamedTuple):
     """Neighbouring rows of one unit, partition and table, or one begin or end of a unit ("begun", "unit").
 
     `at`: the number of the first of them in the file, from 0. `ordinal`: the first row's place in its unit.
-    `is_first`, `has_first`: the first of them, or any, is the first message of its partition. `numbers`: the places of
-    all rows among those of their unit and table; empty if lines do not give them. `keys`: the ids of the rows' keys.
+    `is_first`, `has_first`: the first of them, or any, is the first message of its partition.
     """
 
     kind: str
@@ -29,8 +28,6 @@ class Run(NamedTuple):
     ordinal: int | None = None
     is_first: bool = False
     has_first: bool = False
-    numbers: Sequence[int] = ()
-    keys: Sequence[int] = ()
     sizes: tuple[tuple[str, int], ...] = ()
 
 

@@ -4,57 +4,107 @@ The ends count only where they stand among the rows, each right after the rows o
 apart, the place of an end shows nothing, unless the lines name their topics.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
+import numpy as np
+
+from harness.core.columns import NEVER, TOMBSTONE, Int64s
 from harness.core.record import Json
+from harness.record.formats.streams.contents import BEGUN, UNIT
+from harness.record.formats.streams.events import Columns
 from harness.record.formats.streams.topics import Run, Topics
 
+_Sizes = tuple[tuple[str, int], ...]
 
-class Holes:
-    """Transactions that lack a row: a row's number among those of its table jumps, on the only partition of that table.
 
-    A topic that was compacted has honest holes. From the first key on that came twice it was not: the earlier row of
-    the key would be gone.
+def runs_of(
+    columns: Columns, units: Sequence[Json], places: Sequence[Any], sizes: Mapping[int, _Sizes]
+) -> Iterator[Run]:
+    """The runs of a file's events, of which those outside of units and tables are left out.
+
+    `units` and `places` are the names of units, and of partitions and tables. `sizes`: what ends of units report, by
+    the number of the end in the file.
     """
+    kind, unit, table, span = (columns[name] for name in ("kind", "unit", "table", "span"))
+    rows = np.flatnonzero(((table != NEVER) | (unit != NEVER)) & (kind != TOMBSTONE))
+    is_new = np.diff(rows, prepend=-2) != 1
+    is_new |= kind[rows] >= UNIT
+    is_new[1:] |= kind[rows[:-1]] >= UNIT
+    for column in (unit, table, span):
+        is_new[1:] |= column[rows[1:]] != column[rows[:-1]]
+    starts = np.flatnonzero(is_new)
+    at, is_first = rows[starts], columns["is_first"]
+    has_first = np.maximum.reduceat(is_first[rows], starts) if len(rows) else starts
+    names: dict[int, Json] = {**dict(enumerate(units)), NEVER: None}
+    where = {**dict(enumerate(places)), NEVER: None}
+    cells = (kind, unit, span, table, columns["ordinal"], is_first)
+    for row, which, name, partition, of, ordinal, first, any_first in zip(
+        at.tolist(), *(column[at].tolist() for column in cells), has_first.tolist(), strict=True
+    ):
+        yield Run(
+            {UNIT: "unit", BEGUN: "begun"}.get(which, "row"),
+            row,
+            names[name],
+            where[partition],
+            where[of],
+            None if ordinal == NEVER else ordinal,
+            bool(first),
+            bool(any_first),
+            sizes.get(row, ()),
+        )
 
-    def __init__(self) -> None:
-        self._keys: dict[str, set[int] | None] = {}  # By partition; None once a key came twice.
-        self._is_judged: dict[tuple[Json, str], bool] = {}  # By transaction and table.
-        self._highest: dict[tuple[Json, str], int] = {}
-        self._spans: dict[str, set[str]] = {}
-        self._found: dict[tuple[Json, str], int] = {}
 
-    def take(self, run: Run) -> None:
-        """Note the rows of a run, if their transaction numbers them and their lines name the partition."""
-        table, span = run.collection, run.span
-        if table is None or span is None:
-            return
-        self._spans.setdefault(table, set()).add(span)
-        if run.numbers and run.unit is not None:
-            unit = (run.unit, table)
-            is_judged = self._is_judged.setdefault(unit, self._keys.get(span, ()) is None)
-            highest = self._highest.get(unit, 0)
-            for at, number in enumerate(run.numbers, run.at):
-                if is_judged and number > highest + 1:
-                    self._found.setdefault(unit, at)
-                highest = max(highest, number)
-            self._highest[unit] = highest
-        self._note_keys(span, run.keys)
+def holes(columns: Columns) -> list[int]:
+    """The rows behind the holes of transactions that lack a row.
 
-    def _note_keys(self, span: str, new: Sequence[int]) -> None:
-        keys = self._keys.setdefault(span, set())
-        if keys is None:
-            return
-        size = len(keys)
-        keys.update(new)
-        if len(keys) < size + len(new):
-            self._keys[span] = None
+    In a hole, a row's number among those of its transaction and table jumps, on the only partition of that table. A
+    topic that was compacted has honest holes. From the first key on that came twice it was not: the earlier row of the
+    key would be gone.
+    """
+    kind, unit, table, span = (columns[name] for name in ("kind", "unit", "table", "span"))
+    number = columns["table_ordinal"]
+    rows = np.flatnonzero((table != NEVER) & (span != NEVER) & (kind < TOMBSTONE))
+    numbered = rows[(number[rows] != NEVER) & (unit[rows] != NEVER)]
+    if not len(numbered):
+        return []
+    twice = _first_again(rows, columns["key"], span)
+    tables, counts = np.unique(pairs_of(table[rows], span[rows])[:, 0], return_counts=True)
+    is_alone = np.isin(table, tables[counts == 1])
+    grouped = numbered[np.lexsort((table[numbered], unit[numbered]))]
+    is_new = np.append(True, (np.diff(unit[grouped]) != 0) | (np.diff(table[grouped]) != 0))
+    starts = np.flatnonzero(is_new)
+    first = grouped[starts]
+    is_judged = is_alone[first] & (twice[span[first]] < first)
+    expected = np.arange(len(grouped)) - np.repeat(starts, np.diff(starts, append=len(grouped))) + 1
+    is_odd = np.logical_or.reduceat(number[grouped] != expected, starts)
+    found = []
+    for group in np.flatnonzero(is_judged & is_odd).tolist():
+        end = starts[group + 1] if group + 1 < len(starts) else len(grouped)
+        highest = 0
+        for row in grouped[starts[group] : end].tolist():
+            if number[row] > highest + 1:
+                found.append(row)
+                break
+            highest = max(highest, int(number[row]))
+    return sorted(found)
 
-    def found(self) -> Iterator[tuple[int, Json]]:
-        """The number of the row behind each hole, and the transaction."""
-        for (unit, table), at in self._found.items():
-            if len(self._spans[table]) == 1:
-                yield at, unit
+
+def pairs_of(one: Int64s, other: Int64s) -> Int64s:
+    """The distinct pairs (n, 2) of places; NEVER counts as one."""
+    values, coded = zip(*(np.unique(each, return_inverse=True) for each in (one, other)), strict=True)
+    first, second = np.divmod(np.unique(coded[0] * len(values[1]) + coded[1]), max(1, len(values[1])))
+    return np.stack((values[0][first], values[1][second]), axis=1)
+
+
+def _first_again(rows: Int64s, key: Int64s, span: Int64s) -> Int64s:
+    """By partition, the first of these rows whose key came before in it; NEVER if there is none."""
+    order = rows[np.lexsort((key[rows], span[rows]))]
+    is_again = (np.diff(key[order]) == 0) & (np.diff(span[order]) == 0)
+    again = order[1:][is_again]
+    result = np.full(int(span[rows].max()) + 1, NEVER)
+    np.minimum.at(result, span[again], again)
+    return result
 
 
 class Units:
@@ -72,9 +122,13 @@ class Units:
         self._are_apart = False
         self._are_among = False
         self.topics = Topics(is_settled=is_settled)
-        self.holes = Holes()
         self._announced: set[tuple[str, Json]] = set()
         self.again: list[tuple[int, Json]] = []  # The numbers of begins and ends that came before, and their units.
+
+    @property
+    def are_announced(self) -> bool:
+        """True if lines begin or end units."""
+        return bool(self._announced)
 
     @property
     def have_ends(self) -> bool:
@@ -88,7 +142,6 @@ class Units:
                 self.again.append((run.at, run.unit))
             self._announced.add((run.kind, run.unit))
         self.topics.take(run)
-        self.holes.take(run)
         if run.kind == "unit":
             self._end(run)
         elif run.unit is not None:
