@@ -68,7 +68,8 @@ class Stream:
 
     def exponential(self, mean: int) -> int:
         """A non-negative integer with an approximately exponential distribution (64 steps, at most 4.9 means)."""
-        return mean * _EXPONENTIAL_PERMILLE[self.below(64)] // _EXPONENTIAL_MEAN_PERMILLE
+        self.position += 1  # As `below(64)`, for each message: six bits are never too many.
+        return mean * _EXPONENTIAL_PERMILLE[self._bits(6)] // _EXPONENTIAL_MEAN_PERMILLE
 
 
 class Draw:

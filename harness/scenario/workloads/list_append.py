@@ -55,8 +55,11 @@ class Slot(msgspec.Struct, frozen=True):
     last: int
 
 
-class Transactions(msgspec.Struct, frozen=True):
-    """An endless source of transactions. The first slots are the busiest; keys are numbered from 0 in order of use."""
+class Transactions(msgspec.Struct, frozen=True, eq=False):
+    """An endless source of transactions. The first slots are the busiest; keys are numbered from 0 in order of use.
+
+    A source equals only itself, so that what follows from it is remembered (`next_of`).
+    """
 
     mix: Mix
     max_length: int
@@ -74,13 +77,13 @@ class Transactions(msgspec.Struct, frozen=True):
     def op(self, context: Context) -> Answer:
         if not context.free:
             return PENDING, self
-        mops, after = self._transaction()
+        mops, after = next_of(self)
         return planned(context, Invocation(f="txn", mops=mops)), after
 
     def update(self, context: Context, event: Event) -> Generator:
         return self
 
-    def _transaction(self) -> "tuple[tuple[MicroOp, ...], Transactions]":
+    def transaction(self) -> "tuple[tuple[MicroOp, ...], Transactions]":
         """The next transaction, and the source after it. Drawn for each place: slot, coin, limit of a new key."""
         weights = _running_weights(len(self.slots))
         count = max(self.max_length, *(population.places for _, population in self.mix))
@@ -133,11 +136,16 @@ class Transactions(msgspec.Struct, frozen=True):
         return Transactions(self.mix, self.max_length, self.max_appends, slots, next_key, dice)
 
 
+@lru_cache(maxsize=8_192)  # A minute's load: some 10 MB.
+def next_of(source: Transactions) -> tuple[tuple[MicroOp, ...], Transactions]:
+    """The source's next transaction and what follows. An interpreter asks twice for most, and final reads once more."""
+    return source.transaction()
+
+
 class FinalReads(msgspec.Struct, frozen=True):
     """Reads of every key that `load` uses if it is never late; keys that it did not reach are read as empty.
 
-    The load's operations do not depend on events, so they can be computed again. This is done once, at the first read,
-    and takes about 10 microseconds for each operation.
+    The load's operations do not depend on events, so they are gone through again, once, at the first read.
     """
 
     load: Generator

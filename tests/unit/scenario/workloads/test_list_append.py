@@ -6,7 +6,7 @@ import pytest
 from harness.core.errors import ScenarioError
 from harness.core.record import MicroOp
 from harness.scenario.workloads import WORKLOADS
-from harness.scenario.workloads.list_append import planned_key_count
+from harness.scenario.workloads.list_append import next_of, planned_key_count
 from tests.unit.generator_simulator import imperfect, simulate
 from tests.worlds.workloads import SECOND, appends, options, transactions
 
@@ -59,7 +59,9 @@ def test_operations_are_due_at_the_rate_asked_for() -> None:
 def test_final_reads_cover_every_key_that_was_used_until_each_succeeded() -> None:
     workload = WORKLOADS["list-append"](options(duration_ns=3 * SECOND))
     used = {key for key, _ in appends(transactions(workload.load))}
+    drawn = next_of.cache_info().misses
     trace = simulate(workload.final, imperfect, most=2000)
+    assert next_of.cache_info().misses == drawn  # No transaction is drawn again.
     read = {invoke.index: invoke.mops for invoke in trace.invokes}
     succeeded = [mops[0].key for c in trace.completes if c.outcome == "ok" and (mops := read[c.index]) is not None]
     assert len(succeeded) == len(set(map(str, succeeded))) == planned_key_count(workload.load)
