@@ -32,6 +32,7 @@ def service(node: NodeId, _: Doors, settings: Settings) -> Service:
         port=_CLIENTS_PORT,
         hello=b"",  # A server speaks first.
         folder=_FOLDER,
+        serves_after_full_disk=False,  # A server turns JetStream off for good.
     )
 
 

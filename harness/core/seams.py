@@ -226,6 +226,7 @@ class Service(msgspec.Struct, frozen=True, kw_only=True):
     files: dict[str, str] = {}  # The text of each file, by its path, such as a configuration.
     memory_mb: int = 512
     capabilities: tuple[str, ...] = ()  # "IPC_LOCK", ...
+    serves_after_full_disk: bool = True  # False: only once it is started anew, as its operator would do.
 
 
 class Membership(msgspec.Struct, frozen=True, kw_only=True):

@@ -83,6 +83,7 @@ class ControlLink:
     """
 
     is_foreign = False
+    serves_after_full_disk = True
 
     def __init__(self, node: NodeId, token: str, hearers: Hearers) -> None:
         self.node = node

@@ -11,6 +11,7 @@ class Foreign:
 
     lost_records = 0
     is_foreign = True
+    serves_after_full_disk = True
     is_ready = False  # No control channel answers independently of the server.
 
     def __init__(self, node: NodeId) -> None:

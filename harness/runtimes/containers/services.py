@@ -107,7 +107,9 @@ class Services:
 
     def control(self, node: NodeId) -> "ServiceControl":
         """The substitute for a control channel."""
-        return ServiceControl(node, self.services[node].hello, self._output_of)
+        control, service = ServiceControl(node, self.services[node].hello, self._output_of), self.services[node]
+        control.serves_after_full_disk = service.serves_after_full_disk
+        return control
 
     def control_port(self, node: NodeId) -> int | None:
         """None: the harness reaches the server as clients do."""

@@ -27,6 +27,7 @@ class Control(Protocol):
     life: int
     lost_records: int
     is_foreign: bool  # True for a server, which counts nothing for us.
+    serves_after_full_disk: bool
 
     async def clocks(self) -> Clocks: ...
     async def counters(self) -> Counters: ...

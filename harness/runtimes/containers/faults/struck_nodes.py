@@ -286,6 +286,9 @@ class FullDisk:
             with suppress(*GONE):  # The node does not run: it must have room when it starts.
                 await self._site.put(node, self._ballast(node), b"")
         must_start = place.control.is_foreign and not is_ready  # It ended for lack of room, and stays ended.
+        if node in self._lives and is_ready and not place.control.serves_after_full_disk:
+            await self._site.kill(node)
+            must_start = True
         place.is_down, place.may_end = place.is_down or must_start, False
         if must_start:
             await self._rules.start(node)

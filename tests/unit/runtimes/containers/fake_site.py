@@ -55,6 +55,7 @@ class FakeControl:
 
     def __init__(self, site: "FakeSite", node: NodeId) -> None:
         self.life, self.lost_records, self.is_foreign = 1, 0, False
+        self.serves_after_full_disk = True
         self.links: dict[str, dict[str, int]] = {}
         self.delayed = self.deferred = 0
         self.clock_error_ns = 0

@@ -241,6 +241,26 @@ def test_a_server_that_ended_on_a_full_disk_counts_as_down_until_it_is_started()
     run(main())
 
 
+def test_a_server_that_must_be_started_anew_after_a_full_disk_is() -> None:
+    async def main() -> None:
+        stage = Stage()
+        place, full, done = stage.site.nodes[N1], step("disk-full", "n1"), list[str]()
+        place.control.is_foreign, place.control.serves_after_full_disk = True, False
+
+        async def kill(node: NodeId) -> None:
+            done.append(f"kill {node}")
+
+        async def start(node: NodeId) -> None:
+            done.append(f"start {node}")
+
+        stage.site.kill, stage.site.start = kill, start  # type: ignore[method-assign]
+        await stage.faults.apply(full)
+        await stage.faults.undo(full)
+        assert done == ["kill n1", "start n1"]
+
+    run(main())
+
+
 # Clocks.
 
 
