@@ -40,8 +40,12 @@ class Dictionary:
 
     def __init__(self, history: Path) -> None:
         path = history / "names.parquet"
-        columns = read_columns(path, ("id", "json")).to_pydict() if path.is_file() else {"id": (), "json": ()}
-        self._texts: dict[int, str] = dict(zip(columns["id"], columns["json"], strict=True))
+        self._table = read_columns(path, ("id", "json")) if path.is_file() else None
+
+    @cached_property
+    def _texts(self) -> dict[int, str]:  # Only findings need it, and a history may have millions of values.
+        columns = {"id": (), "json": ()} if self._table is None else self._table.to_pydict()
+        return dict(zip(columns["id"], columns["json"], strict=True))
 
     @cached_property
     def _ids(self) -> dict[str, int]:

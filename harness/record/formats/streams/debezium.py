@@ -242,7 +242,7 @@ def _columns(change_in: Callable[[Any], _PlainChange], lines: Sequence[Envelope]
     sources, ops = [each.source for each in changes], [each.op for each in changes]
     if _SNAPSHOT in ops and not _INEXACT.isdisjoint(each.connector for each in sources):
         return None
-    keys = list(map(_plain_key, lines))
+    keys = _keys(lines)
     if None in keys:
         return None
     names = list(map(_NAMES_IN, sources))
@@ -261,21 +261,55 @@ def _columns(change_in: Callable[[Any], _PlainChange], lines: Sequence[Envelope]
         fields["before"] = [_before(each.before, each.source) if each.op in _REPLACING else None for each in changes]
     transactions = [each.transaction or _NO_TRANSACTION for each in changes]
     if any(each is not _NO_TRANSACTION for each in transactions):
-        fields["unit"] = [_transaction(each.id) for each in transactions]
+        fields["unit"] = list(map(_transaction, [each.id for each in transactions]))
         fields["ordinal"] = [each.total_order for each in transactions]
         fields["table_ordinal"] = [each.data_collection_order for each in transactions]
     return fields
 
 
-def _plain_key(line: Envelope) -> Json:
-    """The message's key, without decoding its schema; None if there is none."""
-    key = _KEY.decode(line.key)
-    is_inside = isinstance(key, _PlainKey) and key.payload is not msgspec.UNSET
-    return key.payload if is_inside else _own_key({"key": msgspec.json.decode(line.key)})
+def _keys(lines: Sequence[Envelope]) -> list[Json]:
+    """The messages' keys, without decoding their schemas; None for a line without a key."""
+    keys = list(map(_KEY.decode, [line.key for line in lines]))
+    if {*map(type, keys)} == {_PlainKey}:
+        payloads = [key.payload for key in keys]
+        if msgspec.UNSET not in payloads:
+            return payloads
+    return [_own_key({"key": msgspec.json.decode(line.key)}) for line in lines]
+
+
+class _ValueSchema(msgspec.Struct):
+    schema: msgspec.Raw
+
+
+class _LineSchema(msgspec.Struct):
+    value: _ValueSchema
+
+
+_SCHEMA: Final = msgspec.json.Decoder(_LineSchema)
+_VALUE: Final = b'"value"'
+
+
+def _without_schema(texts: Sequence[bytes]) -> Sequence[bytes]:
+    """The lines without their value's schema: Kafka Connect's converter repeats it, two thirds of a line, in each."""
+    first = texts[0]
+    schema = bytes(_SCHEMA.decode(first).value.schema)
+    begin = first.index(_VALUE)
+    end = first.index(schema, begin) + len(schema)
+    repeated, instead = first[begin:end], first[begin : end - len(schema)] + b"0"
+    result = []
+    for text in texts:
+        at = text.find(_VALUE)
+        is_same = text.startswith(repeated, at)
+        result.append(text[:at] + instead + text[at + len(repeated) :] if is_same else text)
+    return result
 
 
 PLAIN: Final = (
-    Plain(msgspec.json.Decoder(_EnvelopedPayload), partial(_columns, attrgetter("value.payload"))),
+    Plain(
+        msgspec.json.Decoder(_EnvelopedPayload),
+        partial(_columns, attrgetter("value.payload")),
+        _without_schema,
+    ),
     Plain(msgspec.json.Decoder(_Enveloped), partial(_columns, attrgetter("value"))),
 )
 

@@ -104,11 +104,13 @@ class Plain(NamedTuple):
     """A short way for neighbouring lines of one common form, all at once by columns.
 
     `decoder` refuses a line that is of another form. `columns` gives from the decoded lines what `read` would give, one
-    content for each line; None, or ValueError, if the lines must be read one by one.
+    content for each line; None, or ValueError, if the lines must be read one by one. `shortened`: the lines without
+    text that they repeat, and that the decoder would skip.
     """
 
     decoder: msgspec.json.Decoder[Any]
     columns: Callable[[Sequence[Any]], Fields | None]
+    shortened: Callable[[Sequence[bytes]], Sequence[bytes]] = lambda texts: texts
 
 
 class Partition(msgspec.Struct):

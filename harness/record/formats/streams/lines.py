@@ -73,7 +73,7 @@ def _read_at_once(texts: Sequence[bytes], forms: Sequence[Plain]) -> Fields | No
         return None
     for plain in forms:
         try:
-            return plain.columns(list(map(plain.decoder.decode, texts)))
+            return plain.columns(list(map(plain.decoder.decode, plain.shortened(texts))))
         except (ValueError, RecursionError):
             pass
     return None

@@ -103,13 +103,13 @@ class Survey:
             "is_first": np.array(contents.column("is_first"), np.int64),
             "file": np.full(len(kind), self._file),
         }
-        images = {row: each.image for row, each in enumerate(contents.column("before")) if each is not None}
-        texts = _ENCODER.encode_lines(images.values()).split(b"\n")[:-1]
+        befores = contents.fields.get("before", ())
+        texts = _ENCODER.encode_lines([each.image for each in befores if each is not None]).split(b"\n")[:-1]
         # From here on nothing fails.
         begin = len(self._cells)
         self._cells.add(cells)
         self._images += texts
-        self._imaged.extend(begin + row for row in images)
+        self._imaged.extend([begin + row for row, each in enumerate(befores) if each is not None])
         self._count(contents, cells)
         for row in np.flatnonzero(kind == TOMBSTONE).tolist():
             self._tombstones.append((begin + row, contents.column("key")[row], contents.column("span")[row]))
@@ -219,6 +219,10 @@ class Survey:
 
     def write(self, history: Path) -> None:
         """Write the events into a new folder, with their before-images and origins. Raises OSError."""
+        with without_collector():
+            self._write(history)
+
+    def _write(self, history: Path) -> None:
         columns = self._columns
         if self.has_tables_for_partitions:
             columns["span"] = np.where(columns["span"] == NEVER, columns["table"], columns["span"])

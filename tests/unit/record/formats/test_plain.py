@@ -53,7 +53,13 @@ def plain(cell: object) -> object:
 def lines_of(kind: str, seed: int) -> list[dict[str, Any]]:
     if kind == "crdb":
         return [msgspec.json.decode(line) for line in SAMPLES[kind].lines]
-    return [item.line for item in drawn(kind, seed)[0]][:40]
+    lines = [item.line for item in drawn("mysql" if kind == "mysql" else "postgresql", seed)[0]][:40]
+    return [line | {"value": with_schema(line["value"])} for line in lines] if kind == "connect" else lines
+
+
+def with_schema(value: Any) -> Any:
+    """The message as Kafka Connect's converter writes it by default."""
+    return {"schema": {"type": "struct", "fields": [{"field": "value"}, {"field": "op"}]}, "payload": value}
 
 
 def spoilt(draw: Stream, value: Any) -> Any:
@@ -72,7 +78,7 @@ def spoilt(draw: Stream, value: Any) -> Any:
             return value | {name: spoilt(draw, value[name])}
 
 
-@pytest.mark.parametrize("kind", ["postgresql", "mysql", "crdb"])
+@pytest.mark.parametrize("kind", ["postgresql", "connect", "mysql", "crdb"])
 def test_lines_at_once_are_as_lines_one_by_one(kind: str, tmp_path: Path) -> None:
     path, form = tmp_path / "s", stream_format("crdb" if kind == "crdb" else "debezium")
     for seed in range(FIRST_SEED, FIRST_SEED + count(20)):
