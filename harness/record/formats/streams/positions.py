@@ -10,6 +10,8 @@ counter, and positions of several parts.
 
 import re
 from collections.abc import Callable, Sequence
+from itertools import chain, compress, count, islice
+from operator import le, ne
 from typing import Final, NamedTuple, cast
 
 import numpy as np
@@ -130,9 +132,12 @@ class Positions:
         self._is_plain = True
         self._are_of_changes = False
         self._is_partial = False  # Some first parts were not reported, so the last part alone is the position.
-        self._known: dict[Key, int] = {}  # By position, its place in the order of their first appearances.
-        self._numbers = np.empty(0, np.int64)
+        self._taken: list[Key] = []
         self._ascending: list[Key] = []
+
+    def __len__(self) -> int:
+        """The number of positions that were added."""
+        return len(self._taken)
 
     def take_all(self, values: Sequence[Json | Place], place: Callable[[int], str]) -> list[Key]:
         """Add positions; returns them in comparable form. `place`: the place in the file of the one of that number.
@@ -152,9 +157,7 @@ class Positions:
             self._are_of_changes |= first.is_of_change
         elif self._is_plain and kind == "decimals":
             self._is_plain = not any(key[1] for key in keys)
-        known = self._known
-        for key in keys:
-            known.setdefault(key, len(known))
+        self._taken += keys
         return keys
 
     def take(self, value: Json | Place, place: str) -> Key:
@@ -181,25 +184,22 @@ class Positions:
             self.kind, self._first = kind, place
         if parts[1:] != _NO_COUNTER and kind == "decimals":
             self._is_plain = False
-        self._known.setdefault(parts, len(self._known))
+        self._taken.append(parts)
         return parts
 
-    def indexes(self, keys: Sequence[Key]) -> list[int]:
-        """The places of positions that were added before, in the order of their first appearances."""
-        return list(map(self._known.__getitem__, keys))
-
     def numbers(self) -> Int64s:
-        """The numbers of all positions, in the order of their first appearances."""
-        if len(self._numbers) != len(self._known):
+        """The numbers of all positions, in the order in which they were added."""
+        keys = self._taken
+        if not self.are_ranks:
             part = -1 if self._is_partial else 0
-            if self.are_ranks:
-                self._ascending = sorted(self._known)
-                ranks = np.empty(len(self._known), np.int64)
-                ranks[self.indexes(self._ascending)] = FIRST_RANK + np.arange(len(ranks))
-                self._numbers = ranks
-            else:
-                self._numbers = np.array([key[part] for key in self._known], np.int64)
-        return self._numbers
+            return np.array([key[part] for key in keys], np.int64)
+        if all(map(le, keys, islice(keys, 1, None))):  # As most files are.
+            is_new = np.fromiter(chain([True], map(ne, keys, islice(keys, 1, None))), np.bool_)[: len(keys)]
+            self._ascending = list(compress(keys, is_new))
+            return FIRST_RANK - 1 + np.cumsum(is_new)
+        self._ascending = sorted({*keys})
+        ranks = dict(zip(self._ascending, count(FIRST_RANK), strict=False))
+        return np.array([ranks[key] for key in keys], np.int64)
 
     @property
     def are_ranks(self) -> bool:
@@ -221,13 +221,7 @@ class Positions:
         """What sentences call a position, with a {} for it; None if the stream's contract decides that."""
         return next((noun for begin, noun in _NOUNS if self._seen.startswith(begin)), None)
 
-    def number(self, key: Key) -> int:
-        """The number of a position that was added before."""
-        return int(self.numbers()[self._known[key]])
-
     def texts(self) -> tuple[Int64s, list[str]]:
-        """The numbers and the texts of the positions that are shown otherwise than their numbers."""
-        if not len(self.numbers()) or not self.are_ranks:
-            return np.empty(0, np.int64), []
+        """The numbers and the texts of the positions that are shown otherwise than their numbers, which they have."""
         shown = self._shown or (lambda key: f"{key[0]}.{key[1]:0{_COUNTER_DIGITS}}")
         return FIRST_RANK + np.arange(len(self._ascending)), list(map(shown, self._ascending))

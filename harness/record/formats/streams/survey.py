@@ -155,7 +155,7 @@ class Survey:
         return ids
 
     def _placed(self, contents: Contents, who: Int64s) -> Int64s:
-        """The places of positions in the order of their first appearances; NEVER for contents without one."""
+        """The places of positions among all; NEVER for contents without one."""
         kinds, values = contents.column("kind"), contents.column("position")
         rows: Sequence[int] = range(len(kinds))
         if None in values or not _POSITIONED.issuperset(kinds):
@@ -164,6 +164,7 @@ class Survey:
         result = np.full(len(kinds), NEVER)
         if not rows:
             return result
+        begin = len(self.positions)
         try:
             keys = self.positions.take_all(values, lambda number: contents.place(rows[number]))
         except ValueError as error:
@@ -173,7 +174,7 @@ class Survey:
             spans = contents.column("span")
             for row, key in zip(rows, keys, strict=True):
                 self._follow((int(who[row]), spans[row]), key)
-        result[rows] = self.positions.indexes(keys)
+        result[rows] = np.arange(begin, begin + len(keys))
         return result
 
     def _follow(self, log: tuple[int, str | None], key: Key) -> None:
