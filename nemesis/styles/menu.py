@@ -8,6 +8,8 @@ choice; Kuhn, Wallace and Gallo, "Software fault interactions", TSE 2004, for pa
 from collections import Counter
 from collections.abc import Sequence
 
+import msgspec
+
 from harness.core.draw import Stream
 from nemesis.fault import Package
 from nemesis.plan import Step
@@ -39,7 +41,7 @@ class Menu:
             package = stream.choice(packages)
             strike = package.draw(self._topology, stream)
             if strike is not None and strike.targets:
-                offers.append((package, strike, self.manner(strike)))
+                offers.append((package, self._aimed(strike), self.manner(strike)))
         if not offers:
             return None
         package, strike, (form, manner) = min(offers, key=lambda offer: self._use(offer[2], other))
@@ -47,6 +49,14 @@ class Menu:
         if other is not None:
             self._together[_pair(manner, other)] += 1
         return package, strike
+
+    def _aimed(self, strike: Strike) -> Strike:
+        """The strike, at a failpoint on no node that never reaches it: some plans wait for one of these nodes alone."""
+        if "point" not in strike.args:
+            return strike
+        nodes = self._topology.reaching(str(strike.args["point"]))
+        targets = tuple(node for node in strike.targets if node in nodes)
+        return msgspec.structs.replace(strike, targets=targets or nodes)
 
     def _use(self, how: tuple[str, str], other: str | None) -> tuple[int, int, int]:
         """A sort key of three counts: uses of the kind together with the other one, of its form, and of the kind.

@@ -62,6 +62,16 @@ def test_what_is_slow_stays_slow_for_seconds_and_alone() -> None:
     assert all(step.until_ns - step.at_ns >= 3_000 * MS for each in steps for step in each)
 
 
+@pytest.mark.parametrize("style", STYLES)
+def test_no_strike_at_a_failpoint_waits_for_a_node_that_never_reaches_it(style: str) -> None:
+    for seed in range(8):
+        plan = drawn(style, field_of(TICDC), seed)
+        assert plan is not None
+        for step in plan.steps:
+            point = step.args.get("point")
+            assert point is None or set(step.targets) <= set(TICDC.reaching(str(point)))
+
+
 def test_a_failpoint_is_struck_where_it_can_be_reached() -> None:
     packages = tuple(PACKAGES[name] for name in ("crash", "pause", "power", "clock"))
     for number in range(40):
