@@ -24,6 +24,7 @@ from harness.record.formats.streams.line import (
     StreamFormat,
     decoded,
     enveloped,
+    few,
     inside,
     is_first_of_all,
     span_of,
@@ -323,7 +324,7 @@ def _key(around: dict[str, Json], message: dict[str, Json], columns: tuple[str, 
         if isinstance(image, dict):
             lacking = [column for column in columns if image.get(column) is None]
             if lacking:
-                raise ValueError(f"its row has no {lacking[0]}, which --key names: its columns are {_few(image)}")
+                raise ValueError(f"its row has no {lacking[0]}, which --key names: its columns are {few(image)}")
             return {column: image[column] for column in columns}
     return None
 
@@ -332,10 +333,6 @@ def _own_key(around: dict[str, Json]) -> Json:
     """The message's key; a converter may have put a schema beside it."""
     key = decoded(around.get("key"))
     return key["payload"] if isinstance(key, dict) and "payload" in key else key
-
-
-def _few(image: dict[str, Json]) -> str:
-    return ", ".join([*image][:8]) + (", ..." if len(image) > 8 else "")
 
 
 def _sizes(message: dict[str, Json]) -> Iterator[tuple[str, int]]:

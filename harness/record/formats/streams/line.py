@@ -192,6 +192,11 @@ def decoded(value: Json) -> Json:
     return found
 
 
+def few(row: dict[str, Json]) -> str:
+    """The names of a row's columns, not more than a message can hold."""
+    return ", ".join([*row][:8]) + (", ..." if len(row) > 8 else "")
+
+
 def is_first_of_all(around: dict[str, Json]) -> bool:
     """True if the envelope shows that no message came before in its partition."""
     return around.get("offset") == 0

@@ -4,8 +4,8 @@ Rounded positions, or those of another kind, are refused: they have lost their o
 
 Kinds: *integers* (also as text), *decimals* such as a hybrid clock's `1700000000000000000.0000000002`, which are a
 wall time and a counter, *log positions* such as PostgreSQL's `16/B374D848`, and positions of several parts (`Place`).
-One stream has positions of one kind. What does not fit into 64 bits becomes its rank in the file: decimals with a
-counter, and positions of several parts.
+One stream has positions of one kind. What does not fit into 62 bits becomes its rank in the file: decimals with a
+counter, great integers, and positions of several parts.
 """
 
 import re
@@ -175,8 +175,8 @@ class Positions:
             self._is_partial |= None in value.parts
             self._are_of_changes |= value.is_of_change
             is_free = value.is_snapshot
-        elif abs(parts[0]) > _MOST:
-            raise ValueError("its position is beyond 62 bits")
+        elif abs(parts[0]) > _MOST:  # As Kinesis and DynamoDB number their records.
+            self._is_plain = False
         if self.kind != kind and not is_free:
             if self.kind is not None:
                 problem = f"its position is one of {kind}, and that of {self._first} one of {self.kind}"
@@ -223,5 +223,13 @@ class Positions:
 
     def texts(self) -> tuple[Int64s, list[str]]:
         """The numbers and the texts of the positions that are shown otherwise than their numbers, which they have."""
-        shown = self._shown or (lambda key: f"{key[0]}.{key[1]:0{_COUNTER_DIGITS}}")
+        shown = self._shown or (_integer if self.kind == "integers" else _decimal)
         return FIRST_RANK + np.arange(len(self._ascending)), list(map(shown, self._ascending))
+
+
+def _integer(key: Key) -> str:
+    return str(key[0])
+
+
+def _decimal(key: Key) -> str:
+    return f"{key[0]}.{key[1]:0{_COUNTER_DIGITS}}"

@@ -83,10 +83,26 @@ ORDERS = [
     {"op": "remove", "row": {"id": 1, "v": 2}, "lsn": 12, "tx": 3, "old": {"v": 2}},
 ]
 AUDIT = [{"id": key, "seq": at, "shard": key > "a", "data": {"n": at}} for at, key in enumerate("abcab", 1)]
+DYNAMO = [  # DynamoDB Streams: names in capitals, images of which each value has its type, positions of 26 digits.
+    {
+        "eventID": f"e{at}",
+        "eventName": "MODIFY" if at else "INSERT",
+        "dynamodb": {
+            "Keys": {"id": {"N": "101"}},
+            "SequenceNumber": str(44215845 * 10**18 + at),
+            "NewImage": {"id": {"N": "101"}, "v": {"N": str(at)}},
+        },
+    }
+    for at in range(3)
+]
+CHANGES = [  # Salesforce: a header with the ids of the records.
+    {"payload": {"Header": {"recordIds": ["1"], "changeType": "UPDATE"}, "Name": f"n{at}"}, "event": {"replayId": at}}
+    for at in range(31, 34)
+]
 METERS = [{"meter_id": at % 3, "offset": at, "payload": {"kwh": at}, "type": "put"} for at in range(6)]
 
 
-@pytest.mark.parametrize(("lines", "kept"), [(ORDERS, 1), (AUDIT, 0), (METERS, 0)])
+@pytest.mark.parametrize(("lines", "kept"), [(ORDERS, 1), (AUDIT, 0), (DYNAMO, 0), (CHANGES, 1), (METERS, 0)])
 def test_a_suggested_mapping_reads_its_stream_and_finds_a_late_row(
     lines: list[dict[str, Any]], kept: int, tmp_path: Path
 ) -> None:
@@ -99,6 +115,13 @@ def test_a_suggested_mapping_reads_its_stream_and_finds_a_late_row(
     late = [*lines[:kept], *lines[kept + 1 :], lines[kept]]
     path.write_text("".join(json.dumps(line) + "\n" for line in late))
     assert "order-inversion" in {each.anomaly for each in check(path, stream=str(mapping)).findings}, text
+
+
+def test_a_column_that_rises_is_not_suggested_as_the_position() -> None:
+    lines: list[Any] = [{"data": {"id": 1, "v": at}, "metadata": {"operation": "update"}} for at in range(3)]
+    text = suggestion(lines)
+    assert text is not None
+    assert 'position = { place = "line" }' in text
 
 
 def test_what_lacks_a_key_is_said_in_the_suggestion() -> None:

@@ -48,14 +48,19 @@ def test_positions_without_a_counter_stay_as_they_are() -> None:
     assert positions.numbers().tolist() == [1700000000000000000]
 
 
-def test_kinds_do_not_mix_and_what_is_too_large_is_refused() -> None:
+def test_kinds_do_not_mix() -> None:
     positions = Positions()
     positions.take("0/1", "line 1")
     with pytest.raises(ValueError, match="one of integers, and that of line 1 one of log positions"):
         positions.take(1, "line 2")
-    with pytest.raises(ValueError, match="beyond 62 bits"):
-        Positions().take(1 << 62, "line 1")
-    assert Positions().take((1 << 62) - 1, "line 1") == ((1 << 62) - 1, 0)
+
+
+def test_great_integers_get_ranks_in_their_order_and_keep_their_digits() -> None:
+    positions = Positions()
+    for value in ("4421584500000000017450439092", "7", "4421584500000000017450439091", 1 << 62):
+        positions.take(value, "line 1")
+    assert positions.numbers().tolist() == [4, 1, 3, 2]
+    assert positions.texts()[1] == ["7", str(1 << 62), "4421584500000000017450439091", "4421584500000000017450439092"]
 
 
 SERVER, OTHER = "3E11FA47-71CA-11E1-9E33-C80AA9429562", "4E11FA47-71CA-11E1-9E33-C80AA9429562"

@@ -14,6 +14,7 @@ from harness.record.formats.streams.line import (
     SiteFormat,
     StreamFormat,
     enveloped,
+    few,
     inside,
     span_of,
 )
@@ -92,7 +93,9 @@ class Reader:
         is_row = kind in {"row", "backfill", REJECTED}
         key = self._get("key", spot)
         if is_row and (key is None or (isinstance(key, list) and None in key)):
-            how = ": name the key's columns with --key" if "value" in self._fields else ""
+            row = self._get("value", spot) or self._get("before", spot)
+            columns = f", such as {few(row)}" if isinstance(row, dict) and row else ""
+            how = f": name the key's columns with --key{columns}" if "value" in self._fields else ""
             raise ValueError(f"a {kind} without a key ({self._name('key')}){how}")
         named = "watermark" if kind == "watermark" and "watermark" in self._fields else "position"
         position = self._position(named, spot)

@@ -16,21 +16,27 @@ _KINDS_MOST: Final = 12
 _DEEPEST: Final = 3
 _MEANINGS: Final = (
     ("delete", re.compile(r"(?i)d|del.*|remove.*|-D|expire.*")),
-    ("row", re.compile(r"(?i)c|u|i|r|ins.*|upd.*|create.*|put|set|upsert|replace|row|\+I|\+U|write|change|event|data")),
+    ("backfill", re.compile(r"(?i)load|snapshot")),
+    (
+        "row",
+        re.compile(
+            r"(?i)c|u|i|r|ins.*|upd.*|modif.*|create.*|put|set|upsert|replace|row|\+I|\+U|write|change|event|data"
+        ),
+    ),
     ("watermark", re.compile(r"(?i).*(watermark|resolved|progress|checkpoint).*")),
     ("open", re.compile(r"(?i)open|start(ed)?|connect(ed)?")),
 )
 _NAMES: Final = {
-    "position": re.compile(r"(?i)(.*_)?(lsn|pos|position|offset|seq|sequence|seqno|commit_?ts|commit_?time|scn|gtid|"
-                           r"version|revision|rev|timestamp|ts|updated|log_?id)"),
-    "key": re.compile(r"(?i)(.*_)?(key|id|pk|uuid)"),
-    "kind": re.compile(r"(?i)(op|kind|type|event_?type|action|operation|event|change_?type)"),
-    "value": re.compile(r"(?i)(after|data|value|row|new|new_?row|doc|document|fields|payload|record)"),
-    "before": re.compile(r"(?i)(before|old|old_?row|prev|previous)"),
-    "partition": re.compile(r"(?i)(.*_)?(partition|shard|shard_?id|slot)"),
-    "unit": re.compile(r"(?i)(xid|tx_?id|transaction_?id|tx|txn|transaction)"),
-    "session": re.compile(r"(?i)(session|session_?id|connection|connection_?id)"),
-    "watermark": re.compile(r"(?i)(watermark|resolved(_?ts)?|progress|checkpoint)"),
+    "position": re.compile(r"(.*_)?(lsn|pos|position|offset|seq|sequence|seqno|(sequence|commit)_number|replay_id|scn|"
+                           r"commit_?(ts|time|timestamp)|gtid|version|revision|rev|timestamp|ts|updated|log_?id)"),
+    "key": re.compile(r"(.*_)?(keys?|ids?|pk|uuid)"),
+    "kind": re.compile(r"op|kind|action|operation|event|(event_?|change_?)?type|event_?name"),
+    "value": re.compile(r"after|data|value|row|new|new_?(row|image)|doc|document|fields|payload|record"),
+    "before": re.compile(r"before|old|old_?(row|image)|prev|previous"),
+    "partition": re.compile(r"(.*_)?(partition|shard|shard_?id|slot)"),
+    "unit": re.compile(r"(xid|tx_?id|transaction_?(id|key)|tx|txn|transaction)"),
+    "session": re.compile(r"(session|session_?id|connection|connection_?id)"),
+    "watermark": re.compile(r"(watermark|resolved(_?ts)?|progress|checkpoint)"),
 }  # fmt: skip
 _POSITIONS: Final = (
     (re.compile(r"(?i).*(lsn|pos|gtid|scn).*"), "lsn"),
@@ -49,8 +55,8 @@ class Found(NamedTuple):
 
     @property
     def last(self) -> str:
-        """The last part of its name."""
-        return self.name.rsplit(".", 1)[-1]
+        """The last part of its name, as words in small letters: `sequence_number` for SequenceNumber."""
+        return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|-", "_", self.name.rsplit(".", 1)[-1]).lower()
 
     @property
     def texts(self) -> list[str]:
@@ -98,7 +104,7 @@ def _chosen(fields: Sequence[Found]) -> dict[str, Found]:
         ("unit", _by_name),
         ("session", _by_name),
         ("watermark", lambda each: 0.1 * (_rises(each) > 0 and len(each.values) < each.lines)),
-        ("key", lambda each: 0.2 * _is_scalar(each)),
+        ("key", lambda each: 0.2 * _is_scalar(each) + 0.4 * (len(each.texts) < len(each.values))),
     )
     chosen: dict[str, Found] = {}
     for item, fitness in tests:
@@ -116,7 +122,9 @@ def _score(item: str, each: Found, fitness: Callable[[Found], float]) -> float:
     is_named = _NAMES[item].fullmatch(each.last) is not None
     if item in ("position", "kind", "watermark") and fits == 0:
         return 0
-    if item in ("key", "partition", "session", "unit") and not _is_scalar(each):
+    if item == "position" and not is_named:  # A column of a row may rise as well.
+        return 0
+    if item in ("partition", "session", "unit") and not _is_scalar(each):
         return 0
     return is_named + fits + 0.3 * len(each.values) / each.lines
 
@@ -175,7 +183,12 @@ def _of_fields(fields: Sequence[Found], chosen: dict[str, Found]) -> Iterator[st
             also = f"; or {', '.join(others)}" if others else ""
             yield _line(f'{item} = "{found.name}"', f"{reason}: in {len(found.values)} of {found.lines} lines{also}.")
         else:
-            is_needed = item in {"key", "position"}
+            if item == "position":
+                yield _line(
+                    'position = { place = "line" }', "no field looks like the source's order: name it if there is one."
+                )
+                continue
+            is_needed = item == "key"
             text = f'{"" if is_needed else "# "}{item} = "?"'
             yield _line(text, f"{reason}: no field looks like it{'; it is needed' if is_needed else ''}.")
     yield ""
