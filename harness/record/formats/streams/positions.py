@@ -30,7 +30,7 @@ _DECIMAL: Final = re.compile(r"(\d{1,100})\.(\d{1,10})")
 _LOG_POSITION: Final = re.compile(r"([0-9A-Fa-f]{1,8})/([0-9A-Fa-f]{1,8})")
 _COUNTER_DIGITS: Final = 10
 _NO_COUNTER: Final = (0,)
-# How the kinds of positions with notations of their own begin, and what sentences call such a position.
+# How the kinds of positions with special notations begin, and the noun for such a position in sentences.
 _NOUNS: Final = (
     ("LSNs", "LSN {}"),
     ("commit and change LSNs", "LSN {}"),

@@ -105,7 +105,7 @@ class Survey:
         }
         befores = contents.fields.get("before", ())
         texts = _ENCODER.encode_lines([each.image for each in befores if each is not None]).split(b"\n")[:-1]
-        # From here on nothing fails.
+        # All problems of these contents were found above.
         begin = len(self._cells)
         self._cells.add(cells)
         self._images += texts
@@ -170,7 +170,7 @@ class Survey:
         except ValueError as error:
             what = "watermark" if kinds[rows[0]] == "watermark" else "position"
             raise ValueError(str(error).replace("its position", f"its {what}", 1)) from None
-        if len(self._paths) > 1 and not self._form.is_by_source:  # There, topics and tables have orders of their own.
+        if len(self._paths) > 1 and not self._form.is_by_source:  # There, each topic and table has its order.
             spans = contents.column("span")
             for row, key in zip(rows, keys, strict=True):
                 self._follow((int(who[row]), spans[row]), key)
@@ -363,7 +363,7 @@ def _kept(values: Sequence[Json]) -> list[bytes]:
     """The JSON of the values, as far as a history can hold them. Raises ValueError."""
     whole = _ENCODER.encode_lines(values)
     texts = whole.split(b"\n")[:-1]
-    is_short = len(max(texts, key=len, default=b"")) < 2 * NESTING_MAX  # Then nothing in them is nested too deep.
+    is_short = len(max(texts, key=len, default=b"")) < 2 * NESTING_MAX  # So they cannot be nested too deep.
     nested = whole.count(b"\n[") + whole.count(b"\n{") + whole.startswith((b"[", b"{"))
     if not may_exceed(whole, len(whole) if is_short else max(0, nested - 1)):
         return texts

@@ -122,7 +122,7 @@ def _score(item: str, each: Found, fitness: Callable[[Found], float]) -> float:
     is_named = _NAMES[item].fullmatch(each.last) is not None
     if item in ("position", "kind", "watermark") and fits == 0:
         return 0
-    if item == "position" and not is_named:  # A column of a row may rise as well.
+    if item == "position" and not is_named:  # A column of a row can rise in the same way.
         return 0
     if item in ("partition", "session", "unit") and not _is_scalar(each):
         return 0
