@@ -8,7 +8,7 @@ import numpy as np
 from harness.core.columns import KINDS, NEVER, Int64s
 from harness.record.formats.streams.line import Content, Fields
 
-UNIT, BEGUN = len(KINDS), len(KINDS) + 1  # Ends and begins of units: only rows are events.
+UNIT, BEGUN = len(KINDS), len(KINDS) + 1  # Ends and begins of units, which histories leave out.
 CODES: Final = {name: code for code, name in enumerate((*KINDS, "unit", "begun"))}
 _DEFAULTS: Final = Content._field_defaults
 _UNIT_MAX: Final = 10_000_000  # The most rows of a unit: rows that it announces and lacks are tracked in memory.

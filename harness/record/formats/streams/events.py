@@ -91,6 +91,8 @@ def in_sequence(columns: Columns, commits: Sequence[Commit], is_kept: Bools) -> 
     A commit of a unit before all other events is left out. Events without a time get their number as their time.
     """
     count, more = len(is_kept), len(commits)
+    if not more and is_kept.all():  # As most files are: nothing moves.
+        return columns | {"ns": np.where(columns["ns"] == NEVER, np.arange(count), columns["ns"])}, np.arange(count)
     order = np.argsort(np.append([each.before for each in commits], np.arange(count)), kind="stable")
     row = np.append(np.full(more, -1), np.arange(count))[order]
     added = {

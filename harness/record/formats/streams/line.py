@@ -194,7 +194,8 @@ def decoded(value: Json) -> Json:
 
 def few(row: dict[str, Json]) -> str:
     """The names of a row's columns, not more than a message can hold."""
-    return ", ".join([*row][:8]) + (", ..." if len(row) > 8 else "")
+    shown = [(name if name.isprintable() else ascii(name))[:40] for name in [*row][:8]]
+    return ", ".join(shown) + (", ..." if len(row) > 8 else "")
 
 
 def is_first_of_all(around: dict[str, Json]) -> bool:

@@ -117,6 +117,12 @@ def test_a_suggested_mapping_reads_its_stream_and_finds_a_late_row(
     assert "order-inversion" in {each.anomaly for each in check(path, stream=str(mapping)).findings}, text
 
 
+def test_a_row_without_a_key_names_its_columns_in_one_line(tmp_path: Path) -> None:
+    (tmp_path / "s").write_text(json.dumps({"op": "+I", "columns": {"f0": 1, "a\nb": 2}}))
+    with pytest.raises(HistoryError, match=r"with --key, such as f0, 'a\\nb'"):
+        check(tmp_path / "s", stream="flink")
+
+
 def test_a_column_that_rises_is_not_suggested_as_the_position() -> None:
     lines: list[Any] = [{"data": {"id": 1, "v": at}, "metadata": {"operation": "update"}} for at in range(3)]
     text = suggestion(lines)
