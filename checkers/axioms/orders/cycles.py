@@ -12,10 +12,10 @@ from checkers.graph.edges import RW, WW
 from checkers.graph.paths import MOMENT, Steps
 from harness.core.columns import Bools, Int64s
 
-CYCLES: Final = 40_000  # The number of cycles that are taken from one graph,
-LOOKED: Final = 2_000_000  # The number of steps of one graph that are looked at for them, but for one cycle.
+CYCLES: Final = 40_000  # The number of cycles that are taken from one graph, unless it has more strong components;
+LOOKED: Final = 2_000_000  # the number of steps of one graph that are looked at for them, but for one cycle.
 _BLOCK: Final = 2_048  # The number of pairs that are looked for at once.
-_TRIES: Final = 2  # and the least number that is taken from each strong component, if it has so many.
+_TRIES: Final = 2  # The least number of cycles that is taken from each strong component, if it has so many.
 
 
 class ChosenStep(NamedTuple):
@@ -78,7 +78,7 @@ class Walks(NamedTuple):
 
 
 def short_cycles(steps: Steps, label: Int64s, *, most: int = CYCLES) -> tuple[Walks, int]:
-    """Some short cycles of each strong component, at most `most` in all; and the number of steps looked at.
+    """Some short cycles of each strong component, about `most` in all; and the number of steps looked at.
 
     `label` is, for each node, the number of its component.
     """
@@ -91,7 +91,7 @@ def short_cycles(steps: Steps, label: Int64s, *, most: int = CYCLES) -> tuple[Wa
     order = np.argsort(inside_of, kind="stable")
     groups = np.split(order, np.flatnonzero(np.diff(inside_of[order])) + 1)
     each = max(_TRIES, most // len(groups))
-    first = np.concatenate([group[:: -(-len(group) // each)] for group in groups[: most // _TRIES]])
+    first = np.concatenate([group[:: -(-len(group) // each)] for group in groups])
     ends = zip(first.tolist(), target[first].tolist(), source[first].tolist(), strict=True)
     # All in one list of rows: most cycles have two or three steps, and an array for each would cost more than its path.
     rows, lengths, cost = list[int](), list[int](), 0

@@ -51,7 +51,8 @@ if TYPE_CHECKING:
     from pysat.solvers import Solver  # Only a history that a guess does not explain needs a solver.
 
 ROUNDS: Final = 400  # The number of orders that the solver may propose.
-WORK: Final = 60_000_000  # The number of steps of all graphs together, after the guesses.
+WORK: Final = 60_000_000  # The number of steps of all graphs together, after the guesses,
+WORTH: Final = 1_000_000  # of so many transactions; more have a greater budget, so that the time grows linearly.
 _LOOP: Final = 8  # A step on a path, in a loop of Python, counts as much as so many in columns.
 _PROBED: Final = 150  # The number of orders to propose before something else is tried: a proof, or a weaker model.
 _FEW: Final = 2  # A guess is good if of so many transactions less than one is near a cycle.
@@ -91,6 +92,11 @@ def decided(
         if strong is None or _is_serial(execution, strong):
             return None
     return _Search(execution, level, order, found).result(most)
+
+
+def _most_work(execution: Execution) -> int:
+    """The budget of a search: the number of steps of its graphs."""
+    return WORK * max(1, -(-len(execution.op) // WORTH))
 
 
 def _after_forced(execution: Execution, level: Level, order: int, guess: "_Guess") -> "Contradiction | _Guess":
@@ -215,7 +221,7 @@ class _Search:
         """True if some order of versions explains the history, False if none does; None if the budget ended."""
         from pysat.solvers import Solver  # noqa: PLC0415  See TYPE_CHECKING above.
 
-        work = 0
+        work, most = 0, _most_work(self._whole)
         whole: Disturbed | None = None  # If the round looks at all that may lie on a cycle, that.
         self._execution, self._rows = part(self._whole, self._guess.nodes)
         with Solver(name="glucose4") as solver:
@@ -228,8 +234,8 @@ class _Search:
                 cycles, cost = self._cycles(graph, label)
                 work += len(graph.later) + _LOOP * cost
                 is_free = not len(cycles.rows)
-                if is_free and (whole is not None or work > WORK):
-                    return True if work <= WORK else None
+                if is_free and (whole is not None or work > most):
+                    return True if work <= most else None
                 if is_free:
                     whole = self._disturbed()
                     self._versions = whole.versions
@@ -240,7 +246,7 @@ class _Search:
                 whole = None
                 if not self._is_learned(solver, graph, cycles) or not self._is_solved(solver):
                     return False
-                if work > WORK:
+                if work > most:
                     break
                 self._execution, rows = part(self._execution, _around(graph, steps))
                 self._rows = self._rows[rows]
