@@ -260,7 +260,8 @@ def _lines(file: IO[bytes]) -> Iterator[tuple[int, list[bytes]]]:
         if size > _BLOCK:
             if len(line) > LINE_MAX:
                 problem = f"line {first + len(lines) - 1}: it is longer than {LINE_MAX >> 20} MiB, the limit"
-                yield first, lines[:-1]
+                if lines[:-1]:
+                    yield first, lines[:-1]
                 raise BadJson(problem)
             yield first, lines
             first, lines, size = first + len(lines), [], 0

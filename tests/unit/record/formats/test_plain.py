@@ -10,6 +10,7 @@ import pytest
 from harness.core.draw import Draw, Stream
 from harness.core.errors import HistoryError
 from harness.core.record import Json
+from harness.record.formats import jsonl
 from harness.record.formats.streams.line import Content, Place, StreamFormat
 from harness.record.formats.streams.lines import contents_of
 from harness.record.formats.streams.mappings.known import stream_format
@@ -116,3 +117,15 @@ def test_plain_lines_are_read_at_once(form: str, lines: list[Json], tmp_path: Pa
     found = [*rows(tmp_path / "s", stream_format(form)._replace(read=refused))]
     assert len(found) == len(lines)
     assert found == [*rows(tmp_path / "s", stream_format(form)._replace(plain=()))]
+
+
+@pytest.mark.parametrize("before", [0, 1])
+@pytest.mark.parametrize("kind", ["debezium", "crdb"])
+def test_a_line_that_is_too_long_is_refused_wherever_its_block_begins(
+    kind: str, before: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(jsonl, "LINE_MAX", 1 << 20)
+    path = tmp_path / "stream.jsonl"
+    path.write_text("\n" * before + f'{{"payload": "{"x" * (1 << 20)}"}}\n', encoding="utf-8")
+    with pytest.raises(HistoryError, match=f"line {before + 1}: it is longer than 1 MiB, the limit"):
+        list(contents_of(path, stream_format(kind)))
