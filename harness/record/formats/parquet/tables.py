@@ -32,6 +32,8 @@ def read_table(folder: Path, name: str, columns: list[str] | None = None) -> pa.
 def rows_among(folder: Path, name: str, column: str, values: Sequence[int]) -> list[Mapping[str, Any]]:
     """The rows in which that column has one of the values. Only their row groups are read whole."""
     path = folder / f"{name}.parquet"
+    if not values:
+        return []
     needed, found = SCHEMAS[name].names, list[Mapping[str, Any]]()
     with reading(path), pq.ParquetFile(path, page_checksum_verification=True) as file:
         _require_columns(path, needed, file.schema_arrow.names)
