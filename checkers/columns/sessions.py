@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from checkers.columns.arrow import flags, integers
-from checkers.columns.files import read_columns, read_group
+from checkers.columns.files import footer, read_columns, read_group
 from harness.core.columns import INFO, NEVER, Int64s
 
 SESSIONS: Final = "sessions.parquet"
@@ -52,8 +52,9 @@ def sessions_of(history: Path, index: Int64s) -> tuple[Int64s, Int64s]:
     """The process, and what `after` is in the table, of those operations. Raises HistoryError if it is damaged."""
     if not len(index):
         return index, index
-    first, last = int(index.min()) // _GROUP_ROWS, int(index.max()) // _GROUP_ROWS
-    groups = (read_group(history / SESSIONS, number, ("process", "after")) for number in range(first, last + 1))
-    table = pa.concat_tables(groups)
-    at = index - first * _GROUP_ROWS
+    path = history / SESSIONS
+    rows = footer(path).row_group(0).num_rows
+    first, last = int(index.min()) // rows, int(index.max()) // rows
+    table = pa.concat_tables(read_group(path, number, ("process", "after")) for number in range(first, last + 1))
+    at = index - first * rows
     return integers(table["process"])[at], integers(table["after"])[at]
