@@ -38,13 +38,15 @@ _LAST: Final = np.iinfo(np.int64).max  # The rank of an append that no read show
 class Views(Struct, frozen=True):
     """External reads, sorted by transaction and key: `reader` sees what `writer` (or INITIAL) wrote to `key`.
 
-    `rank` is that of the version that the writer left, and `place` that of the read in its transaction. `is_assumed` is
-    True if no transaction wrote the value, so that it is taken for an initial one (rule 4).
+    `install` is the row of `Installs` with the version that the writer left, or -1, and `rank` is that of the version.
+    `place` is that of the read in its transaction. `is_assumed` is True if no transaction wrote the value, so that it
+    is taken for an initial one (rule 4).
     """
 
     reader: Int64s
     key: Int64s
     writer: Int64s
+    install: Int64s
     rank: Int64s
     place: Int64s
     is_assumed: Bools
@@ -113,7 +115,8 @@ def part(whole: Execution, nodes: Int64s) -> tuple[Execution, Int64s]:
     place[nodes] = np.arange(len(nodes))
     is_inside = (place[views.reader] >= 0) & ((views.writer == INITIAL) | (place[views.writer] >= 0))
     seen = take(views, is_inside)
-    rows = np.flatnonzero(place[installs.writer] >= 0)
+    is_own = place[installs.writer] >= 0
+    rows, row = np.flatnonzero(is_own), np.append(np.cumsum(is_own) - 1, -1)
     own = take(installs, rows)
     versions, declared, unclear = (_placed(pairs, place) for pairs in (whole.versions, whole.declared, whole.unclear))
     inside = replace(
@@ -123,7 +126,7 @@ def part(whole: Execution, nodes: Int64s) -> tuple[Execution, Int64s]:
         session=whole.session[nodes],
         turn=whole.turn[nodes],
         unclear=unclear,
-        views=replace(seen, reader=place[seen.reader], writer=place[seen.writer]),
+        views=replace(seen, reader=place[seen.reader], writer=place[seen.writer], install=row[seen.install]),
         installs=replace(own, writer=place[own.writer]),
         versions=versions,
         declared=declared,
@@ -268,11 +271,9 @@ def _writer_rows(reads: Reads, writes: Writes) -> Int64s:
 
 def _views(reads: Reads, row: Int64s, owner: Int64s, node: Places, key: Places, installs: Installs, keys: int) -> Views:
     reader, code, writer = node.of(reads.op), key.of(reads.key), owner[row]
-    rank = np.full(len(reader), UNRANKED)
-    listed = np.flatnonzero(reads.is_list)
-    install = _row_of(installs, writer[listed], code[listed], keys)
-    rank[listed] = np.where(install >= 0, np.append(installs.rank, UNRANKED)[install], UNRANKED)
-    views = Views(reader, code, writer, rank, reads.place, (row < 0) & (reads.value != NOTHING))
+    install = _row_of(installs, writer, code, keys)
+    rank = np.append(installs.rank, UNRANKED)[np.where(reads.is_list, install, -1)]
+    views = Views(reader, code, writer, install, rank, reads.place, (row < 0) & (reads.value != NOTHING))
     return ordered_by(take(views, views.reader != writer), "reader", "key")
 
 

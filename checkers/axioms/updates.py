@@ -71,7 +71,7 @@ def _of_updates(execution: Execution, place: Int64s) -> Missed:
     seen, left, group = seen[order], left[order], group[order]
     before = GroupIndex(group, place[seen]).last_before(wanted, place[own])
     last = max_so_far(group, place[left])
-    read = execution.row_of(views.writer[view], views.key[view])
+    read = views.install[view]
     is_missed = (before >= 0) & (np.append(last, -1)[before] > np.append(place, -1)[read])
     rows = np.flatnonzero(is_missed)
     by_place = np.empty(len(place), np.int64)

@@ -66,8 +66,9 @@ class Ascent(Struct, frozen=True):
         is_new = np.zeros(len(execution.keys), np.bool_)
         is_new[installs.key[chosen.source[is_wrong]]] = True
         rows = np.flatnonzero(is_new[installs.key])
-        part = replace(execution, views=take(views, is_new[views.key]), installs=take(installs, rows))
-        there = Places(rows)
+        there, seen = Places(rows), take(views, is_new[views.key])
+        seen = replace(seen, install=there.of(seen.install))
+        part = replace(execution, views=seen, installs=take(installs, rows))
         before = in_order(part, self.versions[rows])
         order = reordered(before, Pairs(there.of(chosen.source), there.of(chosen.target)))
         versions = self.versions.copy()

@@ -95,8 +95,13 @@ def short_cycles(steps: Steps, label: Int64s, *, most: int = CYCLES) -> tuple[Wa
     ends = zip(first.tolist(), target[first].tolist(), source[first].tolist(), strict=True)
     # All in one list of rows: most cycles have two or three steps, and an array for each would cost more than its path.
     rows, lengths, cost = list[int](), list[int](), 0
+    is_taken = [False] * len(inside)  # Steps of a cycle that was found: most would only find the same one again.
     for row, start, goal in ends:
+        if is_taken[row]:
+            continue
         path, looked = graph.path(start, goal)
+        for each in path:
+            is_taken[each] = True
         cost += looked
         rows += (row, *path)
         lengths.append(1 + len(path))

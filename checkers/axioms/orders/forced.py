@@ -82,7 +82,7 @@ class _Forced:
         self._begin = self._size if level in LAYERED else 0  # From a transaction to the node where it reads,
         self._entry = self._size if level is Level.SNAPSHOT else 0  # and to the one that ww steps enter.
         views, installs = execution.views, execution.installs
-        read = execution.row_of(views.writer, views.key)
+        read = views.install
         columns = (views.reader, views.key, views.writer, read)
         self._reads = list(zip(*(column.tolist() for column in columns), strict=True))
         self._readers: dict[int, list[int]] = {}  # Of each row of installs.

@@ -24,7 +24,8 @@ import numpy as np
 from msgspec import Struct
 
 from checkers.axioms.execution import UNRANKED, Execution, Pairs, part
-from checkers.axioms.levels import CALM, Chains, Layers, Level, base, chains, guesses, is_ordered, layers, places
+from checkers.axioms.levels import CALM, Chains, Layers, Level, base, chains, is_ordered, layers, places
+from checkers.axioms.moments import guesses
 from checkers.axioms.orders import forced
 from checkers.axioms.orders.ascent import Ascent, Disturbed, along, ascent
 from checkers.axioms.orders.choices import Variables, in_order, reordered

@@ -110,7 +110,7 @@ def _tally(registers: Registers, reads: _Reads, known: Orders) -> Counter[str]:
 def _placed(registers: Registers, known: Orders, versions: Int64s) -> int:
     """The number of versions whose predecessor among these versions is known, or that are known to be the first.
 
-    They are sorted by a guess from real time (see `axioms.levels.guesses`). A neighbour in that order counts as known
+    They are sorted by a guess from real time (see `axioms.moments.guesses`). A neighbour in that order counts as known
     if some source gives the order of the two.
     """
     left, met = (column.astype(np.int64) for column in spans_of(registers))
@@ -121,7 +121,10 @@ def _placed(registers: Registers, known: Orders, versions: Int64s) -> int:
     if len(known.real_time.earlier):
         is_known |= left[one] <= met[other]
     for pairs in (known.given, known.process):
-        is_known |= Join((one, other), (pairs.earlier, pairs.later)).first >= 0
+        if len(pairs.earlier):
+            is_open = np.flatnonzero(~is_known)
+            found = Join((one[is_open], other[is_open]), (pairs.earlier, pairs.later))
+            is_known[is_open] = found.first >= 0
     return int(np.count_nonzero(is_first[:1])) + int(np.count_nonzero(is_known))
 
 
