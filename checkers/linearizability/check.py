@@ -142,7 +142,7 @@ def judged(
         if only is not None and life.key not in only:
             continue
         acts = acts_of(life, register)
-        model = model_of(register, form.model, count=len(registers_of(life)))
+        model = _plain(model_of(register, form.model, count=len(registers_of(life))), acts)
         answer = _answer(acts, model, limit)
         size = max(size, answer.size)
         start, is_decided = None, answer.verdict != "undecided"
@@ -222,6 +222,16 @@ def _answer(acts: Sequence[Act], model: Model, limit: int) -> Answer:
     return found
 
 
+def _plain(model: Model, acts: Iterable[Act]) -> Model:
+    """The same model; but a text to which no operation appends is a register, which the interval test may decide.
+
+    The search for a text took 58 CPU seconds for 10,000 puts and gets of one key.
+    """
+    if isinstance(model, OneText) and all(act.step.more is None for act in acts):
+        return OneRegister(str(model.initial))
+    return model
+
+
 def _start(starts: Sequence[tuple[str, Model]], verdicts: Sequence[str]) -> tuple[str | None, bool]:
     """The first of `starts` from which the register is linearizable, by its name; None if there is none.
 
@@ -240,7 +250,7 @@ def _starts(life: RegisterHistory, acts: Sequence[Act], form: Form, model: Model
     A failed operation may have tried to write what was there anyway.
     """
     if form.model == "key-value":
-        return [(text, OneText(text)) for text in _first_texts(acts)]
+        return [(text, _plain(OneText(text), acts)) for text in _first_texts(acts)]
     if form.model in {"register", "cas-register"}:
         return [(value, OneRegister(value)) for value in _first_values(life, acts)]
     return _starts_of_many(life, acts, model.initial) if form.model == "multi-register" else []

@@ -125,6 +125,20 @@ def _texts(draw: Random, deeds: list[RegisterOp], initial: str) -> list[Register
     return found
 
 
+def test_a_text_to_which_nothing_is_appended_is_a_register() -> None:
+    verdicts: Counter[str] = Counter()
+    for seed in SEEDS:
+        deeds = [deed for deed in small(seed, "key-value") if deed.f != "append"]
+        acts = acts_of(RegisterHistory(None, tuple(deeds)), register("key-value"))
+        text, plain = (search(acts, model, LIMIT) for model in (OneText(""), OneRegister("")))
+        assert plain.verdict == text.verdict, f"seed {seed}: {deeds}"
+        assert is_linearizable(acts, "") in {None, plain.verdict == "linearizable"}, f"seed {seed}: {deeds}"
+        if plain.dead_end is not None:
+            assert text_dead_end(acts, OneText(""), LIMIT) == plain.dead_end, f"seed {seed}: {deeds}"
+        verdicts[plain.verdict] += 1
+    assert COUNT < 100 or len(verdicts) > 1
+
+
 @pytest.mark.parametrize("share", [0, 0.02])
 def test_the_search_for_a_text_grows_with_its_history_and_not_with_its_clients(share: float) -> None:
     """As many operations and clients as each of the ten keys has in porcupine's largest test."""
