@@ -9,7 +9,7 @@ from typing import Final
 
 from harness.cli.commands import command_named, function_of
 from harness.cli.standard import use_lasting_streams
-from harness.core.arrow import leave_out_pandas
+from harness.core.arrow import leave_out_documentation, leave_out_pandas
 from harness.record.processes import mark_processes
 
 ADDRESS_SPACE_MIN: Final = 2 << 30  # The least memory in bytes. With less, Arrow aborts, crashes or never ends.
@@ -34,6 +34,7 @@ def _loaded(arguments: Sequence[str]) -> Callable[[], None]:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # Its threads cost 0.04 CPU s to start, and do nothing here.
     command = command_named(arguments)
     if command is not None:
+        leave_out_documentation()
         leave_out_pandas()
         function_of(command)
     from harness.cli.main import main as run  # noqa: PLC0415  What this raises is to be caught.
