@@ -40,7 +40,8 @@ ELSEWHERE: Final = (
 REGISTER: Final = Register(model="key-value", initial="", is_initial_known=True, nil="absent")
 CLIENTS, OPERATIONS = 20, 10_000
 GIVEN_S: Final = 10  # To porcupine, which may need for ever.
-OLD: Final = "import sys; from harness.cli.entry import main; sys.argv[0] = 'seamark'; sys.exit(main())"
+CHECK: Final = "import sys; from harness.cli.entry import main; sys.argv[0] = 'seamark'; sys.exit(main())"
+WEAK: Final = "import sys, pathlib; from tests.bench.weak import judged; judged(pathlib.Path(sys.argv[1]), sys.argv[2])"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,7 @@ class Pair:
 
     def __str__(self) -> str:
         ours, other = median(self.ours), median(self.other)
-        return f"{self.what:44} {ours:8.3f} CPU s {other:8.3f} CPU s {other / ours:7.2f}"
+        return f"{self.what:48} {ours:8.3f} CPU s {other:8.3f} CPU s {other / ours:7.2f}"
 
 
 def run(command: list[str], folder: Path) -> tuple[float, str]:
@@ -151,23 +152,27 @@ def porcupine(folder: Path) -> Iterator[Pair]:
             print(f"  of which porcupine gave up after {GIVEN_S} s, on two cores")
 
 
-def histories(folder: Path) -> Iterator[tuple[str, Path, tuple[str, ...]]]:
-    """The histories that have no peer here: what each is, its path, and more arguments of the command."""
+def works(folder: Path) -> Iterator[tuple[str, list[str]]]:
+    """The work that has no peer here: what it is, and the arguments of Python for it."""
+
+    def checked(path: Path) -> list[str]:
+        return ["-c", CHECK, "check", str(path), "--engine", "local", "--quiet"]
+
     (folder / "ten.edn").write_text(TEN, encoding="utf-8")
-    yield "10 operations", folder / "ten.edn", ()
+    yield "10 operations", checked(folder / "ten.edn")
     formats.write(folder / "lists.edn", 100_000)
-    yield "100,000 lists from EDN (Elle)", folder / "lists.edn", ()
+    yield "100,000 lists from EDN (Elle)", checked(folder / "lists.edn")
     for size in (100_000, 1_000_000):
         shape = generated.Shape(count=size, seed=SEED)
         generated.write_slices(folder / f"registers-{size}", map(generated.registers_of, generated.slices(shape)))
-        yield f"{size:,} registers (Elle)", folder / f"registers-{size}", ()
+        yield f"{size:,} registers (Elle)", checked(folder / f"registers-{size}")
     weak.write(folder / "causal", "causal", 40_000)
     for model in ("read-committed", "read-atomic", "causal"):
-        yield f"40,000 of a causal store, {model} (AWDIT)", folder / "causal", ("--model", model)
+        yield f"40,000 of a causal store, {model} (AWDIT)", ["-c", WEAK, str(folder / "causal"), model]
 
 
 def own(folder: Path, commit: str) -> Iterator[Pair]:
-    """Whole commands of this checkout and of that commit."""
+    """The work as this checkout does it, and as that commit did."""
     old = folder / "before"
     old.mkdir()
     archive = subprocess.run(["git", "archive", commit], cwd=ROOT, capture_output=True, check=False)
@@ -176,15 +181,12 @@ def own(folder: Path, commit: str) -> Iterator[Pair]:
         return
     subprocess.run(["tar", "x"], cwd=old, input=archive.stdout, check=True)
     subprocess.run([sys.executable, "-m", "compileall", "-q", "."], cwd=old, check=False)
-    for what, path, more in histories(folder):
-        pair, arguments = Pair(what, [], []), ["check", str(path), *more]
-        command = seamark(*arguments)
+    for what, arguments in works(folder):
+        pair = Pair(what, [], [])
         for _ in range(TURNS):
-            shutil.rmtree(folder / "seamark", ignore_errors=True)  # The cache of imports.
-            pair.ours.append(run(command, folder)[0])
-            shutil.rmtree(folder / "seamark", ignore_errors=True)
-            before = ["env", f"PYTHONPATH={old}", sys.executable, "-c", OLD, *command[1:]]
-            pair.other.append(run(before, folder)[0])
+            for code, times in ((ROOT, pair.ours), (old, pair.other)):
+                shutil.rmtree(folder / "seamark", ignore_errors=True)  # The cache of imports.
+                times.append(run(["env", f"PYTHONPATH={code}", sys.executable, *arguments], folder)[0])
         yield pair
 
 
@@ -193,10 +195,10 @@ def main(commit: str) -> None:
     print(f"seed {SEED}; {os.getloadavg()[0]:.1f} processes were running already; {ELSEWHERE}")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        print(f"{'':44} {'ours':>14} {'porcupine':>14}   ratio")
+        print(f"{'':48} {'ours':>14} {'porcupine':>14}   ratio")
         for pair in porcupine(folder):
             print(pair, flush=True)
-        print(f"{'':44} {'ours':>14} {commit:>14}   ratio")
+        print(f"{'':48} {'ours':>14} {commit:>14}   ratio")
         for pair in own(folder, commit):
             print(pair, flush=True)
 
