@@ -75,10 +75,14 @@ def stores_of(operations: Sequence[Operation]) -> list[tuple[Operation, Store]]:
 
 
 def spare_writes(operations: Sequence[Operation]) -> set[tuple[int, int, int]]:
-    """Failed writes of values that an operation which did not fail wrote, too."""
+    """Failed writes of values that an operation which did not fail wrote, too, or that were there at first."""
     every = [(op, mop.key, mop.value) for op in operations for mop in op.mops if isinstance(mop, Store)]
     others = {(key, value) for op, key, value in every if op.outcome != FAIL}
-    return {(op.index, key, value) for op, key, value in every if op.outcome == FAIL and (key, value) in others}
+    return {
+        (op.index, key, value)
+        for op, key, value in every
+        if op.outcome == FAIL and (value == NOTHING or (key, value) in others)
+    }
 
 
 def telling_reads(op: Operation) -> Iterator[tuple[int, int]]:
