@@ -6,6 +6,7 @@ from pathlib import Path
 
 import msgspec
 
+from checkers.engine.memory import one_heap
 from checkers.history.names import Forms
 from harness.core.command import seamark
 from harness.core.errors import HistoryError, ScenarioError, SeamarkError
@@ -133,6 +134,7 @@ def judge_foreign(  # noqa: PLR0913  Each argument is an option of the command.
     the command line names; with `is_only` they alone are asked. Raises ScenarioError if the page cannot be written.
     """
     outlet = Outlet(tell=tell)
+    one_heap()  # Before any thread: a thread's own heap would stay, and lose what it frees.
     with temporary_folder("check") as folder:
         with reading(path, tell):
             if stream is None:
