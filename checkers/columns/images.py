@@ -1,8 +1,10 @@
 """The before-images of a foreign stream's rows: for each event, the row that it replaced, or a part of it.
 
-A file of the history has them as JSON, by the places of their events.
+A file of the history has them by the places of their events: as the id of a value of the history, if the image is one,
+and else as JSON.
 """
 
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from checkers.columns.files import read_columns
-from harness.core.columns import Bools, Int64s
+from harness.core.columns import NEVER, Bools, Int64s
 
 IMAGES: Final = "before.parquet"
 THERE: Final = "null"  # The image of a row that was there, and of which nothing more is known.
@@ -28,20 +30,26 @@ _NO_NAMES: Final = pa.table({"id": pa.array([], pa.int64()), "json": pa.array([]
 
 
 class Images:
-    """The before-images of a history, as JSON in their order; and the values of its rows."""
+    """The before-images of a history in the order of their events; and the values of its rows."""
 
     def __init__(self, history: Path) -> None:
-        images = read_columns(history / IMAGES, ("event", "image"))
+        images = read_columns(history / IMAGES, ("event", "value", "image"))
         self._events, self._texts = images["event"].to_numpy(), images["image"]
-        names = history / "names.parquet"
-        table = read_columns(names, ("id", "json")) if names.is_file() else _NO_NAMES
-        self._ids, self._names = table["id"].to_numpy(), table["json"]
+        self._values = images["value"].fill_null(NEVER).to_numpy()
+        self._path = history / "names.parquet"
+
+    @cached_property
+    def _names(self) -> tuple[Int64s, pa.ChunkedArray]:
+        """The ids and the JSON of all named values. Most images are named, and need only their own ids."""
+        table = read_columns(self._path, ("id", "json")) if self._path.is_file() else _NO_NAMES
+        return table["id"].to_numpy(), table["json"]
 
     @property
     def deleted(self) -> int | None:
         """The id of the value that reports a deletion; None if there is none."""
-        place = pc.index(self._names, DELETED).as_py()
-        return None if place < 0 else int(self._ids[place])
+        ids, names = self._names
+        place = pc.index(names, DELETED).as_py()
+        return None if place < 0 else int(ids[place])
 
     def have(self, events: Int64s) -> Bools:
         """True for events with an image."""
@@ -49,18 +57,30 @@ class Images:
 
     def contradict(self, events: Int64s, values: Int64s) -> Bools:
         """True for events whose image cannot be the row with that value. Each event has an image."""
-        images = self._texts.take(pa.array(np.searchsorted(self._events, events)))
-        known = pa.array(values).cast(pa.string())
-        place = np.searchsorted(self._ids, values)
-        if len(self._ids):
-            place = np.minimum(place, len(self._ids) - 1)
-            is_named = pa.chunked_array([pa.array(self._ids[place] == values)])
-            known = pc.if_else(is_named, self._names.take(pa.array(place)), pa.chunked_array([known]))
+        row = np.searchsorted(self._events, events)
         result: Bools = np.zeros(len(events), np.bool_)
+        shown = self._values[row]
+        other = np.flatnonzero((shown != values) | (shown == NEVER))
+        if not len(other):
+            return result
+        row, shown = row[other], shown[other]
+        is_value = pa.chunked_array([pa.array(shown != NEVER)])
+        images = pc.if_else(is_value, self._json(shown), self._texts.take(pa.array(row)))
+        known = self._json(values[other])
         unlike = np.flatnonzero(pc.not_equal(images, known).to_numpy())
         both = (each.take(pa.array(unlike)).to_pylist() for each in (images, known))
-        result[unlike] = [differ(image, text) for image, text in zip(*both, strict=True)]
+        result[other[unlike]] = [differ(image, text) for image, text in zip(*both, strict=True)]
         return result
+
+    def _json(self, values: Int64s) -> pa.ChunkedArray:
+        """The JSON of those values."""
+        ids, names = self._names
+        numbers = pa.chunked_array([pa.array(values).cast(pa.string())])
+        if not len(ids):
+            return numbers
+        place = np.minimum(np.searchsorted(ids, values), len(ids) - 1)
+        is_named = pa.chunked_array([pa.array(ids[place] == values)])
+        return pc.if_else(is_named, names.take(pa.array(place)), numbers)
 
 
 def differ(image: str, known: str) -> bool:

@@ -225,8 +225,12 @@ def may_exceed(text: bytes, others: int = 0) -> bool:
 
     The text may be of several values, one of which and `others` more are objects or arrays.
     """
-    is_long = _LONG_NUMBER in text.translate(_ZEROS) and _BEYOND.search(text) is not None
-    return is_long or text.count(b"[") + text.count(b"{") - others > NESTING_MAX
+    return may_be_long(text) or text.count(b"[") + text.count(b"{") - others > NESTING_MAX
+
+
+def may_be_long(text: bytes) -> bool:
+    """True if that JSON may have an integer beyond 64 bits."""
+    return _LONG_NUMBER in text.translate(_ZEROS) and _BEYOND.search(text) is not None
 
 
 def _storable(value: Json, depth: int) -> Json:

@@ -24,9 +24,9 @@ def lost_tombstones(view: StreamView) -> Ruling:
     of the partition may lack, or compaction may have removed. A witness is a deletion with its tombstone.
     """
     d, images = view.deliveries, view.log.around.images
-    if images is None or images.deleted is None:
+    if images is None or (view.contract.tombstones != "each" and not np.any(d.kind == TOMBSTONE)):
         return Ruling.nothing()
-    if view.contract.tombstones != "each" and not np.any(d.kind == TOMBSTONE):
+    if images.deleted is None:
         return Ruling.nothing()
     rows = np.flatnonzero(is_kind(d.kind, (ROW, BACKFILL, TOMBSTONE)))
     lane = codes(view.session[rows], d.span[rows])

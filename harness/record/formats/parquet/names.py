@@ -97,6 +97,10 @@ class Names:
         ids = self._ids
         return [ids.setdefault(text, NAMED + len(ids)) for text in texts]
 
+    def known(self, texts: Sequence[bytes]) -> list[int | None]:
+        """The ids of values that have names, by their `json_text`; None for others."""
+        return list(map(self._ids.get, texts))
+
     def has(self, value: Json) -> bool:
         """True if that value, which needs a name, has one."""
         return json_text(value) in self._ids

@@ -13,12 +13,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from checkers.columns.origins import LINE, ORIGINS, POSITION, UNIT, UNTIMED
-from harness.core.columns import Int64s
+from harness.core.columns import NEVER, Int64s
 from harness.core.record import Json
 
 _SCHEMA: Final = pa.schema([("kind", pa.int64()), ("id", pa.int64()), ("text", pa.string())])
 _ROWS: Final = 250_000
-_IMAGES: Final = pa.schema([("event", pa.int64()), ("image", pa.string())])
+_IMAGES: Final = pa.schema([("event", pa.int64()), ("value", pa.int64()), ("image", pa.string())])
 _IMAGES_AT_ONCE: Final = 100_000
 
 
@@ -46,9 +46,23 @@ def write_origins(
                 writer.write_table(pa.table(part, schema=_SCHEMA))
 
 
-def write_images(path: Path, events: Int64s, images: Sequence[bytes]) -> None:
-    """Write before-images as JSON, with the places of their events in the history, which ascend."""
-    with pq.ParquetWriter(path, _IMAGES, compression="zstd") as writer:
-        for begin in range(0, len(images), _IMAGES_AT_ONCE):
-            texts = pa.array(images[begin : begin + _IMAGES_AT_ONCE], pa.string())
-            writer.write_table(pa.table([pa.array(events[begin : begin + _IMAGES_AT_ONCE]), texts], schema=_IMAGES))
+def write_images(path: Path, events: Int64s, values: Int64s, images: Sequence[bytes]) -> None:
+    """Write before-images with the places of their events in the history, which ascend.
+
+    An image is the value of that id; NEVER stands for one that no row of the history has. Of these, `images` are JSON.
+    """
+    is_text = values == NEVER
+    ends = np.cumsum(is_text)
+    with pq.ParquetWriter(
+        path, _IMAGES, compression="zstd", use_dictionary=False, column_encoding={"event": "DELTA_BINARY_PACKED"}
+    ) as writer:
+        for begin in range(0, len(events), _IMAGES_AT_ONCE):
+            some = slice(begin, begin + _IMAGES_AT_ONCE)
+            texts = pa.array(images[ends[begin] - is_text[begin] : ends[some][-1]], pa.string())
+            place = np.cumsum(is_text[some]) - 1
+            columns = [
+                pa.array(events[some]),
+                pa.array(values[some], mask=is_text[some]),
+                texts.take(pa.array(place, mask=~is_text[some])),
+            ]
+            writer.write_table(pa.table(columns, schema=_IMAGES))

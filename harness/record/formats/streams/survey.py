@@ -16,7 +16,7 @@ from harness.core.columns import BACKFILL, KINDS, NAMED, NEVER, OPEN, ROW, TOMBS
 from harness.core.errors import HistoryError
 from harness.core.promises import StreamContract
 from harness.core.record import Json
-from harness.record.formats.jsonl import NESTING_MAX, may_exceed, storable
+from harness.record.formats.jsonl import NESTING_MAX, may_be_long, may_exceed, storable
 from harness.record.formats.parquet.names import Names
 from harness.record.formats.parquet.operations import without_collector
 from harness.record.formats.parquet.parquet import write_events
@@ -47,8 +47,9 @@ class Survey:
         self._sessions = Table()  # Subscribers with their sessions.
         self._spans = Table()  # Partitions, and tables that may be taken for partitions.
         self._unit_names = Table()
-        self._images: list[bytes] = []  # Before-images, and
-        self._imaged = array("q")  # the rows of their events.
+        self._imaged = array("q")  # The rows of events with before-images;
+        self._images = array("q")  # the ids of images that are values, NEVER for
+        self._other_images: list[bytes] = []  # those that are not.
         self._tombstones: list[tuple[int, Json, str | None]] = []
         self._declared: set[int] = set()  # Sessions that declare their beginning.
         self.has_times = False
@@ -108,7 +109,9 @@ class Survey:
         # All problems of these contents were found above.
         begin = len(self._cells)
         self._cells.add(cells)
-        self._images += texts
+        images = self.names.known(texts)
+        self._images.extend([NEVER if each is None else each for each in images])
+        self._other_images += [text for text, each in zip(texts, images, strict=True) if each is None]
         self._imaged.extend([begin + row for row, each in enumerate(befores) if each is not None])
         self._count(contents, cells)
         for row in np.flatnonzero(kind == TOMBSTONE).tolist():
@@ -239,7 +242,8 @@ class Survey:
         if self._images:
             place = np.empty(len(self._cells), np.int64)
             place[row[row >= 0]] = np.flatnonzero(row >= 0)
-            write_images(history / IMAGES, place[np.frombuffer(self._imaged, np.int64)], self._images)
+            events, images = (np.frombuffer(each, np.int64) for each in (self._imaged, self._images))
+            write_images(history / IMAGES, place[events], images, self._other_images)
         write_origins(
             history,
             _lines(columns, self._paths),
@@ -363,9 +367,12 @@ def _kept(values: Sequence[Json]) -> list[bytes]:
     """The JSON of the values, as far as a history can hold them. Raises ValueError."""
     whole = _ENCODER.encode_lines(values)
     texts = whole.split(b"\n")[:-1]
-    is_short = len(max(texts, key=len, default=b"")) < 2 * NESTING_MAX  # So they cannot be nested too deep.
-    nested = whole.count(b"\n[") + whole.count(b"\n{") + whole.startswith((b"[", b"{"))
-    if not may_exceed(whole, len(whole) if is_short else max(0, nested - 1)):
+    if max(map(len, texts), default=0) < 2 * NESTING_MAX:  # So they cannot be nested too deep.
+        exceeds = may_be_long(whole)
+    else:
+        nested = whole.count(b"\n[") + whole.count(b"\n{") + whole.startswith((b"[", b"{"))
+        exceeds = may_exceed(whole, max(0, nested - 1))
+    if not exceeds:
         return texts
     kept = [storable(value, text) for value, text in zip(values, texts, strict=True)]
     return [
