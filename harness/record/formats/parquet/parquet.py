@@ -48,8 +48,9 @@ _SCHEMA_KEY, _FOOTER_KEY, _HASH_KEY = b"seamark.schema", b"seamark.footer", b"se
 # Numbers that rise, or nearly: differences are smaller than a dictionary, and written three times as fast.
 _RISING: Final = {
     *("index", "after", "intended_ns", "invoke_ns", "complete_ns", "invoke_seq", "complete_seq"),
-    *("op", "seq", "ns"),
+    *("op", "seq", "ns", "id"),
 }
+_UNIQUE: Final = "json"  # Of names, of which each has its own: a dictionary would take time, and save nothing.
 
 
 class _Table:
@@ -63,7 +64,7 @@ class _Table:
             self.path,
             schema,
             compression="zstd",
-            use_dictionary=[path for field in schema if (path := _path(field)) not in _RISING],
+            use_dictionary=[path for field in schema if (path := _path(field)) not in {*_RISING, _UNIQUE}],
             column_encoding={name: "DELTA_BINARY_PACKED" for name in schema.names if name in _RISING},
             write_page_checksum=True,
         )

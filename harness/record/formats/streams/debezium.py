@@ -18,8 +18,8 @@ from harness.record.formats.streams.line import (
     DELETED,
     Before,
     Content,
-    Envelope,
     Fields,
+    Partition,
     Plain,
     StreamFormat,
     decoded,
@@ -194,13 +194,13 @@ def _collection(source: Source) -> str:
     return f"{schema}.{source.get('table') or source.get('collection')}"
 
 
-class _Transaction(msgspec.Struct):
+class _Transaction(msgspec.Struct, gc=False):
     id: str | None = None
     total_order: int | None = None
     data_collection_order: int | None = None
 
 
-class _PlainChange(msgspec.Struct):
+class _PlainChange(msgspec.Struct, gc=False):
     op: Literal["c", "u", "d", "r"]
     source: PlainSource
     before: Any = None
@@ -210,11 +210,17 @@ class _PlainChange(msgspec.Struct):
     status: msgspec.UnsetType = msgspec.UNSET
 
 
-class _PlainPayload(msgspec.Struct):
+class _PlainPayload(msgspec.Struct, gc=False):
     payload: _PlainChange
 
 
-class _Around(Envelope):
+class _PlainKey(msgspec.Struct, gc=False):
+    payload: Any
+
+
+class _Around(Partition):
+    offset: int | None = None
+    key: Any = None
     op: msgspec.UnsetType = msgspec.UNSET
     after: msgspec.UnsetType = msgspec.UNSET
     resolved: msgspec.UnsetType = msgspec.UNSET
@@ -228,22 +234,23 @@ class _EnvelopedPayload(_Around, kw_only=True):
     value: _PlainPayload
 
 
-class _PlainKey(msgspec.Struct):
-    payload: Any = msgspec.UNSET
+class _KeyedPayload(_EnvelopedPayload, kw_only=True):
+    key: _PlainKey
 
 
-_KEY: Final = msgspec.json.Decoder(_PlainKey | str | int | None)
 _NO_TRANSACTION: Final = _Transaction()
 _NAMES_IN: Final = attrgetter("schema", "db", "table", "collection")
 
 
-def _columns(change_in: Callable[[Any], _PlainChange], lines: Sequence[Envelope]) -> Fields | None:
+def _columns(
+    change_in: Callable[[Any], _PlainChange], key_in: Callable[[Any], Json], lines: Sequence[_Around]
+) -> Fields | None:
     """The changes by columns, as `_read` gives each of them; None if some have no key."""
     changes = list(map(change_in, lines))
     sources, ops = [each.source for each in changes], [each.op for each in changes]
     if _SNAPSHOT in ops and not _INEXACT.isdisjoint(each.connector for each in sources):
         return None
-    keys = _keys(lines)
+    keys = list(map(key_in, lines))
     if None in keys:
         return None
     names = list(map(_NAMES_IN, sources))
@@ -266,16 +273,6 @@ def _columns(change_in: Callable[[Any], _PlainChange], lines: Sequence[Envelope]
         fields["ordinal"] = [each.total_order for each in transactions]
         fields["table_ordinal"] = [each.data_collection_order for each in transactions]
     return fields
-
-
-def _keys(lines: Sequence[Envelope]) -> list[Json]:
-    """The messages' keys, without decoding their schemas; None for a line without a key."""
-    keys = list(map(_KEY.decode, [line.key for line in lines]))
-    if {*map(type, keys)} == {_PlainKey}:
-        payloads = [key.payload for key in keys]
-        if msgspec.UNSET not in payloads:
-            return payloads
-    return [_own_key({"key": msgspec.json.decode(line.key)}) for line in lines]
 
 
 class _ValueSchema(msgspec.Struct):
@@ -305,13 +302,20 @@ def _without_schema(texts: Sequence[bytes]) -> Sequence[bytes]:
     return result
 
 
+def _key_around(line: _Around) -> Json:
+    return _own_key({"key": line.key})
+
+
+_VALUE_IN: Final = attrgetter("value")
+_PAYLOAD_IN: Final = attrgetter("value.payload")
 PLAIN: Final = (
     Plain(
-        msgspec.json.Decoder(_EnvelopedPayload),
-        partial(_columns, attrgetter("value.payload")),
+        msgspec.json.Decoder(_KeyedPayload),
+        partial(_columns, _PAYLOAD_IN, attrgetter("key.payload")),
         _without_schema,
     ),
-    Plain(msgspec.json.Decoder(_Enveloped), partial(_columns, attrgetter("value"))),
+    Plain(msgspec.json.Decoder(_EnvelopedPayload), partial(_columns, _PAYLOAD_IN, _key_around), _without_schema),
+    Plain(msgspec.json.Decoder(_Enveloped), partial(_columns, _VALUE_IN, _key_around)),
 )
 
 

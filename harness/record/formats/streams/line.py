@@ -63,7 +63,7 @@ class Places(Sequence[Place]):
         )
 
 
-class Before(NamedTuple):
+class Before(msgspec.Struct, frozen=True, gc=False):
     """What a row tells of the one that it replaced; an image of None: only that it was there."""
 
     image: Json = None
@@ -113,18 +113,11 @@ class Plain(NamedTuple):
     shortened: Callable[[Sequence[bytes]], Sequence[bytes]] = lambda texts: texts
 
 
-class Partition(msgspec.Struct):
-    """What names the partition of a plain line."""
+class Partition(msgspec.Struct, gc=False):
+    """What names the partition of a plain line. It is decoded JSON, which has no cycles for a collector to find."""
 
     topic: str | None = None
     partition: int | str | None = None
-
-
-class Envelope(Partition):
-    """The envelope around the message of a plain line."""
-
-    offset: int | None = None
-    key: msgspec.Raw = msgspec.Raw(b"null")
 
 
 class StreamFormat(NamedTuple):

@@ -73,6 +73,7 @@ def _read_at_once(texts: Sequence[bytes], forms: Sequence[Plain]) -> Fields | No
         return None
     for plain in forms:
         try:
+            plain.decoder.decode(texts[0])  # Lines of another form mostly begin with one.
             return plain.columns(list(map(plain.decoder.decode, plain.shortened(texts))))
         except (ValueError, RecursionError):
             pass

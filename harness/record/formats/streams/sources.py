@@ -18,6 +18,7 @@ from harness.record.formats.streams.line import Place, Places
 _MYSQL_FILE: Final = re.compile(r"(.{0,200})\.(\d{1,18})")
 _LSN_PARTS: Final = re.compile(r"[0-9A-Fa-f]{1,8}:[0-9A-Fa-f]{1,8}:[0-9A-Fa-f]{1,4}")
 _LSN_BITS: Final = 32
+_LOW_BITS: Final = (1 << _LSN_BITS) - 1
 _NO_COMMIT: Final = -1
 _LSN_MAX: Final = (1 << 62) - 1
 _SEQUENCE: Final = msgspec.json.Decoder(list[int | str | None])
@@ -32,7 +33,7 @@ class Source(Protocol):
     def __getitem__(self, name: str, /) -> Any: ...
 
 
-class PlainSource(msgspec.Struct):
+class PlainSource(msgspec.Struct, gc=False):
     """The same, with the fields that are read here; None for a missing one."""
 
     connector: str | None = None
@@ -196,7 +197,8 @@ def _mongodb(source: Source) -> Place | None:
 
 
 def _lsn(parts: tuple[int, ...]) -> str:
-    return "{:X}/{:X}".format(*divmod(parts[-1], 1 << _LSN_BITS))
+    lsn = parts[-1]
+    return f"{lsn >> _LSN_BITS:X}/{lsn & _LOW_BITS:X}"
 
 
 _READERS: Final[Mapping[str, Callable[[Source], Place | None]]] = MappingProxyType(
