@@ -42,7 +42,7 @@ class Images:
     def _names(self) -> tuple[Int64s, pa.ChunkedArray]:
         """The ids and the JSON of all named values. Most images are named, and need only their own ids."""
         table = read_columns(self._path, ("id", "json")) if self._path.is_file() else _NO_NAMES
-        return table["id"].to_numpy(), table["json"]
+        return table["id"].to_numpy(), table["json"].cast(pa.large_string())
 
     @property
     def deleted(self) -> int | None:
@@ -75,7 +75,7 @@ class Images:
     def _json(self, values: Int64s) -> pa.ChunkedArray:
         """The JSON of those values."""
         ids, names = self._names
-        numbers = pa.chunked_array([pa.array(values).cast(pa.string())])
+        numbers = pa.chunked_array([pa.array(values).cast(pa.large_string())])
         if not len(ids):
             return numbers
         place = np.minimum(np.searchsorted(ids, values), len(ids) - 1)

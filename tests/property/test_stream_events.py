@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 from hypothesis import assume, event, example, given
 from msgspec import structs
 
@@ -150,7 +151,7 @@ def test_before_mismatches_are_those_of_the_oracle(seed: int, contract: StreamCo
         others = [
             json_text(image) for image, named in zip(images.values(), is_value.tolist(), strict=True) if not named
         ]
-        write_images(Path(folder) / IMAGES, places, values_of_rows, others)
+        write_images(Path(folder) / IMAGES, places, values_of_rows, pa.array(others, pa.large_string()))
         around = structs.replace(NOTHING_AROUND, images=Images(Path(folder)))
         ruling = before_mismatches(beside(view_of(log, source, contract), around))
     found = dict(zip(ruling.watermark.tolist(), ruling.row.tolist(), strict=True))

@@ -97,10 +97,6 @@ class Names:
         ids = self._ids
         return [ids.setdefault(text, NAMED + len(ids)) for text in texts]
 
-    def known(self, texts: Sequence[bytes]) -> list[int | None]:
-        """The ids of values that have names, by their `json_text`; None for others."""
-        return list(map(self._ids.get, texts))
-
     def has(self, value: Json) -> bool:
         """True if that value, which needs a name, has one."""
         return json_text(value) in self._ids
@@ -112,10 +108,6 @@ class Names:
     def rows(self) -> tuple[list[int], list[str]]:
         """The ids and JSON texts of all named values, in order of id."""
         return list(self._ids.values()), [text.decode() for text in self._ids]
-
-    def texts(self) -> list[bytes]:
-        """The JSON of all named values, in order of id, from NAMED on."""
-        return list(self._ids)
 
     def tables(self, rows: int) -> Iterator[pa.Table]:
         """The ids and JSON of all named values, in order of id, in tables of at most so many rows."""

@@ -32,6 +32,7 @@ from harness.core.record import (
     StreamEvent,
 )
 from harness.record.formats.parquet.arrays import Arrays, with_values
+from harness.record.formats.parquet.bulk_names import BulkNames
 from harness.record.formats.parquet.limits import require_bounded_table
 from harness.record.formats.parquet.names import Names, json_text
 from harness.record.formats.parquet.operations import Operations, pieces, text_sizes, without_collector
@@ -155,13 +156,13 @@ def _path(field: pa.Field) -> str:
 class HistoryWriter:
     """A writer of records in order. `finish` makes the folder appear; `discard` removes an unfinished one."""
 
-    def __init__(self, folder: Path, names: Names | None = None) -> None:
+    def __init__(self, folder: Path) -> None:
         self._folder = folder
         folder.parent.mkdir(parents=True, exist_ok=True)
         self._temporary = folder.with_name(temporary_name(folder.name))
         self._temporary.mkdir()
         self._tables = {name: _Table(self._temporary, name) for name in SCHEMAS}
-        self.names = names or Names()
+        self.names = Names()
         self._arrays = Arrays()
         self._operations = Operations(self.names, self.add_chunk)
         self._metadata = {_SCHEMA_KEY: b"%d" % SCHEMA}
@@ -216,6 +217,11 @@ class HistoryWriter:
         self._tables["events"].add_large(events)
         self._seq += len(events)
 
+    def add_names(self, names: Iterable[pa.Table]) -> None:
+        """Add the names of a history whose events, and nothing else, came as tables."""
+        for some in names:
+            self._tables["names"].add_large(some)
+
     def add_canonical(self, records: bytes | memoryview) -> None:
         """Add records that come as tables to the history's hash."""
         self._hash.add_canonical(records)
@@ -230,8 +236,7 @@ class HistoryWriter:
         keys = self._arrays.keys()
         mops = self._tables.pop("mops")
         mops.close((lambda table: with_values(table, keys, self.names)) if len(keys) else None)
-        for some in self.names.tables(BATCH_ROWS):
-            self._tables["names"].add_large(some)
+        self.add_names(self.names.tables(BATCH_ROWS))
         self._tables["ops"].annotate(self._metadata | {_HASH_KEY: self._hash.hexdigest().encode()})
         for table in self._tables.values():
             table.close()
@@ -262,11 +267,12 @@ def write_history(records: Iterable[Record], folder: Path) -> None:
         writer.discard()
 
 
-def write_events(events: Iterable[tuple[pa.Table, Iterable[memoryview]]], names: Names, folder: Path) -> None:
+def write_events(events: Iterable[tuple[pa.Table, Iterable[memoryview]]], names: BulkNames, folder: Path) -> None:
     """Write a history of events alone, with ids from `names`, from tables with the bytes that its hash covers."""
-    writer = HistoryWriter(folder, names)
+    writer = HistoryWriter(folder)
     try:
         with without_collector():
+            writer.add_names(names.tables(BATCH_ROWS))
             for table, records in events:
                 writer.add_events(table)
                 for some in records:

@@ -7,13 +7,12 @@ for what a line does not have.
 from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
-import msgspec
 import numpy as np
 import pyarrow as pa
 
 from harness.core.columns import COMMIT, KINDS, NAMED, NEVER, OPEN, Bools, Int64s
 from harness.core.record import Json
-from harness.record.formats.parquet.names import Names
+from harness.record.formats.parquet.bulk_names import BulkNames
 from harness.record.formats.parquet.schema import SCHEMAS
 from harness.record.journal import canonical_rows
 
@@ -21,7 +20,6 @@ _BATCH: Final = 50_000
 _PART: Final = 1_000
 _TAG: Final = "event"
 _INT_MAX: Final = (1 << 63) - 1
-_DECODE: Final = msgspec.json.Decoder(list[Any]).decode
 CELLS: Final = (
     "kind", "session", "span", "table", "key", "value", "position", "ordinal", "epoch", "unit", "unit_rows", "ns",
     "line", "file", "table_ordinal", "is_first",
@@ -157,27 +155,26 @@ def _session_numbers(sessions: Sequence[tuple[str, Json]], present: Int64s) -> I
 
 
 def tables_of(
-    columns: Columns, names: Names, subscribers: Sequence[str], spans: Sequence[str]
+    columns: Columns, names: BulkNames, subscribers: Sequence[str], spans: Sequence[str]
 ) -> Iterator[tuple[pa.Table, Iterator[memoryview]]]:
     """The events as tables of a history, each with the bytes of its records that the history's hash covers."""
     texts: dict[str, Sequence[str]] = {"subscriber": subscribers, "kind": KINDS, "span": spans}
-    named = names.texts()
     for begin in range(0, len(columns["ns"]), _BATCH):
         some = {name: columns[name][begin : begin + _BATCH] for name in FIELDS}
         table = {"seq": pa.array(np.arange(begin, begin + len(some["ns"])))}
         for name, column in some.items():
             numbers = pa.array(column, mask=column == NEVER)
             table[name] = pa.array(texts[name], pa.string()).take(numbers) if name in texts else numbers
-        yield pa.table(table, schema=SCHEMAS["events"]), _records(some, texts, named)
+        yield pa.table(table, schema=SCHEMAS["events"]), _records(some, texts, names)
 
 
-def _records(columns: Columns, texts: dict[str, Sequence[str]], named: Sequence[bytes]) -> Iterator[memoryview]:
+def _records(columns: Columns, texts: dict[str, Sequence[str]], names: BulkNames) -> Iterator[memoryview]:
     """The bytes of the records, in parts so small that the processor's cache holds their values."""
     for begin in range(0, len(columns["ns"]), _PART):
         some = {name: column[begin : begin + _PART] for name, column in columns.items()}
         fields: list[Sequence[object]] = [[_TAG] * len(some["ns"])]
         for name, column in some.items():
-            cells = _values(column, named) if name in ("key", "value") else _cells(column)
+            cells = _values(column, names) if name in ("key", "value") else _cells(column)
             own = texts.get(name)
             fields.append(cells if own is None else [None if cell is None else own[cell] for cell in cells])
         yield canonical_rows(list(zip(*fields, strict=True)))
@@ -195,10 +192,10 @@ def _cells(column: Int64s) -> list[Any]:
     return list(cells.tolist())
 
 
-def _values(column: Int64s, texts: Sequence[bytes]) -> list[Any]:
-    """The values of those ids, with None for NEVER. `texts`: the JSON of named values, in order of id."""
+def _values(column: Int64s, names: BulkNames) -> list[Any]:
+    """The values of those ids, with None for NEVER."""
     is_named = (column >= NAMED) & (column != NEVER)
-    named: list[Json] = _DECODE(b"[%b]" % b",".join([texts[place] for place in (column[is_named] - NAMED).tolist()]))
+    named = names.values(column[is_named])
     if len(named) == len(column):
         return named
     left = iter(named)

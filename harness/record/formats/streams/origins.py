@@ -18,7 +18,7 @@ from harness.core.record import Json
 
 _SCHEMA: Final = pa.schema([("kind", pa.int64()), ("id", pa.int64()), ("text", pa.string())])
 _ROWS: Final = 250_000
-_IMAGES: Final = pa.schema([("event", pa.int64()), ("value", pa.int64()), ("image", pa.string())])
+_IMAGES: Final = pa.schema([("event", pa.int64()), ("value", pa.int64()), ("image", pa.large_string())])
 _IMAGES_AT_ONCE: Final = 100_000
 
 
@@ -46,7 +46,7 @@ def write_origins(
                 writer.write_table(pa.table(part, schema=_SCHEMA))
 
 
-def write_images(path: Path, events: Int64s, values: Int64s, images: Sequence[bytes]) -> None:
+def write_images(path: Path, events: Int64s, values: Int64s, images: pa.Array) -> None:
     """Write before-images with the places of their events in the history, which ascend.
 
     An image is the value of that id; NEVER stands for one that no row of the history has. Of these, `images` are JSON.
@@ -58,11 +58,10 @@ def write_images(path: Path, events: Int64s, values: Int64s, images: Sequence[by
     ) as writer:
         for begin in range(0, len(events), _IMAGES_AT_ONCE):
             some = slice(begin, begin + _IMAGES_AT_ONCE)
-            texts = pa.array(images[ends[begin] - is_text[begin] : ends[some][-1]], pa.string())
-            place = np.cumsum(is_text[some]) - 1
+            place = pa.array(ends[some] - 1, mask=~is_text[some])
             columns = [
                 pa.array(events[some]),
                 pa.array(values[some], mask=is_text[some]),
-                texts.take(pa.array(place, mask=~is_text[some])),
+                images.take(place),
             ]
             writer.write_table(pa.table(columns, schema=_IMAGES))

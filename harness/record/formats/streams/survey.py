@@ -17,7 +17,7 @@ from harness.core.errors import HistoryError
 from harness.core.promises import StreamContract
 from harness.core.record import Json
 from harness.record.formats.jsonl import NESTING_MAX, may_be_long, may_exceed, storable
-from harness.record.formats.parquet.names import Names
+from harness.record.formats.parquet.bulk_names import BulkNames, texts_of, without_ends
 from harness.record.formats.parquet.operations import without_collector
 from harness.record.formats.parquet.parquet import write_events
 from harness.record.formats.streams.contents import CODES, UNIT, Contents, require_sense
@@ -31,6 +31,7 @@ from harness.record.formats.streams.units import Units, holes, pairs_of, runs_of
 _POSITIONED: Final = frozenset(("row", "backfill", "watermark", "open", "gap", "checkpoint"))
 _ENCODER: Final = msgspec.json.Encoder(order="sorted")  # As names are written.
 _NONE: Final = type(None)
+_END: Final = ord("\n")
 
 
 class Survey:
@@ -41,15 +42,15 @@ class Survey:
         self._file = 0  # The number of the file that is read.
         self.positions = Positions()
         self.units = Units(is_settled=form.contract.tail == "settled")
-        self.names = Names()
+        self.names = BulkNames()
+        self._named_count = 0
         self.rows = self.keyless = self.spanless = 0
         self._cells = Cells()
         self._sessions = Table()  # Subscribers with their sessions.
         self._spans = Table()  # Partitions, and tables that may be taken for partitions.
         self._unit_names = Table()
-        self._imaged = array("q")  # The rows of events with before-images;
-        self._images = array("q")  # the ids of images that are values, NEVER for
-        self._other_images: list[bytes] = []  # those that are not.
+        self._imaged = array("q")  # The rows of events with before-images, and
+        self._images: list[bytes] = []  # these images, as texts of names.
         self._tombstones: list[tuple[int, Json, str | None]] = []
         self._declared: set[int] = set()  # Sessions that declare their beginning.
         self.has_times = False
@@ -59,6 +60,7 @@ class Survey:
         with without_collector():
             self._read()
             self._columns = self._cells.columns()
+            self._name()
             self._take_units()
 
     def _read(self) -> None:
@@ -105,19 +107,25 @@ class Survey:
             "file": np.full(len(kind), self._file),
         }
         befores = contents.fields.get("before", ())
-        texts = _ENCODER.encode_lines([each.image for each in befores if each is not None]).split(b"\n")[:-1]
+        images = _ENCODER.encode_lines([each.image for each in befores if each is not None])
         # All problems of these contents were found above.
         begin = len(self._cells)
         self._cells.add(cells)
-        images = self.names.known(texts)
-        self._images.extend([NEVER if each is None else each for each in images])
-        self._other_images += [text for text, each in zip(texts, images, strict=True) if each is None]
+        self._images.append(images)
         self._imaged.extend([begin + row for row, each in enumerate(befores) if each is not None])
         self._count(contents, cells)
         for row in np.flatnonzero(kind == TOMBSTONE).tolist():
             self._tombstones.append((begin + row, contents.column("key")[row], contents.column("span")[row]))
         for row in np.flatnonzero(kind == UNIT).tolist():
             self._sizes[begin + row] = contents.column("sizes")[row]
+
+    def _name(self) -> None:
+        """Put the ids of keys and values in place of their numbers among all that need one."""
+        ids = self.names.ids()
+        for name in ("key", "value"):
+            column = self._columns[name]
+            rows = np.flatnonzero((column >= NAMED) & (column != NEVER))
+            column[rows] = ids[column[rows] - NAMED]
 
     def _take_units(self) -> None:
         """Note the units, once all is read."""
@@ -145,17 +153,21 @@ class Survey:
         self._declared.update(cells["session"][kind == OPEN].tolist())
 
     def _named(self, values: Sequence[Json]) -> Int64s:
-        """The ids of keys or values; NEVER for None."""
+        """For keys or values NAMED and their numbers among all that need names, their own ids, or NEVER for None."""
         kinds = {*map(type, values)}
         if int not in kinds and _NONE not in kinds:
-            return np.array(self.names.ids_of_texts(_kept(values)), np.int64)
+            return self._numbered(values)
         is_own = [value is None or (type(value) is int and 0 <= value < NAMED) for value in values]
         ids = np.array(
             [value if own and value is not None else NEVER for value, own in zip(values, is_own, strict=True)]
         )
-        others = [value for value, own in zip(values, is_own, strict=True) if not own]
-        ids[~np.array(is_own)] = self.names.ids_of_texts(_kept(others))
+        ids[~np.array(is_own)] = self._numbered([value for value, own in zip(values, is_own, strict=True) if not own])
         return ids
+
+    def _numbered(self, values: Sequence[Json]) -> Int64s:
+        self.names.add(_kept(values))
+        begin, self._named_count = self._named_count, self._named_count + len(values)
+        return np.arange(NAMED + begin, NAMED + self._named_count)
 
     def _placed(self, contents: Contents, who: Int64s) -> Int64s:
         """The places of positions among all; NEVER for contents without one."""
@@ -195,7 +207,7 @@ class Survey:
     @property
     def images(self) -> int:
         """The number of rows with an image of what they replaced."""
-        return len(self._images)
+        return len(self._imaged)
 
     @property
     def lacks_keys(self) -> bool:
@@ -239,11 +251,13 @@ class Survey:
         columns, row = with_sessions(columns, row, sessions, lowest)
         subscribers = [subscriber for subscriber, _ in sessions]
         write_events(tables_of(columns, self.names, subscribers, spans), self.names, history)
-        if self._images:
+        if self._imaged:
             place = np.empty(len(self._cells), np.int64)
             place[row[row >= 0]] = np.flatnonzero(row >= 0)
-            events, images = (np.frombuffer(each, np.int64) for each in (self._imaged, self._images))
-            write_images(history / IMAGES, place[events], images, self._other_images)
+            images = texts_of(b"".join(self._images))
+            values = self.names.known(images)
+            others = without_ends(images.filter(pa.array(values == NEVER)))
+            write_images(history / IMAGES, place[np.frombuffer(self._imaged, np.int64)], values, others)
         write_origins(
             history,
             _lines(columns, self._paths),
@@ -269,16 +283,21 @@ class Survey:
         Raises HistoryError if the contract declares tombstones, and some of them are not known so well.
         """
         result = columns["kind"] < len(KINDS)
+        rows, keys = list[int](), list[Json]()
         for row, key, partition in self._tombstones:
             tables = self._tables.get(partition, set()) if partition else set()
             result[row] = is_known = len(tables) == 1 and key is not None
             if is_known:
-                columns["key"][row] = self._named([[*tables, key]])[0]
+                rows.append(row)
+                keys.append([*tables, key])
             elif self._form.contract.tombstones == "each":
                 raise HistoryError(
                     f"{self._paths[0]}: some tombstones do not show what they repeat, so [stream] tombstones = "
                     '"each" cannot be judged: write each line with its topic, partition and key, a topic for each table'
                 )
+        if rows:
+            numbers = self._numbered(keys)
+            columns["key"][rows] = self.names.ids()[numbers - NAMED]
         return result
 
     def _size_units(self, columns: Columns) -> None:
@@ -363,18 +382,16 @@ def _where(is_chosen: Bools, values: Sequence[Json]) -> Sequence[Json]:
     return [value if chosen else None for value, chosen in zip(values, is_chosen, strict=True)]
 
 
-def _kept(values: Sequence[Json]) -> list[bytes]:
-    """The JSON of the values, as far as a history can hold them. Raises ValueError."""
+def _kept(values: Sequence[Json]) -> bytes:
+    """The texts of the values, as far as a history can hold them. Raises ValueError."""
     whole = _ENCODER.encode_lines(values)
-    texts = whole.split(b"\n")[:-1]
-    if max(map(len, texts), default=0) < 2 * NESTING_MAX:  # So they cannot be nested too deep.
+    sizes = np.diff(np.flatnonzero(np.frombuffer(whole, np.uint8) == _END), prepend=-1)
+    if sizes.max(initial=0) <= 2 * NESTING_MAX:  # So they cannot be nested too deep.
         exceeds = may_be_long(whole)
     else:
         nested = whole.count(b"\n[") + whole.count(b"\n{") + whole.startswith((b"[", b"{"))
         exceeds = may_exceed(whole, max(0, nested - 1))
     if not exceeds:
-        return texts
-    kept = [storable(value, text) for value, text in zip(values, texts, strict=True)]
-    return [
-        text if each is value else _ENCODER.encode(each) for each, value, text in zip(kept, values, texts, strict=True)
-    ]
+        return whole
+    texts = whole.split(b"\n")[:-1]
+    return _ENCODER.encode_lines([storable(value, text) for value, text in zip(values, texts, strict=True)])

@@ -1,9 +1,12 @@
 import numpy as np
 import pytest
 
-from harness.core.columns import NAMED
+from harness.core.columns import NAMED, NEVER
+from harness.core.draw import Draw
 from harness.core.record import Json
-from harness.record.formats.parquet.names import Names, plain_ids
+from harness.record.formats.parquet import bulk_names
+from harness.record.formats.parquet.bulk_names import BulkNames, texts_of, without_ends
+from harness.record.formats.parquet.names import Names, json_text, plain_ids
 
 
 @pytest.mark.parametrize(
@@ -30,3 +33,30 @@ def test_plain_integers_are_their_own_ids_and_nothing_else_is(values: list[Json]
     assert ids.tolist() == [one_by_one.id(value) for value in values]
     assert ids.dtype == np.int64
     assert names.rows() == one_by_one.rows()
+
+
+@pytest.mark.parametrize("pending", [0, 100, 1 << 20])
+def test_values_in_bulk_get_the_ids_of_values_one_by_one(pending: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bulk_names, "_PENDING_MAX", pending)
+    draw, many, single = Draw(7).stream("names"), BulkNames(), Names()
+    values: list[Json] = ["", "é\n", 0.5, -1, [], {"b": 1, "a": [None]}, True, -1, ""]
+    values += [[draw.below(50)] for _ in range(300)]
+    for begin in range(0, len(values), 37):
+        many.add(b"".join(json_text(value) + b"\n" for value in values[begin : begin + 37]))
+        many.add(b"")
+    ids = many.ids()
+    assert ids.tolist() == [single.id(value) for value in values]
+    assert many.ids().tolist() == ids.tolist()
+    assert many.values(ids) == values
+    rows = [row for table in many.tables(7) for row in table.to_pylist()]
+    assert ([row["id"] for row in rows], [row["json"] for row in rows]) == single.rows()
+    texts = texts_of(b"[7]\n77\n-1\n")
+    assert many.known(texts).tolist() == [single.id([7]), NEVER, single.id(-1)]
+    assert without_ends(texts).to_pylist() == ["[7]", "77", "-1"]
+    many.add(b"77\n[7]\n")
+    assert many.ids()[-2:].tolist() == [NAMED + len(rows), single.id([7])]
+
+
+def test_no_value_has_no_name() -> None:
+    names = BulkNames()
+    assert (len(names.ids()), len(names.known(texts_of(b""))), list(names.tables(1))) == (0, 0, [])

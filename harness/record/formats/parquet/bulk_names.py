@@ -1,0 +1,113 @@
+"""Ids of keys and values by their JSON, as `Names` gives them, for all values of a history at once.
+
+A text is the JSON of a value and a line end, which JSON has nowhere else: texts are joined and split as they are.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from harness.core.columns import NAMED, NEVER, Int64s
+from harness.record.formats.parquet.schema import SCHEMAS
+
+_PENDING_MAX: Final = 256 << 20  # Bytes of texts that wait for their ids; many may be of one value.
+_TABLE_BYTES: Final = 1 << 30  # Below the limit of a column of texts in Arrow.
+_END: Final = ord("\n")
+_DECODE_LINES: Final = msgspec.json.Decoder(Any).decode_lines
+
+
+class BulkNames:
+    """Assigns ids to values that need names, in the order in which they are added. No value is an object here."""
+
+    def __init__(self) -> None:
+        self._known = texts_of(b"")  # All different texts, in order of their ids.
+        self._pending: list[bytes] = []
+        self._ends: list[Int64s] = []  # Where pending texts end, in each part.
+        self._pending_size = 0
+        self._ids: list[Int64s] = []  # Of all values that are not pending.
+
+    def add(self, texts: bytes) -> None:
+        """Add values."""
+        self._pending.append(texts)
+        self._ends.append(_ends(texts))
+        self._pending_size += len(texts)
+        # Each time all known texts are looked at again, so that as many new ones have to come first.
+        if self._pending_size > max(_PENDING_MAX, self._known.nbytes):
+            self._settle()
+
+    def ids(self) -> Int64s:
+        """The ids of all values that were added, in order."""
+        self._settle()
+        self._ids = [np.concatenate([np.empty(0, np.int64), *self._ids])]
+        return self._ids[0]
+
+    def known(self, texts: pa.LargeStringArray) -> Int64s:
+        """The ids of those texts; NEVER for a value without a name. Call `ids` first."""
+        places = pc.index_in(texts, value_set=self._known)
+        result: Int64s = NAMED + places.fill_null(0).to_numpy().astype(np.int64)
+        result[places.is_null().to_numpy(zero_copy_only=False)] = NEVER
+        return result
+
+    def values(self, ids: Int64s) -> list[Any]:
+        """The values of those ids. Call `ids` first."""
+        return _DECODE_LINES(_content(self._known.take(pa.array(ids - NAMED))))
+
+    def tables(self, rows: int) -> Iterator[pa.Table]:
+        """The ids and JSON of all named values, in order of id, in tables of at most so many rows."""
+        texts = without_ends(self._known)
+        ends = _offsets(texts)[1:]
+        begin = 0
+        while begin < len(texts):
+            most = (int(ends[begin - 1]) if begin else 0) + _TABLE_BYTES
+            end = max(begin + 1, min(begin + rows, int(np.searchsorted(ends, most, "right"))))
+            some = texts.slice(begin, end - begin).cast(pa.string())
+            yield pa.table({"id": pa.array(np.arange(NAMED + begin, NAMED + end)), "json": some}, SCHEMAS["names"])
+            begin = end
+
+    def _settle(self) -> None:
+        """Find the ids of what is pending."""
+        if self._pending:
+            count = len(self._known)
+            parts: list[bytes | memoryview] = [_content(self._known), *self._pending]
+            begins = np.cumsum([0, *map(len, parts[:-1])]).tolist()
+            ends = [_offsets(self._known), *(some + begin for some, begin in zip(self._ends, begins[1:], strict=True))]
+            whole = _array(np.concatenate(ends), b"".join(parts)).dictionary_encode()
+            self._pending, self._ends, self._pending_size = [], [], 0
+            self._known = whole.dictionary
+            self._ids.append(NAMED + whole.indices.to_numpy()[count:].astype(np.int64))
+
+
+def texts_of(content: bytes) -> pa.LargeStringArray:
+    """The texts in that content."""
+    return _array(np.append(0, _ends(content)), content)
+
+
+def without_ends(texts: pa.LargeStringArray) -> pa.LargeStringArray:
+    """The same texts without their line ends."""
+    content = bytes(_content(texts)).replace(b"\n", b"")
+    return _array(_offsets(texts) - np.arange(len(texts) + 1), content)
+
+
+def _ends(content: bytes) -> Int64s:
+    """Where each text ends."""
+    return np.flatnonzero(np.frombuffer(content, np.uint8) == _END) + 1
+
+
+def _array(offsets: Int64s, content: bytes) -> pa.LargeStringArray:
+    buffers: Sequence[pa.Buffer | None] = [None, pa.py_buffer(offsets.astype(np.int64)), pa.py_buffer(content)]
+    return pa.Array.from_buffers(pa.large_string(), len(offsets) - 1, buffers)
+
+
+def _offsets(texts: pa.LargeStringArray) -> Int64s:
+    """Where the texts of a whole array begin, and where the last one ends."""
+    found: Int64s = np.frombuffer(texts.buffers()[1], np.int64)[: len(texts) + 1]
+    return found
+
+
+def _content(texts: pa.LargeStringArray) -> memoryview:
+    """The texts of a whole array, joined."""
+    return memoryview(texts.buffers()[2])[: int(_offsets(texts)[-1])] if len(texts) else memoryview(b"")
