@@ -33,7 +33,7 @@ class BulkNames:
     def add(self, texts: bytes) -> None:
         """Add values."""
         self._pending.append(texts)
-        self._ends.append(_ends(texts))
+        self._ends.append(ends_of(texts))
         self._pending_size += len(texts)
         # Each time all known texts are looked at again, so that as many new ones have to come first.
         if self._pending_size > max(_PENDING_MAX, self._known.nbytes):
@@ -83,7 +83,7 @@ class BulkNames:
 
 def texts_of(content: bytes) -> pa.LargeStringArray:
     """The texts in that content."""
-    return _array(np.append(0, _ends(content)), content)
+    return _array(np.append(0, ends_of(content)), content)
 
 
 def without_ends(texts: pa.LargeStringArray) -> pa.LargeStringArray:
@@ -92,8 +92,8 @@ def without_ends(texts: pa.LargeStringArray) -> pa.LargeStringArray:
     return _array(_offsets(texts) - np.arange(len(texts) + 1), content)
 
 
-def _ends(content: bytes) -> Int64s:
-    """Where each text ends."""
+def ends_of(content: bytes) -> Int64s:
+    """The place after the line end of each text."""
     return np.flatnonzero(np.frombuffer(content, np.uint8) == _END) + 1
 
 

@@ -17,7 +17,7 @@ from harness.core.errors import HistoryError
 from harness.core.promises import StreamContract
 from harness.core.record import Json
 from harness.record.formats.jsonl import NESTING_MAX, may_be_long, may_exceed, storable
-from harness.record.formats.parquet.bulk_names import BulkNames, texts_of, without_ends
+from harness.record.formats.parquet.bulk_names import BulkNames, ends_of, texts_of, without_ends
 from harness.record.formats.parquet.operations import without_collector
 from harness.record.formats.parquet.parquet import write_events
 from harness.record.formats.streams.contents import CODES, UNIT, Contents, require_sense
@@ -31,7 +31,6 @@ from harness.record.formats.streams.units import Units, holes, pairs_of, runs_of
 _POSITIONED: Final = frozenset(("row", "backfill", "watermark", "open", "gap", "checkpoint"))
 _ENCODER: Final = msgspec.json.Encoder(order="sorted")  # As names are written.
 _NONE: Final = type(None)
-_END: Final = ord("\n")
 
 
 class Survey:
@@ -385,7 +384,7 @@ def _where(is_chosen: Bools, values: Sequence[Json]) -> Sequence[Json]:
 def _kept(values: Sequence[Json]) -> bytes:
     """The texts of the values, as far as a history can hold them. Raises ValueError."""
     whole = _ENCODER.encode_lines(values)
-    sizes = np.diff(np.flatnonzero(np.frombuffer(whole, np.uint8) == _END), prepend=-1)
+    sizes = np.diff(ends_of(whole), prepend=0)
     if sizes.max(initial=0) <= 2 * NESTING_MAX:  # So they cannot be nested too deep.
         exceeds = may_be_long(whole)
     else:
