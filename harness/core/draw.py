@@ -4,7 +4,7 @@ Each purpose has its own stream, keyed by blake2b(seed, name): one draw more in 
 network's behaviour. A stream counts its draws; the positions of all streams are part of a run's unseed.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from hashlib import blake2b
 from random import Random
 from typing import TypeVar
@@ -68,8 +68,18 @@ class Stream:
 
     def exponential(self, mean: int) -> int:
         """A non-negative integer with an approximately exponential distribution (64 steps, at most 4.9 means)."""
-        self.position += 1  # As `below(64)`, for each message: six bits are never too many.
-        return mean * _EXPONENTIAL_PERMILLE[self._bits(6)] // _EXPONENTIAL_MEAN_PERMILLE
+        return mean * _EXPONENTIAL_PERMILLE[self.below(64)] // _EXPONENTIAL_MEAN_PERMILLE
+
+    def exponentials(self, least: int, mean: int) -> Callable[[], int]:
+        """A function that draws `least + exponential(mean)`: faster, for those who draw for each message."""
+        steps = tuple(least + mean * permille // _EXPONENTIAL_MEAN_PERMILLE for permille in _EXPONENTIAL_PERMILLE)
+        bits = self._bits
+
+        def draw() -> int:
+            self.position += 1  # As `below(64)`: six bits are never too many.
+            return steps[bits(6)]
+
+        return draw
 
 
 class Draw:

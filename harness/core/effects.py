@@ -5,7 +5,7 @@ from typing import Any, Protocol
 
 from harness.core.machine import Delivery, Dump, Message, NodeId, Randomness
 
-Effect = tuple[Callable[[Any, Any], None], object, object]  # A method of `Actions`, and its two arguments.
+Effect = tuple[Callable[[Any, Any], object], object, object]  # A method of `Actions`, and its two arguments.
 
 
 class Actions(Protocol):
@@ -17,7 +17,7 @@ class Actions(Protocol):
     def queued(self, to: NodeId, to_come: int) -> int: ...
     def count_unexpected(self) -> None: ...
 
-    def transmit(self, to: NodeId, message: Message) -> None: ...
+    def transmit(self, to: NodeId, message: Message) -> object: ...
     def start_timer(self, name: str, after_ns: int) -> None: ...
     def stop_timer(self, name: str, _: None) -> None: ...
     def write_append(self, log: str, record: Message) -> None: ...
@@ -41,15 +41,8 @@ class CollectingContext:
         self.to_send: dict[NodeId, int] = {}  # Messages among the effects, by address.
         self._actions = actions
         self._transmit = actions.transmit
-
-    def now_ns(self) -> int:
-        return self._actions.now_ns()
-
-    def local_clock_ns(self) -> int:
-        return self._actions.local_clock_ns()
-
-    def draw(self, name: str) -> Randomness:
-        return self._actions.draw(name)
+        # As the machine calls these often, they are the host's own methods.
+        self.now_ns, self.local_clock_ns, self.draw = actions.now_ns, actions.local_clock_ns, actions.draw
 
     def send(self, to: NodeId, message: Message) -> None:
         self.to_send[to] = self.to_send.get(to, 0) + 1

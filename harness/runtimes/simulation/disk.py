@@ -5,7 +5,7 @@
 3. At a crash the waiting writes are lost, or torn (a drawn prefix of them reaches the disk), or kept.
 """
 
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Sequence
 from hashlib import blake2b
 from typing import Final, Literal, assert_never
@@ -40,7 +40,8 @@ class Disk:
 
     def __init__(self, stream: Stream) -> None:
         self._stream = stream
-        self._logs: dict[str, list[Message]] = {}
+        self._sync_ns = stream.exponentials(_SYNC_NS_MIN, _SYNC_NS_MEAN)
+        self._logs: defaultdict[str, list[Message]] = defaultdict(list)
         self._values: dict[str, Message] = {}
         self._waiting: deque[_Append | _Truncate | _Put] = deque()
         self._durable_count = 0  # Writes since the start of the run that reached the disk.
@@ -73,7 +74,7 @@ class Disk:
 
     def begin_sync(self, now_ns: int) -> tuple[int, int]:
         """When a sync requested now completes, in ns, and the number of writes before it, for `complete_sync`."""
-        done_ns = now_ns + _SYNC_NS_MIN + self._stream.exponential(_SYNC_NS_MEAN)
+        done_ns = now_ns + self._sync_ns()
         self._synced_at_ns = max(self._synced_at_ns, done_ns)
         return self._synced_at_ns, self.written
 
@@ -109,12 +110,9 @@ class Disk:
 
     def _write(self, write: _Append | _Truncate | _Put) -> None:
         self._durable_count += 1
-        match write:
-            case _Append(log=log, record=record):
-                self._logs.setdefault(log, []).append(record)
-            case _Truncate(log=log, index=index):
-                del self._logs.setdefault(log, [])[index:]
-            case _Put(key=key, value=value):
-                self._values[key] = value
-            case _:
-                assert_never(write)
+        if isinstance(write, _Append):
+            self._logs[write.log].append(write.record)
+        elif isinstance(write, _Put):
+            self._values[write.key] = write.value
+        else:
+            del self._logs[write.log][write.index :]

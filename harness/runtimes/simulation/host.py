@@ -74,6 +74,7 @@ class Host:
     """One node: its machine, disk, clock and port. Counts are for the whole run."""
 
     _machine: Machine
+    transmit: Callable[[NodeId, Message], object]
 
     def __init__(self, node: NodeId, around: Surroundings) -> None:
         self.node = node
@@ -88,6 +89,7 @@ class Host:
         self.goals: dict[str, int] = {}
         self._around, self._loop = around, around.loop
         self._port = around.links.attach(node, self)
+        self.transmit = self._port.send
         self._context = CollectingContext(node, self)
         self._effects = self._context.effects
         self._suspended: list[Effect] = []  # Effects kept by a pause at a failpoint.
@@ -306,9 +308,6 @@ class Host:
 
     def count_unexpected(self) -> None:
         self.unexpected += 1
-
-    def transmit(self, to: NodeId, message: Message) -> None:
-        self._port.send(to, message)
 
     def start_timer(self, name: str, after_ns: int) -> None:
         self._last_timer += 1

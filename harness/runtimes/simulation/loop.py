@@ -19,7 +19,6 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Generator
 from contextlib import suppress
 from contextvars import Context, copy_context
-from functools import partial
 from heapq import heappop, heappush
 from itertools import count
 from types import FrameType
@@ -99,7 +98,7 @@ class VirtualLoop(Secluded):
                 steps += 1
                 if steps > STEPS_PER_INSTANT:
                     raise self._livelock("a callback of asyncio")
-                ready.popleft().run()
+                _run(ready.popleft())
                 if self._is_stopping:
                     return
             if not heap:
@@ -178,7 +177,7 @@ class VirtualLoop(Secluded):
     def _call_at_ns(
         self, when_ns: int, callback: Callable[..., object], args: tuple[object, ...], context: Context | None
     ) -> asyncio.TimerHandle:
-        handle = _Later(when_ns, callback, args, self, context or copy_context())
+        handle = _Later(when_ns / SECOND_NS, callback, args, self, context or copy_context())
         self.schedule(when_ns, _run, handle)
         return handle
 
@@ -236,38 +235,20 @@ class VirtualLoop(Secluded):
 class _Soon(asyncio.Handle):
     """A callback that is ready to run."""
 
-    __slots__ = ("run",)
-
-    def __init__(
-        self, callback: Callable[..., object], args: tuple[object, ...], loop: VirtualLoop, context: Context
-    ) -> None:
-        super().__init__(callback, args, loop, context)
-        self.run: Callable[[], object] = partial(context.run, callback, *args)
-
-    def cancel(self) -> None:
-        super().cancel()
-        self.run = _nothing
+    __slots__ = ()
+    _callback: Callable[..., object]  # Slots of a Handle since asyncio exists, without a type in its stubs.
+    _context: Context
 
 
 class _Later(asyncio.TimerHandle):
     """A callback that waits for its time."""
 
-    __slots__ = ("run",)
-
-    def __init__(
-        self,
-        when_ns: int,
-        callback: Callable[..., object],
-        args: tuple[object, ...],
-        loop: VirtualLoop,
-        context: Context,
-    ) -> None:
-        super().__init__(when_ns / SECOND_NS, callback, args, loop, context)
-        self.run: Callable[[], object] = partial(context.run, callback, *args)
+    __slots__ = ()
+    _callback: Callable[..., object]
+    _context: Context
 
     def cancel(self) -> None:
         asyncio.Handle.cancel(self)  # Bypasses TimerHandle.cancel, which would call a private method of the loop.
-        self.run = _nothing
 
 
 class _Task(asyncio.Task[T]):
@@ -300,12 +281,10 @@ class _Future(asyncio.Future[T]):
         return self._number
 
 
-def _run(handle: _Later) -> None:
-    handle.run()
-
-
-def _nothing() -> None:
-    """Do nothing: the body of a cancelled callback."""
+def _run(handle: _Soon | _Later) -> None:
+    """Call the callback, unless it was cancelled. Unlike `Handle._run` this lets its exceptions pass."""
+    if not handle._cancelled:
+        handle._context.run(handle._callback, *handle._args)
 
 
 def _refuse_as_completed(frame: FrameType | None) -> None:

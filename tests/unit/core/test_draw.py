@@ -44,6 +44,14 @@ def test_the_exponential_has_its_mean() -> None:
     assert min(drawn) >= 0
 
 
+@given(seed=SEEDS, least=st.integers(0, 10**9), mean=st.integers(0, 10**9))
+def test_many_exponentials_are_those_drawn_one_by_one(seed: int, least: int, mean: int) -> None:
+    single, many = Stream(seed, "x"), Stream(seed, "x")
+    draw = many.exponentials(least, mean)
+    assert [draw() for _ in range(20)] == [least + single.exponential(mean) for _ in range(20)]
+    assert many.position == single.position == 20
+
+
 def test_draws_do_not_depend_on_the_hash_seed() -> None:
     code = "from harness.core.draw import Draw; d = Draw(7); print([d.stream(n).below(10**9) for n in 'abc'])"
     outputs = {

@@ -17,7 +17,7 @@ from collections import deque
 from typing import Final, NamedTuple, Protocol
 
 from harness.core.machine import Message, NodeId
-from harness.runtimes.simulation.links.paths import BREAKING, Path, plain_delay_ns
+from harness.runtimes.simulation.links.paths import BREAKING, Path
 from harness.runtimes.simulation.loop import VirtualLoop
 
 WINDOW: Final = 128
@@ -76,7 +76,7 @@ class Fifo:
         self.was_refused = False
         self.was_cut = False  # True if a cut keeps messages from arriving; else the other end is down.
         self._sender, self._receiver, self._closer, self._loop = source.end, target.end, closer, loop
-        self._schedule = loop.schedule
+        self._schedule, self._plain_delay_ns = loop.schedule, path.plain_delay_ns
         self._last_ns = first_ns
         self._unread = 0  # Messages that left the buffer, and are not yet handled by the receiver.
         self._buffer: deque[Message] = deque()
@@ -94,7 +94,7 @@ class Fifo:
         """Send, queue, or lose the message (4)."""
         if self._is_clear and self._unread < WINDOW:
             self._unread += 1
-            at_ns = self._loop.now_ns + plain_delay_ns(self.path)
+            at_ns = self._loop.now_ns + self._plain_delay_ns()
             if at_ns < self._last_ns:  # noqa: PLR1730  Runs for each message; `max` costs several times as much.
                 at_ns = self._last_ns
             self._last_ns = at_ns

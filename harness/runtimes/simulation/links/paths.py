@@ -66,7 +66,8 @@ class Path:
         self.limit_bytes = 0  # A connection closes after this many bytes; 0: no limit.
         self.pipes: dict[int, Pipe] = {}  # Those in use, in order of creation.
         self.latency_ns_mean = _LATENCY_NS_MEAN * _distance(name, draw)
-        self.exponential = draw.stream(f"network/{name}").exponential
+        # The delay of a message without faults in force.
+        self.plain_delay_ns = draw.stream(f"network/{name}").exponentials(_LATENCY_NS_MIN, self.latency_ns_mean)
         self._draw = draw
         self._conditions: list[Condition] = []
         self._latency_ns = 0
@@ -85,7 +86,7 @@ class Path:
 
     def delay_ns(self) -> int:
         """The delay of the next message: that of the plain path, plus those of conditions."""
-        delay_ns = plain_delay_ns(self)
+        delay_ns = self.plain_delay_ns()
         if self._latency_ns or self._jitter_ns:
             self.touch("delay")
             delay_ns += self._latency_ns + self._faults().below(self._jitter_ns + 1)
@@ -141,11 +142,6 @@ class Path:
         self._jitter_ns = sum(condition.jitter_ns for condition in conditions)
         for pipe in tuple(self.pipes.values()):
             pipe.changed()
-
-
-def plain_delay_ns(path: Path) -> int:
-    """The delay of a message without faults in force."""
-    return _LATENCY_NS_MIN + path.exponential(path.latency_ns_mean)
 
 
 def _distance(name: str, draw: Draw) -> int:
