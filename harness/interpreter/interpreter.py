@@ -13,7 +13,6 @@ Source: Jepsen's generator interpreter, for processes and their retirement.
 """
 
 import asyncio
-import contextlib
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
@@ -78,7 +77,7 @@ class Interpreter:
         self._next_index = 0
         self._free = list(range(threads))
         self._work: list[asyncio.Queue[tuple[int, Invocation]]] = [asyncio.Queue() for _ in range(threads)]
-        self._wakeup = asyncio.Event()
+        self._woken: asyncio.Future[None] | None = None  # What `_drive` waits for.
         self._done: list[tuple[int, Complete]] = []
         self._start_ns = 0
         self._last_position, self._last_position_ns = -1, 0
@@ -178,10 +177,17 @@ class Interpreter:
         """Wait until an operation completes or the time has passed."""
         if self._done:
             return
-        self._wakeup.clear()
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(duration_ns / SECOND):
-                await self._wakeup.wait()
+        loop = asyncio.get_running_loop()
+        self._woken = loop.create_future()
+        timer = loop.call_later(duration_ns / SECOND, self._wake)
+        try:
+            await self._woken
+        finally:
+            timer.cancel()
+
+    def _wake(self) -> None:
+        if self._woken is not None and not self._woken.done():
+            self._woken.set_result(None)
 
     def _context(self, now_ns: int) -> Context:
         return Context(time_ns=now_ns - self._start_ns, free=tuple(self._free), processes=tuple(self._processes))
@@ -250,7 +256,7 @@ class Interpreter:
         if completion.outcome != "ok":
             self._last_error = f"{completion.outcome}, {completion.error or 'without a reason'}"
         self._done.append((thread, complete))
-        self._wakeup.set()
+        self._wake()
         return completion.outcome != "info"
 
     async def _invoke(self, client: Client, invocation: Invocation) -> Completion:
