@@ -41,8 +41,7 @@ class JournalWriter:
 
     def __init__(self, path: Path) -> None:
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o644)
-        self._buffer = bytearray(MAGIC)
-        os.write(self._file, self._buffer)
+        os.write(self._file, MAGIC)
 
     def __enter__(self) -> Self:
         return self
@@ -52,18 +51,15 @@ class JournalWriter:
 
     def append(self, record: Record) -> None:
         """Append one record: it is in the file on return. Raises HistoryError if it is larger than RECORD_MAX."""
-        buffer = self._buffer
-        _ENCODER.encode_into(record, buffer, _HEAD.size)
-        length = len(buffer) - _HEAD.size
+        payload = _ENCODER.encode(record)
+        length = len(payload)
         if length > RECORD_MAX:
             raise HistoryError(f"a record of {length:,} bytes passes the limit of {RECORD_MAX:,} bytes for one record")
-        if length > OBJECTS_MAX and _has_too_many_objects(bytes(buffer[_HEAD.size :])):
+        if length > OBJECTS_MAX and _has_too_many_objects(payload):
             raise HistoryError(f"a record holds more than {OBJECTS_MAX:,} values, the limit for one record")
-        with memoryview(buffer) as view:
-            _HEAD.pack_into(view, 0, length, zlib.crc32(view[_HEAD.size :]))
-            written = os.write(self._file, view)
-        if written != len(buffer):
-            raise OSError(f"the journal took {written} of {len(buffer)} bytes: is the disk full?")
+        written = os.write(self._file, _HEAD.pack(length, zlib.crc32(payload)) + payload)
+        if written != _HEAD.size + length:
+            raise OSError(f"the journal took {written} of {_HEAD.size + length} bytes: is the disk full?")
 
     def sync(self) -> None:
         """Make all appended records durable."""
