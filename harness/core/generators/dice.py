@@ -6,6 +6,7 @@ same answer to the same query, so it holds dice, and its successor holds the dic
 
 import struct
 from collections.abc import Sequence
+from functools import lru_cache
 from hashlib import blake2b
 
 import msgspec
@@ -27,17 +28,22 @@ class Dice(msgspec.Struct, frozen=True):
 
     def below(self, bound: int) -> "tuple[int, Dice]":
         """An integer in [0, bound), and the dice for the next draw."""
-        position = self.position
-        digest = blake2b(self.key + position.to_bytes(8, "big"), digest_size=8).digest()
-        return int.from_bytes(digest, "big") * bound >> 64, Dice(self.key, position + 1)
+        return _below(self, bound)
 
     def each_below(self, bounds: Sequence[int]) -> "tuple[list[int], Dice]":
         """One integer in [0, bound) for each bound, and the dice after these draws. Cheaper than single draws."""
-        drawn: list[int] = []
-        position = self.position
-        for start in range(0, len(bounds), _WORDS):
-            words = _UNPACK(blake2b(self.key + position.to_bytes(8, "big")).digest())
-            chunk = bounds[start : start + _WORDS]
-            drawn += [word * bound >> 64 for word, bound in zip(words, chunk, strict=False)]
-            position += 1
-        return drawn, Dice(self.key, position)
+        key = self.key
+        after = self.position + -(-len(bounds) // _WORDS)
+        words = [
+            word
+            for position in range(self.position, after)
+            for word in _UNPACK(blake2b(key + position.to_bytes(8, "big")).digest())
+        ]
+        return [word * bound >> 64 for word, bound in zip(words, bounds, strict=False)], Dice(key, after)
+
+
+@lru_cache(maxsize=8_192)
+def _below(dice: Dice, bound: int) -> tuple[int, Dice]:
+    """The draw `below`, remembered: a generator is asked several times for what it does next."""
+    digest = blake2b(dice.key + dice.position.to_bytes(8, "big"), digest_size=8).digest()
+    return int.from_bytes(digest, "big") * bound >> 64, Dice(dice.key, dice.position + 1)

@@ -18,7 +18,7 @@ from harness.core.generators.until_ok import FINAL_PAUSE_NS, EachUntilOk
 from harness.core.promises import Promise
 from harness.core.record import MicroOp
 from harness.core.seams import Invocation, Workload
-from harness.scenario.workloads.list_append import planned_key_count
+from harness.scenario.workloads.list_append import next_of, planned_key_count
 from harness.scenario.workloads.options import WorkloadOptions
 
 Locking = Literal["none", "locked"]  # "locked": reads declare a lock, and all locks are held until commit.
@@ -85,8 +85,8 @@ def promise(design: str, number: int, text: str, *forbids: str, check: str | Non
     return Promise(id=f"{design.upper()}-{number}", text=text, source=source, forbids=forbids, check=check or design)
 
 
-class Groups(msgspec.Struct, frozen=True):
-    """An endless source of transactions, one group after the other."""
+class Groups(msgspec.Struct, frozen=True, eq=False):
+    """An endless source of transactions, one group after the other. It equals only itself: see `next_of`."""
 
     design: Design
     locking: Locking
@@ -96,6 +96,14 @@ class Groups(msgspec.Struct, frozen=True):
     def op(self, context: Context) -> Answer:
         if not context.free:
             return PENDING, self
+        mops, after = next_of(self)
+        return planned(context, Invocation(f="txn", mops=mops)), after
+
+    def update(self, context: Context, event: Event) -> Generator:
+        return self
+
+    def transaction(self) -> "tuple[tuple[MicroOp, ...], Groups]":
+        """The next transaction, and the source after it."""
         design = self.design
         drawn, dice = self.dice.each_below((100, 100, *[design.size] * DRAWS))
         group, place = divmod(self.number, design.life)
@@ -103,8 +111,7 @@ class Groups(msgspec.Struct, frozen=True):
         after = Groups(design, self.locking, dice, self.number + 1)
         if design.has_pairs and drawn[0] < PAIR_PERCENT:
             pair = range(first + design.size, first + design.span)
-            mops = tuple(MicroOp("append", key, self.number) for key in pair)
-            return planned(context, Invocation(f="txn", mops=mops)), after
+            return tuple(MicroOp("append", key, self.number) for key in pair), after
         turn = Turn(
             number=self.number,
             group=group,
@@ -114,10 +121,7 @@ class Groups(msgspec.Struct, frozen=True):
             picks=tuple(drawn[2:]),
             locking=self.locking,
         )
-        return planned(context, Invocation(f="txn", mops=design.mops(turn))), after
-
-    def update(self, context: Context, event: Event) -> Generator:
-        return self
+        return design.mops(turn), after
 
 
 class FinalReads(msgspec.Struct, frozen=True):

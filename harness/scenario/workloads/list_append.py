@@ -8,9 +8,9 @@ Source: Kingsbury and Alvaro, "Elle", VLDB 2020, section 3.
 """
 
 from bisect import bisect_right
-from collections import Counter
 from functools import lru_cache
 from itertools import accumulate
+from typing import Protocol
 
 import msgspec
 
@@ -86,7 +86,7 @@ class Transactions(msgspec.Struct, frozen=True, eq=False):
     def transaction(self) -> "tuple[tuple[MicroOp, ...], Transactions]":
         """The next transaction, and the source after it. Drawn for each place: slot, coin, limit of a new key."""
         weights = _running_weights(len(self.slots))
-        count = max(self.max_length, *(population.places for _, population in self.mix))
+        count = max(self.max_length, *[population.places for _, population in self.mix])
         drawn, dice = self.dice.each_below((100, 100, self.max_length, *(weights[-1], 2, self._spread()) * count))
         population = self._population(drawn[0])
         steps = population.steps(
@@ -118,7 +118,10 @@ class Transactions(msgspec.Struct, frozen=True, eq=False):
         So a transaction that appends to a place twice appends to one key twice.
         """
         slots, next_key = list(self.slots), self.next_key
-        appends = Counter(step.place for step in steps if step.is_append)
+        appends: dict[int, int] = {}
+        for place, is_append in steps:
+            if is_append:
+                appends[place] = appends.get(place, 0) + 1
         for (place, count), limit in zip(appends.items(), limits, strict=False):
             if slots[place].element + count - 1 > slots[place].last:
                 slots[place] = self._slot(next_key, limit)
@@ -136,8 +139,15 @@ class Transactions(msgspec.Struct, frozen=True, eq=False):
         return Transactions(self.mix, self.max_length, self.max_appends, slots, next_key, dice)
 
 
+class Source(Protocol):
+    """A source of transactions that depend on nothing but the source. It equals only itself."""
+
+    def transaction(self) -> tuple[tuple[MicroOp, ...], Generator]:
+        """The next transaction, and the source after it."""
+
+
 @lru_cache(maxsize=8_192)  # A minute's load: some 10 MB.
-def next_of(source: Transactions) -> tuple[tuple[MicroOp, ...], Transactions]:
+def next_of(source: Source) -> tuple[tuple[MicroOp, ...], Generator]:
     """The source's next transaction and what follows. An interpreter asks twice for most, and final reads once more."""
     return source.transaction()
 

@@ -10,6 +10,7 @@ from harness.scenario.registry import load_cluster
 from harness.scenario.workloads import WORKLOADS
 from harness.scenario.workloads.bank import ACCOUNTS
 from harness.scenario.workloads.grouped import FinalReads
+from harness.scenario.workloads.list_append import next_of
 from harness.scenario.workloads.long_fork import KEYS
 from tests.worlds.workloads import options, transactions
 
@@ -61,13 +62,14 @@ def test_whole_transactions_can_be_told_by_those_of_two_rows(name: str) -> None:
 def test_at_the_end_every_key_is_read_once(name: str) -> None:
     workload = WORKLOADS[name](options())
     used = {key for mops in transactions(workload.load) for key in keys_of(mops)}
-    generator, read = workload.final, Counter[int]()
+    generator, read, drawn = workload.final, Counter[int](), next_of.cache_info().misses
     for process in range(10_000):
         answer = generator.op(Context(0, (0,), (process,)))
         if answer is None or not isinstance(answer[0], Planned):
             break
         read.update(keys_of(answer[0].mops or ()))
         generator = answer[1]
+    assert next_of.cache_info().misses == drawn  # No transaction is drawn again.
     assert isinstance(workload.final, FinalReads)
     assert used <= set(read)
     assert set(read.values()) == {1}
