@@ -9,7 +9,9 @@ another node, until its patience ends: then the answer is None. So a request may
 
 from collections import deque
 from collections.abc import Generator
-from typing import Generic, NamedTuple, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
+
+from msgspec import Struct
 
 from clusters.parts.host import Host
 from harness.core.machine import NodeId
@@ -24,14 +26,14 @@ R = TypeVar("R")  # A request, as procedures yield it;
 A = TypeVar("A")  # and an answer.
 
 
-class Ask(NamedTuple, Generic[R]):
+class Ask(Struct, Generic[R], frozen=True):
     """Yielded by a procedure: it waits for the answers to these requests."""
 
     requests: tuple[R, ...]
     patience_ns: int = PATIENCE_NS
 
 
-class Sleep(NamedTuple):
+class Sleep(Struct, frozen=True):
     """Yielded by a procedure: it waits for that time."""
 
     duration_ns: int
@@ -149,15 +151,15 @@ class Procedures(Generic[R, A]):
         except StopIteration:
             return
         now_ns = self._site.now_ns()
-        match wanted:
-            case Sleep(duration_ns):
-                self._asleep.append((now_ns + duration_ns, procedure))
-            case Ask(requests, patience_ns):
-                waiting = _Waiting[R, A](procedure, len(requests))
-                for place, request in enumerate(requests):
-                    self._last_number += 1
-                    opened = self._open[self._last_number] = Open(waiting, place, request, now_ns + patience_ns)
-                    self.send(self._last_number, opened)
+        if isinstance(wanted, Sleep):
+            self._asleep.append((now_ns + wanted.duration_ns, procedure))
+        else:
+            waiting: _Waiting[R, A] = _Waiting(procedure, len(wanted.requests))
+            end_ns = now_ns + wanted.patience_ns
+            for place, request in enumerate(wanted.requests):
+                self._last_number += 1
+                opened = self._open[self._last_number] = Open(waiting, place, request, end_ns)
+                self.send(self._last_number, opened)
         self._keep_ticking()
 
     def _finish(self, number: int, answer: A | None) -> None:

@@ -89,6 +89,7 @@ class QuorumLog(Generic[C]):
         self._entries = list(entries)
         self._when_applied, self._when_deposed = applied, deposed
         self._peers = tuple(node for node in group.members if node != site.node)
+        self._quorum = group.quorum
         self._election_ns = group.election_ns
         self._written = self._durable = 0  # Numbers of writes, not of entries.
         self._heard_ns = site.now_ns()
@@ -127,8 +128,8 @@ class QuorumLog(Generic[C]):
         """True if it leads, is caught up, and certainly has no successor yet (invariant 4)."""
         if not self.has_caught_up or self._left_ns is not None:
             return False
-        newest = sorted((self._acknowledged_ns[peer] for peer in self._peers), reverse=True)
-        return self._site.now_ns() < newest[self._group.quorum - 2] + self._election_ns * 3 // 4
+        acknowledged_ns = sorted(self._acknowledged_ns.values())
+        return self._site.now_ns() < acknowledged_ns[1 - self._quorum] + self._election_ns * 3 // 4
 
     def propose(self, command: C | None) -> int:
         """Append an entry and return its place; only for a leader.
@@ -181,18 +182,16 @@ class QuorumLog(Generic[C]):
 
     def handle(self, sender: NodeId, message: LogMessage[C]) -> None:
         """React to a message from another replica."""
-        match message:
-            case AppendEntries():
-                self._append(sender, message)
-            case Appended():
-                self._appended(sender, message)
-            case RequestVote():
-                self._requested(sender, message)
-            case Voted():
-                self._voted(sender, message)
-            case TimeoutNow(term=term):
-                if term == self.term and not self.is_leader:
-                    self._stand(is_transfer=True)
+        if isinstance(message, AppendEntries):
+            self._append(sender, message)
+        elif isinstance(message, Appended):
+            self._appended(sender, message)
+        elif isinstance(message, RequestVote):
+            self._requested(sender, message)
+        elif isinstance(message, Voted):
+            self._voted(sender, message)
+        elif message.term == self.term and not self.is_leader:
+            self._stand(is_transfer=True)
 
     # Followers.
 
@@ -251,7 +250,7 @@ class QuorumLog(Generic[C]):
             self._adopt(message.term)
         elif message.term == self.term and message.is_granted and self.leader is None:
             self._votes[sender] = True
-            if len(self._votes) >= self._group.quorum and self._vote == self._site.node:
+            if len(self._votes) >= self._quorum and self._vote == self._site.node:
                 self._lead()
 
     # The leader.
@@ -312,7 +311,7 @@ class QuorumLog(Generic[C]):
     def _matched(self, node: NodeId, index: int) -> None:
         """Note how far that node's log is equal, and decide what a quorum now has (invariant 2)."""
         self._match[node] = max(self._match[node], index)
-        held = sorted(self._match.values(), reverse=True)[self._group.quorum - 1]
+        held = sorted(self._match.values())[-self._quorum]
         if held > self.commit and self._entries[held - 1].term == self.term:
             self._decide(held)
 

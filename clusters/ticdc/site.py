@@ -40,17 +40,14 @@ class Site:
     def handle(self, event: Event, context: Context, role: Role) -> None:
         """Hand an event to the part of the node that it concerns."""
         self.context = context
-        match event:
-            case Received(sender, message):
-                role.receive(sender, message)
-            case TimerFired(name):
-                role.expired(name)
-            case Synced(token):
-                self.synced(token)
-            case Closed(peer):
-                role.closed(peer)
-            case _:
-                pass
+        if isinstance(event, Received):
+            role.receive(event.sender, event.message)
+        elif isinstance(event, Synced):
+            self._syncs.synced(event.token)
+        elif isinstance(event, TimerFired):
+            role.expired(event.name)
+        elif isinstance(event, Closed):
+            role.closed(event.peer)
 
     def synced(self, token: int) -> None:
         """Call the function that waited for that sync."""

@@ -12,7 +12,7 @@ from clusters.ticdc.oracle.messages import Bound, Timestamp, Tso, Upgraded
 from clusters.ticdc.oracle.upgrade import Upgrades
 from clusters.ticdc.shape import MS, timestamp
 from clusters.ticdc.site import Site
-from harness.core.machine import Context, Durable, Event, NodeId, Received, Settings, Synced, TimerFired
+from harness.core.machine import Context, Durable, Event, Message, NodeId, Received, Settings, Synced, TimerFired
 
 SAVE_MS = 300  # How far the bound is ahead.
 FAR_MS = 1000  # A well-kept clock is behind by less.
@@ -41,21 +41,22 @@ class Oracle:
 
     def handle(self, event: Event, context: Context) -> None:
         self._site.context = context
-        match event:
-            case Received(sender, Tso(number)):
-                context.point("oracle-before-answer")
-                self._waiting.append((sender, number))
-                self._serve()
-            case Received(sender, Upgraded()):
-                self._upgrades.upgraded(sender)
-            case TimerFired():
-                self._tick()
-            case Synced(token):
-                self._site.synced(token)
-            case Received(_, message):
-                context.unexpected(message)
-            case _:
-                pass
+        if isinstance(event, Received):
+            self._receive(event.sender, event.message)
+        elif isinstance(event, TimerFired):
+            self._tick()
+        elif isinstance(event, Synced):
+            self._site.synced(event.token)
+
+    def _receive(self, sender: NodeId, message: Message) -> None:
+        if isinstance(message, Tso):
+            self._site.context.point("oracle-before-answer")
+            self._waiting.append((sender, message.number))
+            self._serve()
+        elif isinstance(message, Upgraded):
+            self._upgrades.upgraded(sender)
+        else:
+            self._site.context.unexpected(message)
 
     def dump(self, context: Context) -> None:
         """Do nothing: no check needs the oracle's state."""

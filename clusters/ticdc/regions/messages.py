@@ -3,7 +3,7 @@
 Requests travel in a `ToRegion`, answers in a `FromRegion`. Every request may come twice, or late.
 """
 
-from typing import Literal
+from typing import Literal, get_args
 
 from msgspec import Struct
 
@@ -144,6 +144,11 @@ Reshaping = SplitAt | MergeLeft | MergeInto
 Ordered = Changing | Reshaping  # Requests that become commands of the log.
 Request = Ordered | Shown | Local | TransferLeader
 Reply = RowReply | Reshaped | NotLeader | InFlashback | Moved
+# The same by type: `isinstance` compares with all types of a union, one after the other.
+REGION_COMMANDS: frozenset[type] = frozenset(get_args(RegionCommand))
+RESHAPING: frozenset[type] = frozenset(get_args(Reshaping))
+SHOWN: frozenset[type] = frozenset(get_args(Shown))
+LOCAL: frozenset[type] = frozenset(get_args(Local))
 
 
 class ToRegion(Struct, frozen=True, tag=True):

@@ -6,14 +6,16 @@
 """
 
 from collections.abc import Iterator
-from typing import Literal, NamedTuple
+from typing import Literal
+
+from msgspec import Struct
 
 from clusters.ticdc.regions.messages import Contents
 from clusters.ticdc.rows.messages import CommitKeys, Elements, Lock, PutLocks, RollBackKeys, RowCommand, Write
 from clusters.ticdc.shape import Key, slot_of
 
 
-class Change(NamedTuple):
+class Change(Struct, frozen=True):
     """One effect of a command. `lock` is the lock that was set, or taken away; None if there was none to take away.
 
     `is_new`: the key had no lock before.
@@ -111,13 +113,11 @@ class Versions:
 
     def apply(self, command: RowCommand) -> list[Change]:
         """Carry out a command, and return its effects in the order of its keys."""
-        match command:
-            case PutLocks(locks, is_rewrite):
-                return [self._set(lock, is_rewrite=is_rewrite) for lock in locks]
-            case CommitKeys():
-                return [change for key in command.keys if (change := self._committed(command, key)) is not None]
-            case RollBackKeys():
-                return [self._taken_back(command, key) for key in command.keys]
+        if isinstance(command, PutLocks):
+            return [self._set(lock, is_rewrite=command.is_rewrite) for lock in command.locks]
+        if isinstance(command, CommitKeys):
+            return [change for key in command.keys if (change := self._committed(command, key)) is not None]
+        return [self._taken_back(command, key) for key in command.keys]
 
     def _set(self, lock: Lock, *, is_rewrite: bool) -> Change:
         is_new = lock.key not in self.locks

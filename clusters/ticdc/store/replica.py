@@ -15,14 +15,19 @@ log, and answered when its command has been applied here.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Protocol, assert_never
+from typing import Protocol, assert_never, cast
+
+from msgspec import Struct
 
 from clusters.ticdc import planted
 from clusters.ticdc.backup.uploads import Uploads
 from clusters.parts.log_messages import Entry, Vote
 from clusters.parts.quorum_log import Group, QuorumLog
 from clusters.ticdc.regions.messages import (
+    LOCAL,
+    REGION_COMMANDS,
+    RESHAPING,
+    SHOWN,
     Absorb,
     Command,
     Found,
@@ -63,6 +68,7 @@ from clusters.ticdc.rows.messages import (
     PutLocks,
     Reaches,
     Resolve,
+    RowCommand,
     ScanLocks,
     Shown,
     StaleGet,
@@ -79,8 +85,14 @@ from clusters.ticdc.watermarks.advancer import Advancer
 from harness.core.machine import Dump, NodeId
 
 
-@dataclass(frozen=True, slots=True)
-class Work:
+_POINTS: dict[type, str] = {
+    Commit: "commit-applied",
+    Heartbeat: "heartbeat-applied",
+    Prewrite: "prewrite-applied",
+}
+
+
+class Work(Struct, frozen=True):
     """A request to change the region of that version. `number` is that of the request at `sender`; 0: no answer."""
 
     sender: NodeId
@@ -145,17 +157,18 @@ class Replica:
         """Serve a request, if this replica leads."""
         if version != self.region.version:
             self._answer(sender, number, Moved(self._host.regions()))
-        elif isinstance(body, Local):
-            self._answer(sender, number, self._local(body))
+        elif type(body) in LOCAL:
+            self._answer(sender, number, self._local(cast("Local", body)))
         elif not self.serves:
             self._answer(sender, number, NotLeader(self.log.leader if not self.log.is_leader else None))
         elif isinstance(body, TransferLeader):
             self.log.transfer(body.to)
             self._answer(sender, number, Reshaped("done"))
-        elif isinstance(body, Shown):
-            self._answer(sender, number, InFlashback() if commands.is_closed(self.rows, body) else self._shown(body))
+        elif type(body) in SHOWN:
+            is_closed = commands.is_closed(self.rows, body)
+            self._answer(sender, number, InFlashback() if is_closed else self._shown(cast("Shown", body)))
         else:
-            self._admit(Work(sender, number, body, keys_of(body), version))
+            self._admit(Work(sender, number, cast("Ordered", body), keys_of(body), version))
 
     def merge(self, sender: NodeId, request: MergeInto) -> None:
         """Take in the frozen region to the right; a request that comes again is dropped."""
@@ -224,19 +237,19 @@ class Replica:
             self._answer(work.sender, work.number, InFlashback())
         elif self._must_wait(work):
             self._waiting.append(work)
-        elif isinstance(work.body, Reshaping):
-            self._reshape(work, work.body)
+        elif type(work.body) in RESHAPING:
+            self._reshape(work, cast("Reshaping", work.body))
         else:
-            self._decide(work, work.body)
+            self._decide(work, cast("Changing", work.body))
 
     def _must_wait(self, work: Work) -> bool:
         """True if an earlier request has to be applied first (invariants 2 and 5)."""
         if self._is_reshaping:
             return True
-        if isinstance(work.body, Reshaping):
+        if type(work.body) in RESHAPING:
             return bool(self._proposed or self._waiting)
         return any(key in self._latched for key in work.keys) or any(
-            isinstance(earlier.body, Reshaping) or any(key in earlier.keys for key in work.keys)
+            type(earlier.body) in RESHAPING or any(key in earlier.keys for key in work.keys)
             for earlier in self._waiting
         )
 
@@ -303,10 +316,11 @@ class Replica:
 
     def _applied(self, index: int, entry: Entry[Command]) -> None:
         """Apply a decided entry (invariant 4)."""
-        if isinstance(entry.command, RegionCommand):
-            self._reshaped(index, entry.command)
-        elif entry.command is not None:
-            changes = self.rows.apply(entry.command)
+        command = entry.command
+        if type(command) in REGION_COMMANDS:
+            self._reshaped(index, cast("RegionCommand", command))
+        elif command is not None:
+            changes = self.rows.apply(cast("RowCommand", command))
             is_old = entry.term < self.log.term and planted.SCAN_WITHOUT_READ_INDEX in self._site.bugs
             if self.advancer is not None and not is_old:
                 for change in changes:
@@ -317,7 +331,9 @@ class Replica:
         proposed = self._proposed.pop(index, None)
         if proposed is not None:
             work, answer = proposed
-            self._point_of(work.body)
+            point = _POINTS.get(type(work.body))
+            if point is not None:
+                self._site.context.point(point)
             self._answer_work(work, answer)
             self._release(work.keys)
 
@@ -351,15 +367,6 @@ class Replica:
         self.feed.end(RESHAPED, self._host.regions(), self.log.leader)
         self.uploads.begin_version(self.region.version)
 
-    def _point_of(self, body: Ordered) -> None:
-        match body:
-            case Commit():
-                self._site.context.point("commit-applied")
-            case Heartbeat():
-                self._site.context.point("heartbeat-applied")
-            case Prewrite():
-                self._site.context.point("prewrite-applied")
-
     def _deposed(self) -> None:
         """End what belonged to the term (invariant 3)."""
         left = [work for work, _ in self._proposed.values()] + self._waiting
@@ -372,11 +379,11 @@ class Replica:
             self._answer(work.sender, work.number, NotLeader(None))
 
     def _answer_work(self, work: Work, answer: Reply) -> None:
-        match work.body, answer:
-            case CheckStatus(start_ts=start_ts), Status("ongoing", bound):
-                self._tell(start_ts, bound)
-            case Heartbeat(start_ts=start_ts), Alive(_, bound):
-                self._tell(start_ts, bound)
+        body = work.body
+        if isinstance(answer, Alive) and isinstance(body, Heartbeat):
+            self._tell(body.start_ts, answer.min_commit_ts)
+        elif isinstance(answer, Status) and answer.state == "ongoing" and isinstance(body, CheckStatus):
+            self._tell(body.start_ts, answer.timestamp)
         self._answer(work.sender, work.number, answer)
 
     def _tell(self, start_ts: int, bound: int) -> None:

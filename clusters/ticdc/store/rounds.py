@@ -96,12 +96,13 @@ class Rounds:
         if self._is_stuck:
             return
         current = self._round
+        if isinstance(message, CheckLeader):
+            for state in message.states:
+                self._publish(state)
+            followed = tuple(region for region, term in message.regions if self._follows(sender, region, term))
+            self._site.send(sender, LeaderChecked(message.round, followed))
+            return
         match message:
-            case CheckLeader(number, regions, states):
-                for state in states:
-                    self._publish(state)
-                followed = tuple(region for region, term in regions if self._follows(sender, region, term))
-                self._site.send(sender, LeaderChecked(number, followed))
             case AskLarge(number, transactions):
                 if planted.CACHE_DEADLOCK in self._site.bugs and current is not None and current.is_asking:
                     self._is_stuck = True

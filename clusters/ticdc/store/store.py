@@ -5,7 +5,8 @@ Theory of operation. An event goes to the replica that it concerns. A timer driv
    locks takes until a later tick. Captures are refused until then.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from clusters.ticdc import planted
 from clusters.parts.log_messages import LOG_MESSAGES, Entry, LogMessage, Vote
@@ -55,6 +56,14 @@ class Store:
             is_eager = not entries and site.node == STORES[region % len(STORES)]  # Spread at the beginning.
             self._make(region, vote, entries, uploaded, is_eager=is_eager)
         self._rounds = Rounds(site, self._replicas, self._replica_at)
+        self._receivers: dict[type, Callable[[NodeId, Any], None]] = {
+            ToRegion: self._requested,
+            **dict.fromkeys(LOG_MESSAGES, self._log_of),
+            Subscribe: self._subscribe,
+            **dict.fromkeys((Timestamp, *ROUND_MESSAGES), self._rounds.handle),
+            Upgrade: self._upgrade,
+            MergeInto: self._asked_to_merge,
+        }
         self._is_scanning = False
         self._upload_ns = context.now_ns()
         context.set_timer("tick", TICK_NS)
@@ -123,28 +132,21 @@ class Store:
     # Events.
 
     def receive(self, sender: NodeId, message: Message) -> None:
-        if isinstance(message, ToRegion):
-            replica = self._replicas.get(message.region)
-            if replica is None:
-                self._site.send(sender, FromRegion(message.number, Moved(self.regions())))
-            else:
-                replica.request(sender, message.number, message.version, message.body)
-        elif isinstance(message, LOG_MESSAGES):
-            self._log_of(message.log, sender, message)
-        elif isinstance(message, Subscribe):
-            self._subscribe(sender, message)
-        elif isinstance(message, (Timestamp, *ROUND_MESSAGES)):
-            self._rounds.handle(sender, message)
-        elif isinstance(message, Upgrade):
-            upgrade(self._site, sender)
-        elif isinstance(message, MergeInto):
-            neighbour = self._replica_at(message.source.start - 1)
-            if neighbour is not None:
-                neighbour.merge(sender, message)
+        receiver = self._receivers.get(type(message))
+        if receiver is not None:
+            receiver(sender, message)
         else:
             self._site.context.unexpected(message)
 
-    def _log_of(self, region: int, sender: NodeId, message: LogMessage[Command]) -> None:
+    def _requested(self, sender: NodeId, message: ToRegion) -> None:
+        replica = self._replicas.get(message.region)
+        if replica is None:
+            self._site.send(sender, FromRegion(message.number, Moved(self.regions())))
+        else:
+            replica.request(sender, message.number, message.version, message.body)
+
+    def _log_of(self, sender: NodeId, message: LogMessage[Command]) -> None:
+        region = message.log
         if region in self._absorbed:
             return
         replica = self._replicas.get(region)
@@ -152,6 +154,14 @@ class Store:
             replica = self._make(region, Vote(), (), (), is_eager=False)
             self._save_regions()
         replica.log.handle(sender, message)
+
+    def _upgrade(self, oracle: NodeId, _: Upgrade) -> None:
+        upgrade(self._site, oracle)
+
+    def _asked_to_merge(self, sender: NodeId, message: MergeInto) -> None:
+        neighbour = self._replica_at(message.source.start - 1)
+        if neighbour is not None:
+            neighbour.merge(sender, message)
 
     def expired(self, name: str) -> None:
         context = self._site.context

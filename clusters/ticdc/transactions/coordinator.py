@@ -22,6 +22,7 @@ from harness.core.machine import (
     Context,
     Durable,
     Event,
+    Message,
     NodeId,
     Received,
     Settings,
@@ -45,27 +46,36 @@ class Coordinator:
 
     def handle(self, event: Event, context: Context) -> None:
         self._site.context = context
-        match event:
-            case Received(sender, Call(number, Transact(mops))):
-                self._tasks.run(self._transact(sender, number, mops))
-            case Received(sender, Call(number, StaleRead() as request)):
-                self._tasks.run(self._read_stale(sender, number, request))
-            case Received(sender, Call(number, Restore() | Restored() | Flashback() as request)):
-                self._tasks.run(self._restore(sender, number, request))
-            case Received(sender, Call(number, Reshape() as request)):
-                self._tasks.run(self._change_region(sender, number, request))
-            case Received(_, Timestamp(number) as answer):
-                self._tasks.answered(number, answer)
-            case Received(_, FromRegion(number, body)):
-                self._tasks.answered(number, body)
-            case TimerFired():
-                self._tasks.tick()
-            case Closed(peer):
-                self._tasks.closed(peer)
-            case Received(_, message):
-                context.unexpected(message)
+        if isinstance(event, Received):
+            self._receive(event.sender, event.message)
+        elif isinstance(event, TimerFired):
+            self._tasks.tick()
+        elif isinstance(event, Closed):
+            self._tasks.closed(event.peer)
+
+    def _receive(self, sender: NodeId, message: Message) -> None:
+        if isinstance(message, FromRegion):
+            self._tasks.answered(message.number, message.body)
+        elif isinstance(message, Timestamp):
+            self._tasks.answered(message.number, message)
+        elif isinstance(message, Call):
+            self._called(sender, message)
+        else:
+            self._site.context.unexpected(message)
+
+    def _called(self, client: NodeId, call: Call) -> None:
+        number = call.number
+        match call.body:
+            case Transact(mops):
+                self._tasks.run(self._transact(client, number, mops))
+            case StaleRead() as request:
+                self._tasks.run(self._read_stale(client, number, request))
+            case Restore() | Restored() | Flashback() as request:
+                self._tasks.run(self._restore(client, number, request))
+            case Reshape() as request:
+                self._tasks.run(self._change_region(client, number, request))
             case _:
-                pass
+                self._site.context.unexpected(call)
 
     def dump(self, context: Context) -> None:
         """Do nothing: a coordinator has no state that a check needs."""

@@ -9,7 +9,9 @@ is `Moved`.
 """
 
 from collections.abc import Generator
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
+
+from msgspec import Struct
 
 from clusters.parts.procedures import PATIENCE_NS, TIMER, Ask, Open, Procedures, Sleep
 from clusters.ticdc.oracle.messages import Timestamp, Tso
@@ -22,21 +24,22 @@ from harness.core.machine import NodeId
 __all__ = ["TIMER", "Answers", "Ask", "At", "Now", "Procedure", "Sleep", "Tasks", "To", "call", "timestamp"]
 
 PAUSE_NS = 20 * MS  # Between two attempts, if all stores refused.
+_NOT_FINAL = frozenset((NotLeader, InFlashback, Moved))  # The answers that may have to be looked at twice.
 HOPS = 2  # How often a hint is followed at once: two stores may take each other for the leader.
 
 
-class Now(NamedTuple):
+class Now(Struct, frozen=True):
     """A request for a timestamp; the answer is a `Timestamp`."""
 
 
-class To(NamedTuple):
+class To(Struct, frozen=True):
     """A request to the leader of a region."""
 
     region: Region
     body: Request
 
 
-class At(NamedTuple):
+class At(Struct, frozen=True):
     """A request to a store's replica of a region, whether it leads or not."""
 
     store: NodeId
@@ -83,6 +86,8 @@ class Tasks:
 
     def is_final(self, number: int, opened: Open[Wanted, Answer], answer: Answer) -> bool:
         """True unless the request must go to another store, or come again later."""
+        if type(answer) not in _NOT_FINAL:
+            return True
         request, again_ns = opened.request, self._site.now_ns() + PAUSE_NS
         match answer:
             case NotLeader(leader) if isinstance(request, To):
