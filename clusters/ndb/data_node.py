@@ -59,9 +59,6 @@ from harness.core.machine import (
     Synced,
     TimerFired,
 )
-from harness.core.machine import (
-    Drained as BufferDrained,
-)
 
 START_NS = 50 * MS  # The time between two requests to join.
 CONNECT_NS = 2000 * MS  # The longest that a restarted node waits for subscribers.
@@ -114,17 +111,14 @@ class DataNode:
         context.set_timer("start", site.parameters["suspect_ms"] * MS // 4)
 
     def handle(self, event: Event, context: Context) -> None:
-        match event:
-            case Received(sender, message):
-                self._receive(sender, message)
-            case TimerFired(name):
-                self._timer(name, context)
-            case Synced(token):
-                self._site.synced(token)
-            case Closed(peer):
-                self._closed(peer)
-            case BufferDrained():
-                pass
+        if isinstance(event, Received):
+            self._receive(event.sender, event.message)
+        elif isinstance(event, TimerFired):
+            self._timer(event.name, context)
+        elif isinstance(event, Synced):
+            self._site.synced(event.token)
+        elif isinstance(event, Closed):
+            self._closed(event.peer)
         local = self._site.local
         while local and not self._is_over:
             message = local.popleft()
@@ -144,24 +138,31 @@ class DataNode:
             self._dispatch(sender, message)
 
     def _dispatch(self, sender: NodeId, message: Message) -> None:
-        part = self._parts.get(type(message))
-        site = self._site
-        if self._membership.has_lost(sender) and type(message) not in BEFORE_VIEW:
+        kind, site = type(message), self._site
+        part = self._parts.get(kind)
+        if self._membership.has_lost(sender) and kind not in BEFORE_VIEW:
             return  # Messages lost with the link may precede this one, and are never sent again (invariant 3).
-        if type(message) in ADDRESSED and site.is_for_earlier_life(cast("Addressed", message).view):
+        if kind in ADDRESSED and site.is_for_earlier_life(cast("Addressed", message).view):
             return  # Invariant 4.
-        if isinstance(message, Chosen) and message.life != site.life:
-            return
-        if part is not None and (site.view.members or type(message) in BEFORE_VIEW):
+        if part is not None and (site.view.members or kind in BEFORE_VIEW):
             part(sender, message)
-        elif isinstance(message, Chosen) and not site.view.members:
-            self._start.chosen(message)
         elif isinstance(message, Chosen | IAmHere):
-            self._membership.advised(message)
-        elif part is not None and type(message) not in PUBLISHER_MESSAGES:
+            self._arbitrated(message)
+        elif part is not None and kind not in PUBLISHER_MESSAGES:
             self._early.append((sender, message))
         else:
             site.context.unexpected(message)
+
+    def _arbitrated(self, message: Chosen | IAmHere) -> None:
+        """React to the arbitrator, unless it chose an earlier life of this node."""
+        if isinstance(message, IAmHere):
+            self._membership.advised(message)
+        elif message.life != self._site.life:
+            return
+        elif self._site.view.members:
+            self._membership.advised(message)
+        else:
+            self._start.chosen(message)
 
     def _call(self, client: NodeId, call: Call) -> None:
         body = call.body

@@ -110,6 +110,7 @@ class Site:
         self.parameters = parameters
         self.life = 0  # When this process started, in nanoseconds: no two lives of a node have the same.
         self.view = NOBODY  # The installed view. A node serves nothing unless it is a member of its view.
+        self.others: tuple[NodeId, ...] = ()  # Its other members, oldest first.
         self._since: int | None = None  # The view in which this life joined: each message asks for it.
         self.local: deque[Message] = deque()
         self._syncs = Syncs()
@@ -137,6 +138,7 @@ class Site:
     def install(self, view: View) -> None:
         """Put a view into force; an empty one leaves the cluster."""
         self.view = view
+        self.others = tuple(node for node in view.nodes() if node != self.node)
         self._since = view.since(self.node)
 
     def is_for_earlier_life(self, view: int) -> bool:

@@ -25,12 +25,12 @@ class Arbitrator:
 
     def handle(self, event: Event, context: Context) -> None:
         match event:
+            case Received(sender, AreYouThere(sent_ns)):
+                context.send(sender, IAmHere(sent_ns))
             case Received(sender, Choose(_, base, members) as request):
                 is_inside = set(base) <= set(self.granted.members) or set(members) <= set(self.granted.members)
                 is_inside |= self.is_forgetful
                 self._answer(sender, request, is_inside, context)
-            case Received(sender, AreYouThere(sent_ns)):
-                context.send(sender, IAmHere(sent_ns))
             case Received(sender, StartChoose(_, members) as request):
                 self._answer(sender, request, set(self.granted.members) <= set(members), context)
             case Synced(token):

@@ -79,7 +79,7 @@ class Membership:
     def may_serve(self) -> bool:
         """True if every member has received a recent heartbeat of this node (invariant 5)."""
         low = self._site.context.now_ns() - self._suspect_ns
-        return all(self._echoed[node] > low for node in self._site.view.nodes() if node != self._site.node)
+        return all(self._echoed[node] > low for node in self._site.others)
 
     def next_number(self) -> int:
         """A view number that no node has used."""
@@ -137,8 +137,8 @@ class Membership:
                     self._heard[node] = now_ns
         self._beat_ns = now_ns
         site.context.send(ARBITRATOR, AreYouThere(now_ns))
-        for node in site.view.nodes():
-            if node != site.node and node not in self._gone:
+        for node in site.others:
+            if node not in self._gone:
                 site.context.send(node, HeartBeat(site.view.number, now_ns, self._last_sent[node]))
         self._look(now_ns)
 
@@ -147,8 +147,8 @@ class Membership:
     def handle(self, sender: NodeId, message: Message) -> None:
         site = self._site
         match message:
-            case HeartBeat(number, sent_ns, echo_ns):
-                self._heartbeat(sender, number, sent_ns, echo_ns)
+            case HeartBeat():
+                self._heartbeat(sender, message)
             case Propose(base, view):
                 self._proposed(sender, base, view)
             case Vote():
@@ -178,8 +178,8 @@ class Membership:
         elif site.context.now_ns() - message.sent_ns > self._suspect_ns:
             site.context.sometimes("the arbitrator was out of reach for a while")
 
-    def _heartbeat(self, sender: NodeId, number: int, sent_ns: int, echo_ns: int) -> None:
-        site = self._site
+    def _heartbeat(self, sender: NodeId, message: HeartBeat) -> None:
+        site, number = self._site, message.number
         if site.view.since(sender) is None:
             if site.view.members:
                 self._tell(sender, number)
@@ -188,8 +188,8 @@ class Membership:
             site.context.send(sender, Behind(site.view.number))
         if sender not in self._gone and not site.is_for_earlier_life(number):
             self._heard[sender] = site.context.now_ns()
-            self._last_sent[sender] = sent_ns
-            self._echoed[sender] = max(self._echoed[sender], echo_ns)
+            self._last_sent[sender] = message.sent_ns
+            self._echoed[sender] = max(self._echoed[sender], message.echo_ns)
 
     def _reported(self, sender: NodeId, number: int, suspects: tuple[NodeId, ...]) -> None:
         """Make one of two members leave that cannot reach each other, even if this node reaches both (invariant 4)."""
@@ -309,7 +309,7 @@ class Membership:
     def _suspects(self, now_ns: int) -> tuple[NodeId, ...]:
         low = now_ns - self._suspect_ns
         site = self._site
-        return tuple(node for node in site.view.nodes() if node != site.node and self._heard[node] < low)
+        return tuple([node for node in site.others if self._heard[node] < low])
 
     def _propose(self, members: tuple[Member, ...]) -> None:
         site = self._site

@@ -46,7 +46,10 @@ class View(Struct, frozen=True, tag=True):
 
     def since(self, node: NodeId) -> int | None:
         """The view in which that node's life joined; None if it is not a member."""
-        return next((member.since for member in self.members if member.node == node), None)
+        for member in self.members:
+            if member.node == node:
+                return member.since
+        return None
 
     def begins(self, node: NodeId, life: int) -> bool:
         """True if this life of the node joins in this view."""

@@ -30,7 +30,6 @@ from clusters.ndb.stream.user import User
 from harness.core.machine import (
     Closed,
     Context,
-    Drained,
     Durable,
     Event,
     Message,
@@ -76,19 +75,16 @@ class Subscriber:
         return User(settings.parameters["event_buffer"], settings.parameters["nap_permille"], settings.bugs)
 
     def handle(self, event: Event, context: Context) -> None:
-        match event:
-            case Received(sender, message):
-                self._receive(sender, message, context)
-            case TimerFired(name):
-                self._timer(name, context)
-            case Synced(token):
-                if token == self._session:
-                    self._phase = Phase.ASKING
-                    self._ask(context)
-            case Closed(peer):
-                self._lose(peer, context)
-            case Drained():
-                pass
+        if isinstance(event, Received):
+            self._receive(event.sender, event.message, context)
+        elif isinstance(event, TimerFired):
+            self._timer(event.name, context)
+        elif isinstance(event, Synced):
+            if event.token == self._session:
+                self._phase = Phase.ASKING
+                self._ask(context)
+        elif isinstance(event, Closed):
+            self._lose(event.peer, context)
 
     def dump(self, context: Context) -> None:
         """Do nothing: no check needs a subscriber's state."""

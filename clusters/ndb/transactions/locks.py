@@ -50,6 +50,11 @@ class LockTable(Generic[R]):
         lock = self._locks.get(key)
         if lock is None:
             lock = self._locks[key] = _Lock()
+            if is_exclusive:
+                lock.owner = owner
+            else:
+                lock.shared[owner] = None
+            return True
         if lock.owner == owner:
             return True
         if owner in lock.shared:

@@ -16,6 +16,7 @@ answers. The primary answers reads. A transaction has one record here for each f
 """
 
 from collections.abc import Iterator, Sequence
+from typing import cast
 
 from clusters.ndb import planted
 from clusters.ndb.membership.row_copy import RowCopy
@@ -144,12 +145,11 @@ class Storage:
 
     def handle(self, sender: NodeId, message: Message) -> None:
         """React to a coordinator, another storage, or a take-over (invariant 3)."""
-        assert isinstance(message, StorageMessage)
-        since = self._since.get(sender)
-        if message.view > self._number:
+        request, since = cast("StorageMessage", message), self._since.get(sender)
+        if request.view > self._number:
             self._early.append((sender, message))
-        elif since is not None and since <= message.view:
-            self._react(sender, message)
+        elif since is not None and since <= request.view:
+            self._react(sender, request)
 
     def _react(self, sender: NodeId, message: StorageMessage) -> None:
         match message:
