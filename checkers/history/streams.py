@@ -234,7 +234,7 @@ def placement_by(
 
 def placement_alone(log: StreamLog, writes: SourceWrites, deliveries: Callable[[], Deliveries]) -> Placement:
     """The placement that the history's only log gives to these writes. Calls `deliveries` only if one is needed."""
-    is_needed = bool(log.spans) or bool(_is_unplaced(writes).any())
+    is_needed = len(writes.op) > 0 and (bool(log.spans) or bool(_is_unplaced(writes).any()))
     return placement(deliveries(), writes) if is_needed else NOTHING_DERIVED
 
 

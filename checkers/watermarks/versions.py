@@ -146,8 +146,10 @@ def _ordered(keys: Int64s, code: Int64s, write: Int64s, counts: dict[str, int]) 
 def shown_writes(deliveries: Deliveries, writes: SourceWrites) -> Int64s:
     """The row of the source that each event shows, shape (n,); UNKNOWN for unknown versions and other events."""
     d, n = deliveries, len(deliveries.kind)
-    events = np.flatnonzero(is_kind(d.kind, (ROW, BACKFILL)) & (d.key != NEVER))
     possible = np.flatnonzero(writes.outcome != FAIL)
+    if not len(possible):  # As in every stream without a source.
+        return np.full(n, UNKNOWN, np.int64)
+    events = np.flatnonzero(is_kind(d.kind, (ROW, BACKFILL)) & (d.key != NEVER))
     by_value = _only(d, writes, events, possible, ("key", "value"))
     result = np.where(d.value[events] != NEVER, by_value, -1)
     for names in (("key", "value", "position"), ("key", "value", "position", "ordinal")):

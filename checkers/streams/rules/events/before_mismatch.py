@@ -4,7 +4,7 @@ from typing import Final
 
 import numpy as np
 
-from checkers.columns.index import GroupIndex, codes, first_places, is_kind, segments
+from checkers.columns.index import GroupIndex, ascending, codes, first_places, is_kind, segments
 from checkers.columns.runs import first_of_each
 from checkers.history.names import Names
 from checkers.streams.coverage import is_marker
@@ -44,13 +44,15 @@ def _pairs(view: StreamView) -> tuple[Int64s, Int64s]:
     rows = np.flatnonzero(view.coverage.begins & is_kind(d.kind, (ROW, BACKFILL)) & (d.position != NEVER))
     part = segments(view.session, is_marker(d), rows)
     line = codes(part, d.key[rows], np.zeros_like(rows) if view.contract.is_position_global else d.span[rows])
-    order = np.lexsort((rows, d.position[rows], line))
+    order = ascending(line, d.position[rows])
     rows, line, part = rows[order], line[order], part[order]
     is_sure = _are_sure(view, rows, codes(line, d.position[rows]))
     later = np.flatnonzero(~first_of_each(line))
     row, before = rows[later], rows[later - 1]
     is_meant = (d.kind[row] == ROW) & is_sure[later] & is_sure[later - 1]
-    is_meant &= (d.kind[before] == ROW) | _is_exact(view, rows, line, part, later)
+    is_after_row = d.kind[before] == ROW
+    if not is_after_row.all():
+        is_meant &= is_after_row | _is_exact(view, rows, line, part, later)
     return row[is_meant], before[is_meant]
 
 

@@ -22,7 +22,7 @@ from checkers.streams.rule import Cut, OfUnits, Rule
 from checkers.streams.supersession import Versions, superseded
 from checkers.streams.view import Lanes, Pairs, Ruling, StreamView, announced_view, lanes_of
 from checkers.words.anomalies import Anomaly, Cause
-from harness.core.columns import BACKFILL, COMMIT, NEVER, ROW, Int64s
+from harness.core.columns import BACKFILL, COMMIT, NEVER, ROW, WATERMARK, Int64s
 from harness.core.wording import counted
 
 # A commit event with such a number of rows is none of a batch; the reader of a stream found it.
@@ -267,8 +267,12 @@ def _highest_delivered(view: StreamView, lanes: Lanes) -> Int64s:
 
 @fact
 def units_view(view: StreamView) -> StreamView:
-    """The view in which units are judged. Without a source it has only the units that rows name."""
-    return view if len(view.log.writes.op) else announced_view(view.deliveries, view.contract)
+    """The view in which units are judged. Without a source it has only the units that rows name.
+
+    Without a boundary nothing is judged in it, so that no unit is needed.
+    """
+    has_boundary = bool(is_kind(view.deliveries.kind, (WATERMARK, COMMIT)).any())
+    return announced_view(view.deliveries, view.contract) if has_boundary and not len(view.log.writes.op) else view
 
 
 def _sentence(example: Example, name: Names) -> str:
