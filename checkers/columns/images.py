@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from checkers.columns.files import read_columns
+from checkers.columns.index import Places
 from harness.core.columns import NEVER, Bools, Int64s
 
 IMAGES: Final = "before.parquet"
@@ -34,7 +35,7 @@ class Images:
 
     def __init__(self, history: Path) -> None:
         images = read_columns(history / IMAGES, ("event", "value", "image"))
-        self._events, self._texts = images["event"].to_numpy(), images["image"]
+        self._places, self._texts = Places(images["event"].to_numpy()), images["image"]
         self._values = images["value"].fill_null(NEVER).to_numpy()
         self._path = history / "names.parquet"
 
@@ -53,11 +54,12 @@ class Images:
 
     def have(self, events: Int64s) -> Bools:
         """True for events with an image."""
-        return np.isin(events, self._events)
+        result: Bools = self._places.of(events) >= 0
+        return result
 
     def contradict(self, events: Int64s, values: Int64s) -> Bools:
         """True for events whose image cannot be the row with that value. Each event has an image."""
-        row = np.searchsorted(self._events, events)
+        row = self._places.of(events)
         result: Bools = np.zeros(len(events), np.bool_)
         shown = self._values[row]
         other = np.flatnonzero((shown != values) | (shown == NEVER))
