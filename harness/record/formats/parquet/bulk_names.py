@@ -30,10 +30,10 @@ class BulkNames:
         self._pending_size = 0
         self._ids: list[Int64s] = []  # Of all values that are not pending.
 
-    def add(self, texts: bytes) -> None:
-        """Add values."""
+    def add(self, texts: bytes, ends: Int64s) -> None:
+        """Add values, whose texts end there (`ends_of`)."""
         self._pending.append(texts)
-        self._ends.append(ends_of(texts))
+        self._ends.append(ends)
         self._pending_size += len(texts)
         # Each time all known texts are looked at again, so that as many new ones have to come first.
         if self._pending_size > max(_PENDING_MAX, self._known.nbytes):

@@ -33,6 +33,12 @@ class Contents(NamedTuple):
         found = self.fields.get(name)
         return [_DEFAULTS[name]] * len(self.numbers) if found is None else found
 
+    def pairs(self, one: str, other: str) -> Sequence[tuple[Any, Any]]:
+        """The columns of two fields, row by row."""
+        if self.fields.keys().isdisjoint((one, other)):
+            return [(_DEFAULTS[one], _DEFAULTS[other])] * len(self.numbers)
+        return list(zip(self.column(one), self.column(other), strict=True))
+
     def integers(self, name: str) -> Int64s:
         """The column of a field of integers; NEVER for None. Raises OverflowError."""
         found = self.fields.get(name)

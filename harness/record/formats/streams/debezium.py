@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from operator import attrgetter
-from typing import Any, Final, Literal, TypedDict
+from typing import Any, Final, Generic, Literal, TypedDict, TypeVar
 
 import msgspec
 
@@ -31,10 +31,12 @@ from harness.record.formats.streams.line import (
     spans_of,
 )
 from harness.record.formats.streams.mappings.names import DEBEZIUM
-from harness.record.formats.streams.sources import PlainSource, Source, place_in, places_in
+from harness.record.formats.streams.sources import PlainSource, PostgreSQLSource, Source, place_in, places_in
 
+S = TypeVar("S", PostgreSQLSource, PlainSource)
 _SNAPSHOT: Final = "r"
 _POSTGRESQL_ID: Final = re.compile(r"(\d{1,20}):\d{1,20}")
+_POSTGRESQL_IDS: Final = re.compile(r"^([0-9]{1,20}):[0-9]{1,20}$", re.MULTILINE)  # One on each line.
 _CHANGES: Final = ("c", "u", "d", _SNAPSHOT)
 _REPLACING: Final = frozenset(("u", "d"))
 # Their snapshots may show later changes than their position.
@@ -200,9 +202,9 @@ class _Transaction(msgspec.Struct, gc=False):
     data_collection_order: int | None = None
 
 
-class _PlainChange(msgspec.Struct, gc=False):
+class _PlainChange(msgspec.Struct, Generic[S], gc=False):
     op: Literal["c", "u", "d", "r"]
-    source: PlainSource
+    source: S
     before: Any = None
     after: Any = None
     transaction: _Transaction | None = None
@@ -210,8 +212,8 @@ class _PlainChange(msgspec.Struct, gc=False):
     status: msgspec.UnsetType = msgspec.UNSET
 
 
-class _PlainPayload(msgspec.Struct, gc=False):
-    payload: _PlainChange
+class _PlainPayload(msgspec.Struct, Generic[S], gc=False):
+    payload: _PlainChange[S]
 
 
 class _PlainKey(msgspec.Struct, gc=False):
@@ -226,16 +228,17 @@ class _Around(Partition):
     resolved: msgspec.UnsetType = msgspec.UNSET
 
 
-class _Enveloped(_Around, kw_only=True):
-    value: _PlainChange
+class _Enveloped(_Around, Generic[S], kw_only=True):
+    value: _PlainChange[S]
 
 
-class _EnvelopedPayload(_Around, kw_only=True):
-    value: _PlainPayload
+class _EnvelopedPayload(_Around, Generic[S], kw_only=True):
+    value: _PlainPayload[S]
 
 
-class _KeyedPayload(_EnvelopedPayload, kw_only=True):
+class _KeyedPayload(_Around, Generic[S], kw_only=True):
     key: _PlainKey
+    value: _PlainPayload[S]
 
 
 _NO_TRANSACTION: Final = _Transaction()
@@ -243,7 +246,7 @@ _NAMES_IN: Final = attrgetter("schema", "db", "table", "collection")
 
 
 def _columns(
-    change_in: Callable[[Any], _PlainChange], key_in: Callable[[Any], Json], lines: Sequence[_Around]
+    change_in: Callable[[Any], _PlainChange[Any]], key_in: Callable[[Any], Json], lines: Sequence[_Around]
 ) -> Fields | None:
     """The changes by columns, as `_read` gives each of them; None if some have no key."""
     changes = list(map(change_in, lines))
@@ -269,7 +272,7 @@ def _columns(
         fields["before"] = [_before(each.before, each.source) if each.op in _REPLACING else None for each in changes]
     transactions = [each.transaction or _NO_TRANSACTION for each in changes]
     if any(each is not _NO_TRANSACTION for each in transactions):
-        fields["unit"] = list(map(_transaction, [each.id for each in transactions]))
+        fields["unit"] = _transactions([each.id for each in transactions])
         fields["ordinal"] = [each.total_order for each in transactions]
         fields["table_ordinal"] = [each.data_collection_order for each in transactions]
     return fields
@@ -308,14 +311,21 @@ def _key_around(line: _Around) -> Json:
 
 _VALUE_IN: Final = attrgetter("value")
 _PAYLOAD_IN: Final = attrgetter("value.payload")
+
+
+def _plain(form: type, change_in: Callable[[Any], _PlainChange[Any]], *, has_schema: bool = True) -> Iterator[Plain]:
+    """The short ways for lines of that form: for PostgreSQL, which most come from, and for all sources."""
+    key_in = attrgetter("key.payload") if form is _KeyedPayload else _key_around
+    shortened = _without_schema if has_schema else Plain._field_defaults["shortened"]
+    for source in (PostgreSQLSource, PlainSource):
+        decoder = msgspec.json.Decoder(form[source])  # type: ignore[index]  # Each form is generic.
+        yield Plain(decoder, partial(_columns, change_in, key_in), shortened)
+
+
 PLAIN: Final = (
-    Plain(
-        msgspec.json.Decoder(_KeyedPayload),
-        partial(_columns, _PAYLOAD_IN, attrgetter("key.payload")),
-        _without_schema,
-    ),
-    Plain(msgspec.json.Decoder(_EnvelopedPayload), partial(_columns, _PAYLOAD_IN, _key_around), _without_schema),
-    Plain(msgspec.json.Decoder(_Enveloped), partial(_columns, _VALUE_IN, _key_around)),
+    *_plain(_KeyedPayload, _PAYLOAD_IN),
+    *_plain(_EnvelopedPayload, _PAYLOAD_IN),
+    *_plain(_Enveloped, _VALUE_IN, has_schema=False),
 )
 
 
@@ -352,6 +362,15 @@ def _transaction(name: Json) -> Json:
     """The name of a transaction: PostgreSQL's has the LSN of each single operation behind the transaction's own id."""
     found = _POSTGRESQL_ID.fullmatch(name) if isinstance(name, str) else None
     return found[1] if found else name
+
+
+def _transactions(names: list[str | None]) -> Sequence[str | None]:
+    """The names of transactions, as `_transaction` gives each."""
+    if None not in names:
+        found: list[str] = _POSTGRESQL_IDS.findall(texts := "\n".join(map(str, names)))
+        if len(found) == len(names) == texts.count("\n") + 1:
+            return found
+    return [None if name is None else str(_transaction(name)) for name in names]
 
 
 def _number(value: Json) -> int | None:

@@ -8,7 +8,9 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, overload
 
 import msgspec
+import pyarrow as pa
 
+from harness.core.columns import Int64s
 from harness.core.promises import StreamContract
 from harness.core.record import Json
 from harness.record.formats.jsonl import Shape
@@ -36,10 +38,15 @@ class Place(NamedTuple):
 
 
 class Places(Sequence[Place]):
-    """Positions of several parts that have their kind in common: a column of `Place`, without an object for each."""
+    """Positions of several parts that have their kind in common: a column of `Place`, without an object for each.
 
-    def __init__(self, kind: str, parts: list[tuple[int, ...]], shown: Callable[[tuple[int, ...]], str]) -> None:
-        self.kind, self.parts, self.shown = kind, parts, shown
+    `parts` is (n, parts). `texts` gives for such an array the texts that `shown` gives one by one.
+    """
+
+    def __init__(
+        self, kind: str, parts: Int64s, shown: Callable[[tuple[int, ...]], str], texts: Callable[[Int64s], pa.Array]
+    ) -> None:
+        self.kind, self.parts, self.shown, self.texts = kind, parts, shown, texts
 
     def __len__(self) -> int:
         return len(self.parts)
@@ -52,15 +59,11 @@ class Places(Sequence[Place]):
 
     def __getitem__(self, row: int | slice, /) -> "Place | Places":
         if isinstance(row, slice):
-            return Places(self.kind, self.parts[row], self.shown)
-        return Place(self.kind, self.parts[row], self.shown)
+            return Places(self.kind, self.parts[row], self.shown, self.texts)
+        return Place(self.kind, tuple(self.parts[row].tolist()), self.shown)
 
     def __contains__(self, value: object) -> bool:
-        return (
-            isinstance(value, Place)
-            and (value.kind, value.shown) == (self.kind, self.shown)
-            and value.parts in self.parts
-        )
+        return isinstance(value, Place) and any(value == each for each in self)
 
 
 class Before(msgspec.Struct, frozen=True, gc=False):

@@ -25,14 +25,14 @@ _IMAGES_AT_ONCE: Final = 100_000
 def write_origins(
     history: Path,
     lines: pa.Array,
-    positions: tuple[Int64s, Sequence[str]],
+    positions: tuple[Int64s, Sequence[str] | pa.Array],
     units: Mapping[Json, int],
     *,
     has_times: bool,
 ) -> None:
     """Write the lines (n,) of the events as texts, and the texts of positions and units, with their numbers."""
     names = list(map(str, units))
-    rows: tuple[tuple[int, Int64s, Sequence[str]], ...] = (
+    rows: tuple[tuple[int, Int64s, Sequence[str] | pa.Array], ...] = (
         (LINE, np.arange(len(lines)), lines),
         (POSITION, *positions),
         (UNIT, np.fromiter(units.values(), np.int64, len(names)), names),

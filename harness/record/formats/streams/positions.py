@@ -15,8 +15,9 @@ from operator import le, ne
 from typing import Final, NamedTuple, cast
 
 import numpy as np
+import pyarrow as pa
 
-from harness.core.columns import Int64s
+from harness.core.columns import Bools, Int64s
 from harness.core.record import Json
 from harness.record.formats.streams.line import Place, Places
 from harness.record.formats.streams.notations import place_of
@@ -87,7 +88,7 @@ class _Alike(NamedTuple):
     """Positions of one kind: `first` is the first of them if it is a `Place`."""
 
     kind: str
-    keys: list[Key]
+    keys: list[Key] | Int64s
     first: Place | None = None
 
 
@@ -132,17 +133,20 @@ class Positions:
         self._is_plain = True
         self._are_of_changes = False
         self._is_partial = False  # Some first parts were not reported, so the last part alone is the position.
-        self._taken: list[Key] = []
-        self._ascending: list[Key] = []
+        self._taken: list[list[Key] | Int64s] = []  # All positions, in parts as they were added.
+        self._count = 0
+        self._ascending: list[Key] | Int64s = []
+        self._texts: Callable[[Int64s], pa.Array] | None = None
 
     def __len__(self) -> int:
         """The number of positions that were added."""
-        return len(self._taken)
+        return self._count
 
-    def take_all(self, values: Sequence[Json | Place], place: Callable[[int], str]) -> list[Key]:
-        """Add positions; returns them in comparable form. `place`: the place in the file of the one of that number.
+    def take_all(self, values: Sequence[Json | Place], place: Callable[[int], str]) -> list[Key] | Int64s:
+        """Add positions; returns them in comparable form, or as (n, parts).
 
-        Raises ValueError if one of them cannot be compared with earlier ones.
+        `place`: the place in the file of the one of that number. Raises ValueError if one of them cannot be compared
+        with earlier ones.
         """
         alike = _alike(values)
         if alike is None or self.kind not in (None, alike.kind):
@@ -157,7 +161,10 @@ class Positions:
             self._are_of_changes |= first.is_of_change
         elif self._is_plain and kind == "decimals":
             self._is_plain = not any(key[1] for key in keys)
-        self._taken += keys
+        if isinstance(values, Places):
+            self._texts = values.texts
+        self._taken.append(keys)
+        self._count += len(keys)
         return keys
 
     def take(self, value: Json | Place, place: str) -> Key:
@@ -184,12 +191,17 @@ class Positions:
             self.kind, self._first = kind, place
         if parts[1:] != _NO_COUNTER and kind == "decimals":
             self._is_plain = False
-        self._taken.append(parts)
+        self._taken.append([parts])
+        self._count += 1
         return parts
 
     def numbers(self) -> Int64s:
         """The numbers of all positions, in the order in which they were added."""
-        keys = self._taken
+        arrays = [each for each in self._taken if isinstance(each, np.ndarray)]
+        if arrays and len(arrays) == len(self._taken):
+            numbers, self._ascending = _ranked(np.concatenate(arrays))
+            return numbers
+        keys = list(chain.from_iterable(map(keys_of, self._taken)))
         if not self.are_ranks:
             part = -1 if self._is_partial else 0
             return np.array([key[part] for key in keys], np.int64)
@@ -221,10 +233,36 @@ class Positions:
         """What sentences call a position, with a {} for it; None if the stream's contract decides that."""
         return next((noun for begin, noun in _NOUNS if self._seen.startswith(begin)), None)
 
-    def texts(self) -> tuple[Int64s, list[str]]:
+    def texts(self) -> tuple[Int64s, Sequence[str] | pa.Array]:
         """The numbers and the texts of the positions that are shown otherwise than their numbers, which they have."""
+        numbers = FIRST_RANK + np.arange(len(self._ascending))
+        if self._texts is not None and isinstance(self._ascending, np.ndarray):
+            return numbers, self._texts(self._ascending)
         shown = self._shown or (_integer if self.kind == "integers" else _decimal)
-        return FIRST_RANK + np.arange(len(self._ascending)), list(map(shown, self._ascending))
+        return numbers, list(map(shown, keys_of(self._ascending)))
+
+
+def keys_of(positions: list[Key] | Int64s) -> list[Key]:
+    """Those positions in comparable form."""
+    return list(map(tuple, positions.tolist())) if isinstance(positions, np.ndarray) else positions
+
+
+def _ranked(parts: Int64s) -> tuple[Int64s, Int64s]:
+    """The ranks of positions with these parts (n, parts), and the parts of the distinct positions in order."""
+    order = np.lexsort(parts.T[::-1]) if _falls(parts) else np.arange(len(parts))
+    inside = parts[order]
+    is_new = np.append(True, np.any(inside[1:] != inside[:-1], axis=1))
+    numbers = np.empty(len(parts), np.int64)
+    numbers[order] = FIRST_RANK - 1 + np.cumsum(is_new)
+    return numbers, inside[is_new]
+
+
+def _falls(parts: Int64s) -> bool:
+    """True if a position is below the one before it."""
+    falls: Bools = np.zeros(len(parts) - 1, np.bool_)
+    for part in reversed(parts.T):
+        falls = (part[1:] < part[:-1]) | ((part[1:] == part[:-1]) & falls)
+    return bool(falls.any())
 
 
 def _integer(key: Key) -> str:

@@ -8,10 +8,13 @@ MongoDB, Db2 and Informix, each its section on the `source` structure of change 
 import re
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, Final, Protocol
+from typing import Annotated, Any, Final, Literal, Protocol
 
 import msgspec
+import numpy as np
+import pyarrow as pa
 
+from harness.core.columns import Int64s
 from harness.core.record import Json
 from harness.record.formats.streams.line import Place, Places
 
@@ -21,6 +24,8 @@ _LSN_BITS: Final = 32
 _LOW_BITS: Final = (1 << _LSN_BITS) - 1
 _NO_COMMIT: Final = -1
 _LSN_MAX: Final = (1 << 62) - 1
+# The commit before, and the change itself, where both are known.
+_COMMITTED: Final = re.compile(r'^\["([0-9]{1,18})", ?"[0-9]{1,18}"\]$', re.MULTILINE)
 _SEQUENCE: Final = msgspec.json.Decoder(list[int | str | None])
 
 
@@ -67,13 +72,34 @@ class PlainSource(msgspec.Struct, gc=False):
         return getattr(self, name)
 
 
-def places_in(sources: Sequence[PlainSource]) -> Sequence[Place | None]:
+class PostgreSQLSource(msgspec.Struct, gc=False):
+    """The source of a change from PostgreSQL with a position of two parts: other sources are refused."""
+
+    connector: Literal["postgresql"]
+    lsn: Annotated[int, msgspec.Meta(ge=0, le=_LSN_MAX)]
+    sequence: str
+    db: str | None = None
+    schema: str | None = None
+    table: str | None = None
+    collection: str | None = None
+
+    def get(self, name: str, default: Any = None, /) -> Any:
+        """The field of that name."""
+        value = getattr(self, name, None)
+        return default if value is None else value
+
+    def __getitem__(self, name: str, /) -> Any:
+        return getattr(self, name)
+
+
+def places_in(sources: Sequence[PlainSource] | Sequence[PostgreSQLSource]) -> Sequence[Place | None]:
     """The positions of changes, as `place_in` gives them."""
-    if {each.connector for each in sources} == {"postgresql"}:
-        lsns, sequences = [each.lsn for each in sources], [each.sequence for each in sources]
-        if {*map(type, lsns)} == {int} and {*map(type, sequences)} == {str} and 0 <= min(lsns) <= max(lsns) <= _LSN_MAX:
-            commits = [_commit(before) for before, *_ in map(_SEQUENCE.decode, sequences)]
-            return Places("LSNs", list(zip(commits, lsns, strict=True)), _lsn)
+    if isinstance(sources[0], PostgreSQLSource):
+        sequences = "\n".join([each.sequence for each in sources if isinstance(each, PostgreSQLSource)])
+        commits = _COMMITTED.findall(sequences)
+        if len(commits) == len(sources) == sequences.count("\n") + 1:
+            parts = np.array((list(map(int, commits)), [each.lsn for each in sources]), np.int64)
+            return Places("LSNs", parts.T, _lsn, _lsn_texts)
     return [place_in(each) for each in sources]
 
 
@@ -199,6 +225,19 @@ def _mongodb(source: Source) -> Place | None:
 def _lsn(parts: tuple[int, ...]) -> str:
     lsn = parts[-1]
     return f"{lsn >> _LSN_BITS:X}/{lsn & _LOW_BITS:X}"
+
+
+def _lsn_texts(parts: Int64s) -> pa.Array:
+    """What `_lsn` gives for each of these positions."""
+    digits = np.frombuffer(parts[:, -1].astype(">i8").tobytes().hex().upper().encode(), np.uint8).reshape(-1, 2, 8)
+    is_shown = np.logical_or.accumulate(digits != ord("0"), axis=2)
+    is_shown[:, :, -1] = True
+    slash = np.full((len(parts), 1), ord("/"), np.uint8)
+    signs = np.concatenate((digits[:, 0], slash, digits[:, 1]), axis=1)
+    kept = np.concatenate((is_shown[:, 0], slash > 0, is_shown[:, 1]), axis=1)
+    offsets = np.append(0, np.cumsum(kept.sum(axis=1)))
+    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(signs[kept])]
+    return pa.Array.from_buffers(pa.large_string(), len(parts), buffers)
 
 
 _READERS: Final[Mapping[str, Callable[[Source], Place | None]]] = MappingProxyType(

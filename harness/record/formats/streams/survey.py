@@ -25,7 +25,7 @@ from harness.record.formats.streams.events import Cells, Columns, Commit, Table,
 from harness.record.formats.streams.line import Content, StreamFormat
 from harness.record.formats.streams.lines import contents_of, problem_of
 from harness.record.formats.streams.origins import write_images, write_origins
-from harness.record.formats.streams.positions import Key, Positions
+from harness.record.formats.streams.positions import Key, Positions, keys_of
 from harness.record.formats.streams.units import Units, holes, pairs_of, runs_of
 
 _POSITIONED: Final = frozenset(("row", "backfill", "watermark", "open", "gap", "checkpoint"))
@@ -85,8 +85,8 @@ class Survey:
         """Add these contents. Raises ValueError or OverflowError for a problem; they may be added again one by one."""
         require_sense(contents)
         kinds = contents.column("kind")
-        kind = np.array([CODES[each] for each in kinds])
-        who = self._sessions.places(list(zip(contents.column("subscriber"), contents.column("session"), strict=True)))
+        kind = np.array(list(map(CODES.__getitem__, kinds)))
+        who = self._sessions.places(contents.pairs("subscriber", "session"))
         cells = {
             "kind": kind,
             "session": who,
@@ -164,7 +164,7 @@ class Survey:
         return ids
 
     def _numbered(self, values: Sequence[Json]) -> Int64s:
-        self.names.add(_kept(values))
+        self.names.add(*_kept(values))
         begin, self._named_count = self._named_count, self._named_count + len(values)
         return np.arange(NAMED + begin, NAMED + self._named_count)
 
@@ -186,7 +186,7 @@ class Survey:
             raise ValueError(str(error).replace("its position", f"its {what}", 1)) from None
         if len(self._paths) > 1 and not self._form.is_by_source:  # There, each topic and table has its order.
             spans = contents.column("span")
-            for row, key in zip(rows, keys, strict=True):
+            for row, key in zip(rows, keys_of(keys), strict=True):
                 self._follow((int(who[row]), spans[row]), key)
         result[rows] = np.arange(begin, begin + len(keys))
         return result
@@ -381,16 +381,18 @@ def _where(is_chosen: Bools, values: Sequence[Json]) -> Sequence[Json]:
     return [value if chosen else None for value, chosen in zip(values, is_chosen, strict=True)]
 
 
-def _kept(values: Sequence[Json]) -> bytes:
-    """The texts of the values, as far as a history can hold them. Raises ValueError."""
+def _kept(values: Sequence[Json]) -> tuple[bytes, Int64s]:
+    """The texts of the values, as far as a history can hold them, and where each ends. Raises ValueError."""
     whole = _ENCODER.encode_lines(values)
-    sizes = np.diff(ends_of(whole), prepend=0)
-    if sizes.max(initial=0) <= 2 * NESTING_MAX:  # So they cannot be nested too deep.
+    ends = ends_of(whole)
+    longest = max(int(ends[0]), int((ends[1:] - ends[:-1]).max(initial=0))) if len(ends) else 0
+    if longest <= 2 * NESTING_MAX:  # So they cannot be nested too deep.
         exceeds = may_be_long(whole)
     else:
         nested = whole.count(b"\n[") + whole.count(b"\n{") + whole.startswith((b"[", b"{"))
         exceeds = may_exceed(whole, max(0, nested - 1))
     if not exceeds:
-        return whole
+        return whole, ends
     texts = whole.split(b"\n")[:-1]
-    return _ENCODER.encode_lines([storable(value, text) for value, text in zip(values, texts, strict=True)])
+    whole = _ENCODER.encode_lines([storable(value, text) for value, text in zip(values, texts, strict=True)])
+    return whole, ends_of(whole)

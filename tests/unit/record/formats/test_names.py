@@ -5,7 +5,7 @@ from harness.core.columns import NAMED, NEVER
 from harness.core.draw import Draw
 from harness.core.record import Json
 from harness.record.formats.parquet import bulk_names
-from harness.record.formats.parquet.bulk_names import BulkNames, texts_of, without_ends
+from harness.record.formats.parquet.bulk_names import BulkNames, ends_of, texts_of, without_ends
 from harness.record.formats.parquet.names import Names, json_text, plain_ids
 
 
@@ -42,8 +42,9 @@ def test_values_in_bulk_get_the_ids_of_values_one_by_one(pending: int, monkeypat
     values: list[Json] = ["", "é\n", 0.5, -1, [], {"b": 1, "a": [None]}, True, -1, ""]
     values += [[draw.below(50)] for _ in range(300)]
     for begin in range(0, len(values), 37):
-        many.add(b"".join(json_text(value) + b"\n" for value in values[begin : begin + 37]))
-        many.add(b"")
+        some = b"".join(json_text(value) + b"\n" for value in values[begin : begin + 37])
+        many.add(some, ends_of(some))
+        many.add(b"", ends_of(b""))
     ids = many.ids()
     assert ids.tolist() == [single.id(value) for value in values]
     assert many.ids().tolist() == ids.tolist()
@@ -53,7 +54,8 @@ def test_values_in_bulk_get_the_ids_of_values_one_by_one(pending: int, monkeypat
     texts = texts_of(b"[7]\n77\n-1\n")
     assert many.known(texts).tolist() == [single.id([7]), NEVER, single.id(-1)]
     assert without_ends(texts).to_pylist() == ["[7]", "77", "-1"]
-    many.add(b"77\n[7]\n")
+    more = b"77\n[7]\n"
+    many.add(more, ends_of(more))
     assert many.ids()[-2:].tolist() == [NAMED + len(rows), single.id([7])]
 
 

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from harness.core.record import Json
 from harness.record.formats.streams.positions import Positions, position_of
+from harness.record.formats.streams.sources import PostgreSQLSource, place_in, places_in
 
 
 @pytest.mark.parametrize(
@@ -40,6 +41,28 @@ def test_numbers_stand_in_the_order_of_positions(pairs: list[tuple[int, int]]) -
     for one, number in zip(pairs, numbers, strict=True):
         for other, another in zip(pairs, numbers, strict=True):
             assert (one < other, one == other) == (number < another, number == another)
+
+
+LSNS = st.integers(0, 40) | st.integers(0, (1 << 62) - 1)
+
+
+@given(st.lists(st.tuples(st.integers(0, 5), LSNS), min_size=1), st.booleans())
+def test_positions_of_postgresql_at_once_are_as_one_by_one(pairs: list[tuple[int, int]], is_mixed: bool) -> None:
+    sources = [PostgreSQLSource("postgresql", lsn, f'["{commit}", "{lsn}"]') for commit, lsn in pairs]
+    together, alone = Positions(), Positions()
+    for begin in range(0, len(sources), 3):
+        together.take_all(places_in(sources[begin : begin + 3]), str)
+    for source in sources:
+        place = place_in(source)
+        assert place is not None
+        alone.take(place, "line 1")
+        if is_mixed:
+            together.take(place, "line 1")
+            alone.take(place, "line 1")
+    assert len(together) == len(sources) * (1 + is_mixed)
+    numbers = alone.numbers().tolist()
+    assert together.numbers().tolist() == (numbers[::2] * 2 if is_mixed else numbers)
+    assert list(map(str, together.texts()[1])) == list(map(str, alone.texts()[1]))
 
 
 def test_positions_without_a_counter_stay_as_they_are() -> None:
