@@ -40,10 +40,14 @@ SAME_AS: Final = {"intended_ns": "time_ns"}  # Fields that a foreign file leaves
 
 
 class Shape(NamedTuple):
-    """What a reader needs of a line: `decoder` leaves other fields out. `suffices` is False for lines needed whole."""
+    """What a reader needs of a line: `decoder` leaves other fields out. `suffices` is False for lines needed whole.
+
+    `text_in` gives the name of the field of an object, if any, that has the message as JSON in a text, of this shape.
+    """
 
     decoder: msgspec.json.Decoder[Any]
     suffices: Callable[[Json], bool]
+    text_in: Callable[[dict[str, Json]], str | None] = lambda _: None
 
 
 _FIELDS: Final = {tag: msgspec.structs.fields(kind) for tag, kind in _KINDS.items()}
@@ -212,6 +216,11 @@ def _shaped(text: bytes, shape: Shape) -> Json:
         value: Json = shape.decoder.decode(text)
     except msgspec.ValidationError:
         return None
+    if isinstance(value, dict) and (name := shape.text_in(value)) is not None:
+        try:
+            value[name] = shape.decoder.decode(str(value[name]))
+        except (msgspec.DecodeError, RecursionError):
+            return None
     return value if shape.suffices(value) else None
 
 

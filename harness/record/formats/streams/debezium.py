@@ -29,6 +29,7 @@ from harness.record.formats.streams.line import (
     is_first_of_all,
     span_of,
     spans_of,
+    text_in,
 )
 from harness.record.formats.streams.mappings.names import DEBEZIUM
 from harness.record.formats.streams.sources import PlainSource, PostgreSQLSource, Source, place_in, places_in
@@ -111,12 +112,13 @@ class _Message(TypedDict, total=False):
 
 def _is_change(line: Json) -> bool:
     """True for a change event, in whatever envelopes."""
-    while isinstance(line, dict) and "op" not in line:
-        line = line["value"] if "value" in line else line.get("payload")
-    return isinstance(line, dict)
+    try:
+        return "op" in enveloped(line)[1]
+    except ValueError:
+        return False
 
 
-SHAPE: Final = Shape(msgspec.json.Decoder(_Message), _is_change)
+SHAPE: Final = Shape(msgspec.json.Decoder(_Message), _is_change, text_in)
 
 
 def debezium(key: Sequence[str] = ()) -> StreamFormat:

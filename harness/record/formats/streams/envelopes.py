@@ -23,6 +23,7 @@ from harness.record.formats.streams.line import (
     inside,
     span_of,
     spans_of,
+    text_in,
 )
 
 # A row is sent again when a node of the feed restarts, so only first deliveries are ordered, per
@@ -64,7 +65,7 @@ def _is_message(line: Json) -> bool:
 
 
 _NAMES: Final = frozenset(("after", "resolved", "value", "payload"))
-SHAPE: Final = Shape(msgspec.json.Decoder(_Message), _is_message)
+SHAPE: Final = Shape(msgspec.json.Decoder(_Message), _is_message, text_in)
 
 
 def crdb_lines(line: Json) -> Iterator[Content]:

@@ -177,6 +177,13 @@ def enveloped(line: Json) -> tuple[dict[str, Json], dict[str, Json]]:
     return around, value
 
 
+def text_in(line: dict[str, Json]) -> str | None:
+    """The name of the field in which a line has its message as JSON in a text; None if it has none such."""
+    name = "value" if "value" in line else "payload" if "offset" in line else None
+    is_text = name is not None and isinstance(line.get(name), str) and _OF_MESSAGES.isdisjoint(line)
+    return name if is_text else None
+
+
 def decoded(value: Json) -> Json:
     """The value, decoded if it is JSON in a text."""
     if not isinstance(value, str):

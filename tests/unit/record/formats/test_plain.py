@@ -119,6 +119,25 @@ def test_plain_lines_are_read_at_once(form: str, lines: list[Json], tmp_path: Pa
     assert found == [*rows(tmp_path / "s", stream_format(form)._replace(plain=()))]
 
 
+@pytest.mark.parametrize("kind", ["postgresql", "connect", "mysql", "crdb"])
+@pytest.mark.parametrize("field", ["value", "payload"])  # As kcat calls it.
+def test_messages_in_texts_are_as_messages(kind: str, field: str, tmp_path: Path) -> None:
+    path, form = tmp_path / "s", stream_format("crdb" if kind == "crdb" else "debezium")
+    for seed in range(FIRST_SEED, FIRST_SEED + count(20)):
+        draw, lines = Draw(seed).stream(kind), lines_of(kind, seed)
+        if kind == "crdb":
+            lines = [{"topic": "t", "partition": 0, "key": line.get("key"), "value": line} for line in lines]
+        lines = [line | {"offset": at + 1} for at, line in enumerate(lines)]
+        for _ in range(draw.below(3)):
+            at = draw.below(len(lines))
+            lines[at] |= {"value": spoilt(draw, lines[at]["value"])}
+        texts = [{field if name == "value" else name: line[name] for name in line} for line in lines]
+        for line in texts:
+            line[field] = msgspec.json.encode(line[field]).decode()
+        path.write_bytes(b"\n".join(map(msgspec.json.encode, texts)))
+        assert [*rows(path, form)] == [*rows(path, form._replace(shape=None, plain=()))], f"{kind} seed {seed}"
+
+
 @pytest.mark.parametrize("before", [0, 1])
 @pytest.mark.parametrize("kind", ["debezium", "crdb"])
 def test_a_line_that_is_too_long_is_refused_wherever_its_block_begins(
