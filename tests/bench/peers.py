@@ -20,7 +20,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from random import Random
 from statistics import median
-from typing import Final
+from typing import Final, NamedTuple
 
 from checkers.engine.datasets import LocalEngine
 from checkers.engine.protocol import Context
@@ -40,8 +40,19 @@ ELSEWHERE: Final = (
 REGISTER: Final = Register(model="key-value", initial="", is_initial_known=True, nil="absent")
 CLIENTS, OPERATIONS = 20, 10_000
 GIVEN_S: Final = 10  # To porcupine, which may need for ever.
-CHECK: Final = "import sys; from harness.cli.entry import main; sys.argv[0] = 'seamark'; sys.exit(main())"
+COMMAND: Final = "import sys; from harness.cli.entry import main; sys.argv[0] = 'seamark'; sys.exit(main())"
 WEAK: Final = "import sys, pathlib; from tests.bench.weak import judged; judged(pathlib.Path(sys.argv[1]), sys.argv[2])"
+PAGE: Final = """
+import pathlib, tempfile, time
+from tests.bench import report as bench
+with tempfile.TemporaryDirectory() as name:
+    folder = pathlib.Path(name, "history")
+    bench.write_history(bench.records(bench.OPERATIONS), folder)
+    shown = bench.Report(verdict="invalid", exit_code=1, reason="", findings=tuple(bench.findings(bench.OPERATIONS)))
+    begin = time.process_time()
+    bench.page(shown, folder)
+    print(time.process_time() - begin)
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,23 +163,36 @@ def porcupine(folder: Path) -> Iterator[Pair]:
             print(f"  of which porcupine gave up after {GIVEN_S} s, on two cores")
 
 
-def works(folder: Path) -> Iterator[tuple[str, list[str]]]:
-    """The work that has no peer here: what it is, and the arguments of Python for it."""
+class Work(NamedTuple):
+    """Work that has no peer here. `is_told`: the command prints the CPU seconds that count."""
 
-    def checked(path: Path) -> list[str]:
-        return ["-c", CHECK, "check", str(path), "--engine", "local", "--quiet"]
+    what: str
+    arguments: list[str]  # Of Python.
+    is_told: bool = False
+
+
+def works(folder: Path) -> Iterator[Work]:
+    """The work in files of that folder."""
+
+    def checked(path: Path, engine: str = "local") -> list[str]:
+        return ["-c", COMMAND, "check", str(path), "--engine", engine, "--quiet"]
 
     (folder / "ten.edn").write_text(TEN, encoding="utf-8")
-    yield "10 operations", checked(folder / "ten.edn")
-    formats.write(folder / "lists.edn", 100_000)
-    yield "100,000 lists from EDN (Elle)", checked(folder / "lists.edn")
+    yield Work("10 operations", checked(folder / "ten.edn"))
+    for size, engine in ((100_000, "local"), (1_000_000, "spark")):
+        formats.write(folder / f"lists-{size}.edn", size)
+        yield Work(f"{size:,} lists from EDN, {engine} (Elle)", checked(folder / f"lists-{size}.edn", engine))
     for size in (100_000, 1_000_000):
         shape = generated.Shape(count=size, seed=SEED)
         generated.write_slices(folder / f"registers-{size}", map(generated.registers_of, generated.slices(shape)))
-        yield f"{size:,} registers (Elle)", checked(folder / f"registers-{size}")
+        yield Work(f"{size:,} registers (Elle)", checked(folder / f"registers-{size}"))
     weak.write(folder / "causal", "causal", 40_000)
     for model in ("read-committed", "read-atomic", "causal"):
-        yield f"40,000 of a causal store, {model} (AWDIT)", ["-c", WEAK, str(folder / "causal"), model]
+        yield Work(f"40,000 of a causal store, {model} (AWDIT)", ["-c", WEAK, str(folder / "causal"), model])
+    for cluster in ("ndb", "ticdc", "tutorial"):
+        simulated = ["--seed", str(SEED), "--nemesis", "crash", "--store", str(folder / "store"), "--quiet"]
+        yield Work(f"{cluster}, 60 simulated s", ["-c", COMMAND, "run", "--cluster", cluster, *simulated])
+    yield Work("report.html of 1,000,000 operations", ["-c", PAGE], is_told=True)
 
 
 def own(folder: Path, commit: str) -> Iterator[Pair]:
@@ -181,12 +205,13 @@ def own(folder: Path, commit: str) -> Iterator[Pair]:
         return
     subprocess.run(["tar", "x"], cwd=old, input=archive.stdout, check=True)
     subprocess.run([sys.executable, "-m", "compileall", "-q", "."], cwd=old, check=False)
-    for what, arguments in works(folder):
+    for what, arguments, is_told in works(folder):
         pair = Pair(what, [], [])
         for _ in range(TURNS):
             for code, times in ((ROOT, pair.ours), (old, pair.other)):
                 shutil.rmtree(folder / "seamark", ignore_errors=True)  # The cache of imports.
-                times.append(run(["env", f"PYTHONPATH={code}", sys.executable, *arguments], folder)[0])
+                took_s, told = run(["env", f"PYTHONPATH={code}", sys.executable, *arguments], folder)
+                times.append(float(told) if is_told else took_s)
         yield pair
 
 
