@@ -91,6 +91,7 @@ class QuorumLog(Generic[C]):
         self._peers = tuple(node for node in group.members if node != site.node)
         self._quorum = group.quorum
         self._election_ns = group.election_ns
+        self._draw = site.context.draw("election")
         self._written = self._durable = 0  # Numbers of writes, not of entries.
         self._heard_ns = site.now_ns()
         self._promised_ns = site.now_ns() if vote.term else -self._election_ns
@@ -339,7 +340,7 @@ class QuorumLog(Generic[C]):
         return self._entries[-1].term if self._entries else 0
 
     def _drawn_patience(self) -> int:
-        return self._election_ns + self._site.context.draw("election").below(self._election_ns)
+        return self._election_ns + self._draw.below(self._election_ns)
 
     # The disk.
 

@@ -61,7 +61,10 @@ class Versions:
 
     def flashback(self) -> int:
         """The start of the flashback that holds locks here; 0 without one."""
-        return next((lock.start_ts for lock in self.locks.values() if lock.is_flashback), 0)
+        for lock in self.locks.values():
+            if lock.is_flashback:
+                return lock.start_ts
+        return 0
 
     def read(self, key: Key, read_ts: int) -> Elements:
         """The value of the key at that timestamp. Locks are ignored."""

@@ -248,7 +248,7 @@ class Replica:
             return True
         if type(work.body) in RESHAPING:
             return bool(self._proposed or self._waiting)
-        return any(key in self._latched for key in work.keys) or any(
+        return not self._latched.keys().isdisjoint(work.keys) or any(
             type(earlier.body) in RESHAPING or any(key in earlier.keys for key in work.keys)
             for earlier in self._waiting
         )
@@ -291,10 +291,10 @@ class Replica:
         match body:
             case Prewrite():
                 return commands.prewrite(self.rows, body, bugs)
-            case PrepareFlashback():
-                return commands.prepare_flashback(self.rows, body)
             case Commit():
                 return commands.commit(self.rows, body, bugs)
+            case PrepareFlashback():
+                return commands.prepare_flashback(self.rows, body)
             case Heartbeat():
                 return commands.heartbeat(self.rows, body, bugs)
             case CheckStatus():

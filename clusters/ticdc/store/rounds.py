@@ -12,7 +12,6 @@ Theory of operation. The order of the steps is a part of the protocol.
    Everything applied until then has gone to its advancer, and to captures, before.
 """
 
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -183,9 +182,10 @@ class Rounds:
     def _record_tracked(self, replica: Replica, advancer: Advancer) -> None:
         """Record how much the advancer keeps, beside the locks, if large transactions hold several each."""
         locks = replica.rows.locks.values()
-        large = Counter(lock.start_ts for lock in locks if lock.is_large)
-        if large.total() > len(large):
-            value = [advancer.entries(), len(locks) - large.total(), len(large), large.total()]
+        large = [lock.start_ts for lock in locks if lock.is_large]
+        transactions = len(dict.fromkeys(large))
+        if len(large) > transactions:
+            value = [advancer.entries(), len(locks) - len(large), transactions, len(large)]
             self._site.context.dump(Dump(object="tracked", key=replica.region.id, value=value))
 
     def _answered(self, current: Round) -> None:

@@ -126,8 +126,12 @@ class Store:
 
         None until a restarted store has applied again that a region became a part of another.
         """
-        holding = [each for each in self._replicas.values() if each.region.start <= slot < each.region.end]
-        return max(holding, key=lambda each: each.region.version, default=None)
+        newest: Replica | None = None
+        for each in self._replicas.values():
+            region = each.region
+            if region.start <= slot < region.end and (newest is None or region.version > newest.region.version):
+                newest = each
+        return newest
 
     # Events.
 

@@ -101,17 +101,18 @@ class Capture:
 
     def receive(self, sender: NodeId, message: Message) -> None:
         match message:
-            case Entries(request, events):
-                subscription = self._by_request.get(request)
+            case ResolvedTs():
+                for request, timestamp in message.resolved:
+                    self._resolved(request, timestamp)
+            case Entries():
+                subscription = self._by_request.get(message.request)
                 if subscription is not None:
-                    self._add(subscription, [row for event in events for row in subscription.matcher.take(event)])
+                    take = subscription.matcher.take
+                    self._add(subscription, [row for event in message.events for row in take(event)])
             case Initialized(request):
                 subscription = self._by_request.get(request)
                 if subscription is not None:
                     self._add(subscription, subscription.matcher.initialized(message))
-            case ResolvedTs(resolved):
-                for request, timestamp in resolved:
-                    self._resolved(request, timestamp)
             case SessionError(request, _, regions, leader):
                 self._tasks.table.learn(regions)
                 subscription = self._by_request.get(request)

@@ -95,7 +95,9 @@ class Feed:
 
     def observe(self, changes: list[Change]) -> None:
         """Send these applied changes to all sessions."""
-        events = tuple(event for change in changes if (event := _event(change)) is not None)
+        if not self._sessions:
+            return
+        events = tuple([event for change in changes if (event := _event(change)) is not None])
         if not events:
             return
         for capture, session in tuple(self._sessions.items()):
