@@ -127,7 +127,7 @@ class QuorumLog(Generic[C]):
 
     def has_lease(self) -> bool:
         """True if it leads, is caught up, and certainly has no successor yet (invariant 4)."""
-        if not self.has_caught_up or self._left_ns is not None:
+        if self.leader != self._site.node or self.applied < self._first or self._left_ns is not None:
             return False
         acknowledged_ns = sorted(self._acknowledged_ns.values())
         return self._site.now_ns() < acknowledged_ns[1 - self._quorum] + self._election_ns * 3 // 4
@@ -297,7 +297,8 @@ class QuorumLog(Generic[C]):
                 self._replicate(peer)
         else:
             self._matched(peer, message.match)
-        self._hand_over()
+        if self._heir is not None:
+            self._hand_over()
 
     def _hand_over(self) -> None:
         """Tell the successor to stand for election once it has the whole log: before, it would get no vote."""

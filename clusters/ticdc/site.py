@@ -1,17 +1,16 @@
 """The state that all parts of a node share: the context of the current event, and callbacks that wait for the disk."""
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import Any, Protocol
 
 from clusters.parts.syncs import Syncs
 from harness.core.machine import Closed, Context, Event, Message, NodeId, Received, Synced, TimerFired
 
 
 class Role(Protocol):
-    """A node's own reactions to events."""
+    """A node's own reactions to events: `receivers` has those to messages, by type."""
 
-    def receive(self, sender: NodeId, message: Message) -> None:
-        """React to a message."""
+    receivers: dict[type, Callable[[NodeId, Any], None]]
 
     def expired(self, name: str) -> None:
         """React to the timer of that name."""
@@ -41,7 +40,12 @@ class Site:
         """Hand an event to the part of the node that it concerns."""
         self.context = context
         if isinstance(event, Received):
-            role.receive(event.sender, event.message)
+            message = event.message
+            receive = role.receivers.get(type(message))
+            if receive is not None:
+                receive(event.sender, message)
+            else:
+                context.unexpected(message)
         elif isinstance(event, Synced):
             self._syncs.synced(event.token)
         elif isinstance(event, TimerFired):

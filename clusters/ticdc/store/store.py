@@ -27,7 +27,6 @@ from harness.core.machine import (
     Dump,
     Durable,
     Event,
-    Message,
     NodeId,
     Settings,
 )
@@ -56,7 +55,7 @@ class Store:
             is_eager = not entries and site.node == STORES[region % len(STORES)]  # Spread at the beginning.
             self._make(region, vote, entries, uploaded, is_eager=is_eager)
         self._rounds = Rounds(site, self._replicas, self._replica_at)
-        self._receivers: dict[type, Callable[[NodeId, Any], None]] = {
+        self.receivers: dict[type, Callable[[NodeId, Any], None]] = {
             ToRegion: self._requested,
             **dict.fromkeys(LOG_MESSAGES, self._log_of),
             Subscribe: self._subscribe,
@@ -134,13 +133,6 @@ class Store:
         return newest
 
     # Events.
-
-    def receive(self, sender: NodeId, message: Message) -> None:
-        receiver = self._receivers.get(type(message))
-        if receiver is not None:
-            receiver(sender, message)
-        else:
-            self._site.context.unexpected(message)
 
     def _requested(self, sender: NodeId, message: ToRegion) -> None:
         replica = self._replicas.get(message.region)

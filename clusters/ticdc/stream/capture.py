@@ -12,8 +12,9 @@ Theory of operation.
    invariant 3).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from clusters.ticdc import planted
 from clusters.ticdc.oracle.messages import Timestamp, Upgrade
@@ -41,7 +42,6 @@ from harness.core.machine import (
     Delivery,
     Durable,
     Event,
-    Message,
     NodeId,
     Settings,
 )
@@ -90,6 +90,15 @@ class Capture:
         self._flush_ns = site.parameters["sink_ms"] * MS
         if self._checkpoint:
             context.sometimes("a capture resumed from its checkpoint")
+        self.receivers: dict[type, Callable[[NodeId, Any], None]] = {
+            Entries: self._changed,
+            Initialized: self._initialized,
+            ResolvedTs: self._advanced,
+            SessionError: self._failed,
+            Timestamp: self._given,
+            FromRegion: self._answered,
+            Upgrade: self._upgrade,
+        }
         context.put("session", SessionNumber(self._session))
         site.sync(self._open)
 
@@ -99,33 +108,35 @@ class Capture:
     def dump(self, context: Context) -> None:
         """Do nothing: no check needs a capture's state."""
 
-    def receive(self, sender: NodeId, message: Message) -> None:
-        match message:
-            case ResolvedTs():
-                for request, timestamp in message.resolved:
-                    self._resolved(request, timestamp)
-            case Entries():
-                subscription = self._by_request.get(message.request)
-                if subscription is not None:
-                    take = subscription.matcher.take
-                    self._add(subscription, [row for event in message.events for row in take(event)])
-            case Initialized(request):
-                subscription = self._by_request.get(request)
-                if subscription is not None:
-                    self._add(subscription, subscription.matcher.initialized(message))
-            case SessionError(request, _, regions, leader):
-                self._tasks.table.learn(regions)
-                subscription = self._by_request.get(request)
-                if subscription is not None:
-                    self._end(subscription, leader)
-            case Timestamp(number):
-                self._tasks.answered(number, message)
-            case FromRegion(number, body):
-                self._tasks.answered(number, body)
-            case Upgrade():
-                upgrade(self._site, sender)
-            case _:
-                self._site.context.unexpected(message)
+    def _changed(self, _store: NodeId, message: Entries) -> None:
+        subscription = self._by_request.get(message.request)
+        if subscription is not None:
+            take = subscription.matcher.take
+            self._add(subscription, [row for event in message.events for row in take(event)])
+
+    def _initialized(self, _store: NodeId, message: Initialized) -> None:
+        subscription = self._by_request.get(message.request)
+        if subscription is not None:
+            self._add(subscription, subscription.matcher.initialized(message))
+
+    def _advanced(self, _store: NodeId, message: ResolvedTs) -> None:
+        for request, timestamp in message.resolved:
+            self._resolved(request, timestamp)
+
+    def _failed(self, _store: NodeId, message: SessionError) -> None:
+        self._tasks.table.learn(message.regions)
+        subscription = self._by_request.get(message.request)
+        if subscription is not None:
+            self._end(subscription, message.leader)
+
+    def _given(self, _oracle: NodeId, message: Timestamp) -> None:
+        self._tasks.answered(message.number, message)
+
+    def _answered(self, _store: NodeId, message: FromRegion) -> None:
+        self._tasks.answered(message.number, message.body)
+
+    def _upgrade(self, oracle: NodeId, _: Upgrade) -> None:
+        upgrade(self._site, oracle)
 
     def expired(self, name: str) -> None:
         if name == TIMER:
