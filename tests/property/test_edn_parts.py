@@ -40,6 +40,7 @@ class Writer:
     def line(self, kind: str, process: int, value: str, f: str = ":txn") -> None:
         index = len(self.lines)
         text = ":timeout" if self._is_plain else '[:timeout "a ; {b"]'
+        text = self.random.choice([text, r'"no, \"x, y\""', r'[:char \", "a,  b"]']) if self._is_numeric else text
         error = f", :error {text}" if kind in {"fail", "info"} and self.random.random() < 0.3 else ""
         pad = self.random.choice(["", "", "", "" if self._is_plain else " ; the end", ","])
         value = value.replace("  ", " ") if self._is_numeric else value

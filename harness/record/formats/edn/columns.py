@@ -36,7 +36,9 @@ _SPELLED: Final = (
 )
 _WIDTH: Final = np.array([0, 2, 2, 2, 1, 1, 1])  # The numbers in a step outside of a list, by kind.
 _STEPS: Final = b"\x01"  # The steps of a transaction, in a head.
-_RESERVED: Final = (b"~", *(bytes([byte]) for byte in range(READ_LIST + 1)))
+_COMMA: Final = b"\x07"  # In a head, a comma of a string, where it is no white space.
+_RESERVED: Final = (b"~", _COMMA, *(bytes([byte]) for byte in range(READ_LIST + 1)))
+_STRING: Final = re.compile(rb'\\.|"(?:[^"\\]|\\.)*+"', re.DOTALL)  # Or a character: it may be a quotation mark.
 _LIST: Final = re.compile(rb"\[([0-9][0-9 ]*)\]")
 _DIGITS: Final = bytes.maketrans(b"123456789,", b"000000000 ")  # Commas are white space.
 _ONLY_NUMBERS: Final = bytes(byte if byte in b"0123456789" else 32 for byte in range(256))
@@ -88,6 +90,8 @@ def events_of(text: bytes) -> Events | None:
     """The events in those lines; None unless all lines are plain."""
     if not text.strip() or any(each in text for each in _RESERVED):
         return None
+    if b'"' in text:
+        text = _STRING.sub(lambda found: found[0].replace(b",", _COMMA), text)
     pieces = _LIST.split(text.removesuffix(b"\n"))
     elements = _numbers(b" ] ".join([*pieces[1::2], b""]))
     outside = _numbers(b"[~]".join(pieces[::2]))
@@ -151,6 +155,7 @@ def _head(text: bytes) -> Head | None:
     pieces = text.split(b"0")
     size = len(pieces) - 1
     marked = b"".join([piece + b"%d" % (_MARK + place) for place, piece in enumerate(pieces[:-1])]) + pieces[-1]
+    marked = marked.replace(_COMMA, b",")
     step = b"[:append %d %d]" % (_MARK + size, _MARK + size + 1)
     try:
         each, index = checked(one_form(marked.replace(_STEPS, step)), _NAMES, place="", number=_ABSENT, previous=-1)
