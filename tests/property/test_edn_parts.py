@@ -1,6 +1,7 @@
-"""A file of EDN read in parts is the same history, byte for byte, as read in one go, wherever it is cut."""
+"""A file of EDN or JSON read in parts is the same history, byte for byte, as read in one go, wherever it is cut."""
 
 import concurrent.futures
+import json
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
@@ -10,9 +11,12 @@ from random import Random
 import pytest
 
 from harness.core.columns import NAMED
+from harness.core.record import Json
 from harness.record.formats import load as loading
 from harness.record.formats.edn import stitching
 from harness.record.formats.edn.digest import Digest, Part
+from harness.record.formats.edn.forms import one_form
+from harness.record.formats.edn.notation import NotationName
 from harness.record.formats.edn.part import digest_of
 from harness.record.formats.edn.plain_part import plain_digest
 from harness.record.formats.edn.whole import NotInParts, write_in_parts
@@ -102,6 +106,31 @@ class Writer:
         return step.removesuffix("nil]") + self.random.choice(["nil", f"[{elements}]", "[1 2 3]"]) + "]"
 
 
+def in_json(edn: str, separators: tuple[str, str]) -> str:
+    """The same maps as JSON, one in each line."""
+    lines = [json.dumps(_without_colons(one_form(line.encode())), separators=separators) for line in edn.splitlines()]
+    return "\n".join(lines) + edn[len(edn.rstrip("\n")) :]
+
+
+def _without_colons(value: Json) -> Json:
+    match value:
+        case str():
+            return value.removeprefix(":")
+        case list():
+            return [_without_colons(each) for each in value]
+        case dict():
+            return {name.removeprefix(":"): _without_colons(each) for name, each in value.items()}
+        case _:
+            return value
+
+
+SPELLINGS: dict[str, tuple[NotationName, Callable[[str], str]]] = {
+    "EDN": ("EDN", str),
+    "JSON": ("JSON", lambda edn: in_json(edn, (",", ":"))),
+    "JSON with spaces": ("JSON", lambda edn: in_json(edn, (", ", ": "))),
+}
+
+
 def history(seed: int) -> str:
     writer = Writer(Random(seed), is_plain=seed % 3 < 2, is_numeric=seed % 3 == 0)
     for _ in range(writer.random.randint(5, 120)):
@@ -127,11 +156,13 @@ def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("small_chunks")
-def test_the_files_are_the_same_wherever_the_text_is_cut(tmp_path: Path) -> None:
+@pytest.mark.parametrize("spelling", SPELLINGS)
+def test_the_files_are_the_same_wherever_the_text_is_cut(spelling: str, tmp_path: Path) -> None:
+    notation, spelled = SPELLINGS[spelling]
     cuts = 0
-    for seed in range(60):
-        path = tmp_path / f"{seed}.edn"
-        path.write_text(history(seed), encoding="utf-8")
+    for seed in range(60) if notation == "EDN" else range(0, 60, 3):  # Of JSON, those that are read by columns.
+        path = tmp_path / f"{seed}.{notation.lower()}"
+        path.write_text(spelled(history(seed)), encoding="utf-8")
         whole = load(path, tmp_path / "whole")
         places, plain = set[int](), list[Part]()
 
@@ -147,51 +178,99 @@ def test_the_files_are_the_same_wherever_the_text_is_cut(tmp_path: Path) -> None
         ) -> AbstractContextManager[Iterator[Digest | None]]:
             return in_turn(noted, items)
 
-        left_out = write_in_parts(path, tmp_path / "parts", noting, part_bytes=Random(seed).randint(100, 3000))
+        size = Random(seed).randint(100, 3000)
+        left_out = write_in_parts(path, tmp_path / "parts", noting, notation=notation, part_bytes=size)
         assert contents(tmp_path / "parts") == contents(whole.history), seed
         assert whole.notes == ((f"{left_out} nemesis operations skipped",) if left_out else ())
         cuts += len(places) - 1
         assert seed % 3 or len(plain) == len(places), f"seed {seed}: a numeric history is read by columns"
-    assert cuts > 200
+    assert cuts > (200 if notation == "EDN" else 60)
 
 
-PIECES = (
-    *('"', ";", "#_", "[", "]", "{", "}", "\n", "\n{", ":type :invoke", ":type :ok", "#jepsen.history.Op", " ", "é"),
-    *(
-        ":process 1",
-        ":process :nemesis",
-        ":index 3",
-        ":time 0",
-        "\n{}",
-        "\n{:type :ok}",
-        "(",
-        "#",
-        "\\\n",
-        "\r\n",
-        "\n;\n",
+PIECES: dict[NotationName, tuple[str, ...]] = {
+    "EDN": (
+        *(
+            '"',
+            ";",
+            "#_",
+            "[",
+            "]",
+            "{",
+            "}",
+            "\n",
+            "\n{",
+            ":type :invoke",
+            ":type :ok",
+            "#jepsen.history.Op",
+            " ",
+            "é",
+        ),
+        *(":process 1", ":process :nemesis", ":index 3", ":time 0", "\n{}", "\n{:type :ok}", "(", "#", "\\\n", "\r\n"),
+        *("\n;\n", "", ""),
     ),
-)
+    "JSON": (
+        *(
+            "0",
+            "1",
+            "1",
+            "7",
+            " ",
+            " ",
+            "\n",
+            "\r\n",
+            "\t",
+            ",",
+            ", ",
+            ",]",
+            "-",
+            ".5",
+            "01",
+            "1e3",
+            "null",
+            "[~]",
+            "\\",
+        ),
+        *('"', "é", '"type":"invoke",', '"process": true, ', '"time":3,', '"index":-1,', '"of": 5, ', '"x":"a, b",'),
+        *(
+            "\n{}",
+            "{",
+            "}",
+            "]",
+            '["append",1,1]',
+            '["r", 1, [2,]]',
+            '["w",1]',
+            "[1, 2]",
+            "[1 2]",
+            "",
+            "",
+        ),
+    ),
+}
 
 
-def test_of_a_spoiled_file_parts_say_the_same_or_nothing(tmp_path: Path) -> None:
-    path, same, silent = tmp_path / "history.edn", 0, 0
-    for seed in range(FIRST_SEED, FIRST_SEED + SPOILED):
+@pytest.mark.parametrize("spelling", SPELLINGS)
+def test_of_a_spoiled_file_parts_say_the_same_or_nothing(spelling: str, tmp_path: Path) -> None:
+    notation, spelled = SPELLINGS[spelling]
+    path, same, silent = tmp_path / f"history.{notation.lower()}", 0, 0
+    files = SPOILED if notation == "EDN" else SPOILED // 3
+    for seed in range(FIRST_SEED, FIRST_SEED + files):
         random = Random(seed)
-        text = history(seed)
+        text = spelled(history(seed if notation == "EDN" else 3 * seed))
         for _ in range(random.randint(1, 2)):
             at = random.randint(0, len(text))
-            text = text[:at] + random.choice([*PIECES, "", ""]) + text[at + random.choice([0, 0, 1, 5, 120]) :]
+            text = text[:at] + random.choice(PIECES[notation]) + text[at + random.choice([0, 0, 1, 5, 120]) :]
         path.write_text(text, encoding="utf-8")
         try:
-            write_in_parts(path, tmp_path / "parts", in_turn, part_bytes=random.randint(50, 1500))
+            size = random.randint(50, 1500)
+            write_in_parts(path, tmp_path / "parts", in_turn, notation=notation, part_bytes=size)
         except NotInParts:
             silent += 1
             continue
         found = load(path, tmp_path / "whole")
         assert contents(tmp_path / "parts") == contents(found.history), seed
         same += 1
-    assert same > SPOILED // 50
-    assert silent > SPOILED // 20
+    assert same > SPOILED // 50 or notation == "JSON"  # Nearly all damage makes JSON unreadable by columns.
+    assert silent > files // 20
 
 
 @pytest.mark.usefixtures("small_chunks")

@@ -19,6 +19,7 @@ from harness.core.record import Fault, Footer, Record
 from harness.record.formats import kept
 from harness.record.formats.edn.exchange import read_edn_history
 from harness.record.formats.edn.jepsen_log import read_history_txt, read_jepsen_log
+from harness.record.formats.edn.notation import NOTATIONS, NotationName
 from harness.record.formats.edn.results import note_of_results
 from harness.record.formats.edn.times import Times
 from harness.record.formats.edn.whole import NotInParts, write_in_parts
@@ -103,7 +104,7 @@ def load(path: Path, into: Path) -> Loaded:
     """The history that `path` names: a run, a history folder or one of its files, or a file in one of FORMATS.
 
     Anything else than a folder of Parquet files is converted to one: a run's, inside the run; any other, inside
-    `into`. A large file is imported once, and of EDN by several processes, with the same result.
+    `into`. A large file is imported once, and of EDN and JSON by several processes, with the same result.
     Raises ScenarioError if `path` does not exist; HistoryError, with file and record, if the content is malformed.
     """
     require_present(path)
@@ -242,7 +243,8 @@ def _written_anew(journal: Path, history: Path, elsewhere: Path) -> Path:
 
 
 def _imported(path: Path, history: Path, found: Format) -> Loaded:
-    in_parts = _in_parts(path, history) if found.read is read_edn_history else None
+    notation = next((name for name in NOTATIONS if name == found.name), None)
+    in_parts = None if notation is None else _in_parts(path, history, notation)
     return in_parts or _in_one_pass(path, history, found)
 
 
@@ -291,15 +293,16 @@ def _kept(path: Path, history: Path, found: Format) -> Loaded:
     return loaded
 
 
-def _in_parts(path: Path, history: Path) -> Loaded | None:
-    """An EDN file converted in parts, a large one by several processes; None if it has to be read in one pass."""
+def _in_parts(path: Path, history: Path, notation: NotationName) -> Loaded | None:
+    """A file converted in parts, a large one by several processes; None if it has to be read in one pass."""
+    through = spread if path.stat().st_size >= SPREAD_BYTES else in_turn
     try:
-        skipped = write_in_parts(path, history, spread if path.stat().st_size >= SPREAD_BYTES else in_turn)
+        skipped = write_in_parts(path, history, through, notation=notation)
     except NotInParts:
         return None
     except OSError as error:
         raise _unwritable(history, error) from None
-    return Loaded(history=history, format="EDN", is_foreign=True, notes=_skipped(skipped))
+    return Loaded(history=history, format=notation, is_foreign=True, notes=_skipped(skipped))
 
 
 def _skipped(count: int) -> tuple[str, ...]:

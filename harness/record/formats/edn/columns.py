@@ -1,18 +1,17 @@
-"""The fast path for large EDN files: lines of transactions over numbers, read into columns without an object for each.
+"""The fast path for EDN and JSON: lines of transactions over numbers, read into columns without an object for each.
 
 Theory of operation. Histories repeat themselves: once numbers are taken out, few different lines are left.
-1. A list of numbers becomes [~], any other number 0. Then the steps of transactions (`_SPELLED`) become one byte each,
-   and the steps of one transaction a single byte. What is left of a line is its head; a file has some ten different
-   ones.
+1. A list of numbers becomes [~], any other number 0. Then the steps of transactions (`Notation.steps`) become one byte
+   each, and the steps of one transaction a single byte. What is left of a line is its head; a file has some ten
+   different ones.
 2. Each different head is read once, as `harness.record.formats.edn.jepsen` reads any line, with a number of its own in
    each place of a 0. So it is known which field each number belongs to. A head is plain only if all of them are a
    process, a time or an index.
 3. The numbers themselves are read by NumPy, in order of the text.
-So there is no second opinion of what EDN means here: a line that differs in anything but its numbers is another head.
+So there is no second opinion of what a map means here: a line that differs in anything but its numbers is another head.
 Numbers of more than 18 digits, or with leading zeros, and keys and values that need a name are not plain.
 """
 
-import re
 from functools import lru_cache
 from typing import Final, NamedTuple
 
@@ -20,33 +19,20 @@ import numpy as np
 from msgspec import Struct
 
 from harness.core.columns import NAMED, Int8s, Int64s
-from harness.record.formats.edn.forms import one_form
-from harness.record.formats.edn.jepsen import FieldNames, checked
+from harness.record.formats.edn.jepsen import checked
+from harness.record.formats.edn.notation import COMMA, KINDS, NOTATIONS, READ_LIST, Notation, NotationName
 
 TYPES: Final = ("ok", "fail", "info", "invoke")
 INVOKE: Final = TYPES.index("invoke")
-APPEND, WRITE, READ_VALUE, READ_NIL, READ_EMPTY, READ_LIST = range(1, 7)  # Kinds of steps, and their bytes.
-_SPELLED: Final = (
-    (APPEND, b"[:append 0 0]"),
-    (WRITE, b"[:w 0 0]"),
-    (READ_VALUE, b"[:r 0 0]"),
-    (READ_NIL, b"[:r 0 nil]"),
-    (READ_EMPTY, b"[:r 0 []]"),
-    (READ_LIST, b"[:r 0 [~]]"),
-)
 _WIDTH: Final = np.array([0, 2, 2, 2, 1, 1, 1])  # The numbers in a step outside of a list, by kind.
 _STEPS: Final = b"\x01"  # The steps of a transaction, in a head.
-_COMMA: Final = b"\x07"  # In a head, a comma of a string, where it is no white space.
-_RESERVED: Final = (b"~", _COMMA, *(bytes([byte]) for byte in range(READ_LIST + 1)))
-_STRING: Final = re.compile(rb'\\.|"(?:[^"\\]|\\.)*+"', re.DOTALL)  # Or a character: it may be a quotation mark.
-_LIST: Final = re.compile(rb"\[([0-9][0-9 ]*)\]")
-_DIGITS: Final = bytes.maketrans(b"123456789,", b"000000000 ")  # Commas are white space.
+_RESERVED: Final = (b"~", b"\0", COMMA, *(bytes([kind]) for kind in KINDS))
+_DIGITS: Final = bytes.maketrans(b"123456789", b"0" * 9)
 _ONLY_NUMBERS: Final = bytes(byte if byte in b"0123456789" else 32 for byte in range(256))
 _DIGITS_MAX: Final = 18
 _HEADS_MAX: Final = 1000  # Different heads that are remembered.
 _MARK: Final = 10**17  # The numbers from here on stand for those of a line while its head is read.
 _ABSENT: Final = _MARK - 1  # Stands for an index or a time that is absent.
-_NAMES: Final = FieldNames(":")
 _PLACES: Final = ("type", "process", "time", "number", "before", "size")
 
 
@@ -86,25 +72,24 @@ class Events(Struct, frozen=True, kw_only=True):
     elements: Int64s  # (r,)
 
 
-def events_of(text: bytes) -> Events | None:
-    """The events in those lines; None unless all lines are plain."""
+def events_of(text: bytes, name: NotationName) -> Events | None:
+    """The events in those lines of that notation; None unless all lines are plain."""
     if not text.strip() or any(each in text for each in _RESERVED):
         return None
-    if b'"' in text:
-        text = _STRING.sub(lambda found: found[0].replace(b",", _COMMA), text)
-    pieces = _LIST.split(text.removesuffix(b"\n"))
+    notation = NOTATIONS[name]
+    pieces = notation.lists.split(notation.even(text.removesuffix(b"\n")))
     elements = _numbers(b" ] ".join([*pieces[1::2], b""]))
     outside = _numbers(b"[~]".join(pieces[::2]))
     if elements is None or outside is None:
         return None
     ends = np.flatnonzero(np.frombuffer(elements.text, np.uint8) == ord("]"))
     lengths = np.diff(np.searchsorted(elements.start, ends), prepend=0)
-    spelled = outside.text
-    for kind, step in _SPELLED:
-        spelled = spelled.replace(step, bytes([kind]))
-    lines, counts, kinds = _without_steps(spelled)
+    found = _without_steps(outside.text, notation)
+    if found is None:
+        return None
+    lines, counts, kinds = found
     places = {line: place for place, line in enumerate(dict.fromkeys(lines))}
-    heads = [head for head in map(_head, places) if head is not None]
+    heads = [head for line in places if (head := _head(line, name)) is not None]
     if len(heads) < len(places):
         return None
     which = np.array([places[line] for line in lines])
@@ -136,12 +121,20 @@ def _numbers(text: bytes) -> _Numbers | None:
     return _Numbers(marked[is_kept].tobytes(), start - 1 - dropped, value)
 
 
-def _without_steps(text: bytes) -> tuple[list[bytes], Int64s, Int8s]:
-    """The heads of all lines, their numbers of steps, and the kinds of all steps."""
+def _without_steps(text: bytes, notation: Notation) -> tuple[list[bytes], Int64s, Int8s] | None:
+    """The heads of all lines, their numbers of steps, and the kinds of all steps; None if a separator is missing."""
+    for kind, step in notation.steps:
+        text = text.replace(step, bytes([kind]))
+    separator, *longer = notation.separators
+    for other in longer:
+        for kind in KINDS:
+            text = text.replace(bytes([kind]) + other, bytes([kind]) + separator)
     signs = np.frombuffer(text, np.uint8)
     is_step = signs <= READ_LIST
+    if notation.is_separated and (is_step[1:] & is_step[:-1]).any():
+        return None
     is_inside = is_step.copy()
-    is_inside[1:-1] |= (signs[1:-1] == ord(" ")) & is_step[:-2] & is_step[2:]
+    is_inside[1:-1] |= (signs[1:-1] == ord(separator)) & is_step[:-2] & is_step[2:]
     is_kept = np.append(True, ~(is_inside[1:] & is_inside[:-1]))
     heads = np.where(is_step, _STEPS[0], signs)[is_kept].astype(np.uint8).tobytes().split(b"\n")
     places, ends = np.flatnonzero(is_step), np.flatnonzero(signs == ord("\n"))
@@ -150,19 +143,20 @@ def _without_steps(text: bytes) -> tuple[list[bytes], Int64s, Int8s]:
 
 
 @lru_cache(_HEADS_MAX)
-def _head(text: bytes) -> Head | None:
+def _head(text: bytes, name: NotationName) -> Head | None:
     """The head in that text; None if it is not plain."""
+    notation = NOTATIONS[name]
     pieces = text.split(b"0")
     size = len(pieces) - 1
     marked = b"".join([piece + b"%d" % (_MARK + place) for place, piece in enumerate(pieces[:-1])]) + pieces[-1]
-    marked = marked.replace(_COMMA, b",")
-    step = b"[:append %d %d]" % (_MARK + size, _MARK + size + 1)
+    step = b"%d".join(notation.steps[0][1].split(b"0")) % (_MARK + size, _MARK + size + 1)
     try:
-        each, index = checked(one_form(marked.replace(_STEPS, step)), _NAMES, place="", number=_ABSENT, previous=-1)
+        form = notation.form(marked.replace(_STEPS, step))
+        each, index = checked(form, notation.names, place="", number=_ABSENT, previous=-1)
+        steps = [notation.form(step)] * text.count(_STEPS)
     except ValueError:
         return None
     places = [-1 if number in {0, _ABSENT} else number - _MARK for number in (each.process or 0, each.time_ns, index)]
-    steps = [[":append", _MARK + size, _MARK + size + 1]] * text.count(_STEPS)
     is_plain = each.f == "txn" and each.process is not None and each.value == steps and len(steps) <= 1
     if not is_plain or b"~" in text or sorted(place for place in places if place >= 0) != list(range(size)):
         return None
@@ -208,17 +202,3 @@ def _events(
         element_start=np.append(0, np.cumsum(length)),
         elements=elements,
     )
-
-
-__all__ = [
-    "APPEND",
-    "INVOKE",
-    "READ_EMPTY",
-    "READ_LIST",
-    "READ_NIL",
-    "READ_VALUE",
-    "TYPES",
-    "WRITE",
-    "Events",
-    "events_of",
-]

@@ -9,6 +9,7 @@ from msgspec import Struct
 from harness.core.columns import Int64s
 from harness.core.record import Invoke
 from harness.record.formats.edn.jepsen import Map, Open
+from harness.record.formats.edn.notation import NotationName
 from harness.record.formats.parquet.names import Names
 from harness.record.formats.parquet.operations import Row, element_count, tables_of_rows
 
@@ -22,6 +23,7 @@ class Part(NamedTuple):
     first_map: int
     first_op: int
     is_of_lists: bool
+    notation: NotationName
 
 
 class Opened(NamedTuple):

@@ -1,4 +1,4 @@
-"""One part of a large EDN file, read alone in any process: the rows of operations that begin and end inside it.
+"""One part of a file, read alone in any process: the rows of operations that begin and end inside it.
 
 Theory of operation. A file is cut before lines that begin a map. The reader of a part knows the number of maps and of
 invocations before it (a guess, verified by `harness.record.formats.edn.whole`). It reports what it could not decide:
@@ -6,7 +6,8 @@ operations still open at its end (`Opened`), and completions of operations that 
 1. A part must end between two forms. So it also begins between two forms, if all parts before it could be read.
 2. Only a process's first map in a part may be deferred. Any other violation of the order of invocation and completion,
    and any error, makes the part unreadable: then the whole file is read in one pass, like a small one.
-3. Ids of keys and values count from NAMED within a part; `names` has their texts.
+3. A part of JSON is read by columns, or not at all.
+4. Ids of keys and values count from NAMED within a part; `names` has their texts.
 """
 
 from collections.abc import Iterator
@@ -36,6 +37,8 @@ def digest_of(part: Part) -> Digest | None:
             text = file.read(part.size)
             if (digest := plain_digest(part, text)) is not None:
                 return digest
+            if part.notation == "JSON":  # Rule 3.
+                return None
             reader = _Reader(part)
             reader.read(text)
             return reader.digest()

@@ -16,25 +16,22 @@ from numpy.typing import NDArray
 from checkers.columns.runs import expand
 from harness.core import columns as core
 from harness.core.columns import NEVER, Bools, Int8s, Int64s
-from harness.record.formats.edn.columns import (
+from harness.record.formats.edn.columns import INVOKE, TYPES, Events, events_of
+from harness.record.formats.edn.digest import Batch, Deferred, Digest, Opened, Part
+from harness.record.formats.edn.jepsen import Map, Pairing, checked
+from harness.record.formats.edn.notation import (
     APPEND,
-    INVOKE,
+    NOTATIONS,
     READ_EMPTY,
     READ_LIST,
     READ_NIL,
     READ_VALUE,
-    TYPES,
     WRITE,
-    Events,
-    events_of,
+    NotationName,
 )
-from harness.record.formats.edn.digest import Batch, Deferred, Digest, Opened, Part
-from harness.record.formats.edn.forms import one_form
-from harness.record.formats.edn.jepsen import FieldNames, Map, Pairing, checked
 from harness.record.formats.parquet.operations import MOP_KINDS, OUTCOMES
 from harness.record.formats.parquet.schema import SCHEMAS
 
-_NAMES: Final = FieldNames(":")
 _ENCODER: Final = msgspec.msgpack.Encoder()
 _WORDS: Final = {APPEND: "append", WRITE: "w", READ_VALUE: "r", READ_NIL: "r", READ_EMPTY: "r", READ_LIST: "r"}
 _WORD: Final = np.array([None, *(_WORDS[kind] for kind in sorted(_WORDS))], object)  # By kind of step.
@@ -58,7 +55,7 @@ def plain_digest(part: Part, text: bytes) -> Digest | None:
 
     Raises ValueError if a part that is plain cannot be read alone.
     """
-    events = events_of(text)
+    events = events_of(text, part.notation)
     if events is None:
         return None
     count, is_invoke = len(events.type), events.type == INVOKE
@@ -78,7 +75,7 @@ def plain_digest(part: Part, text: bytes) -> Digest | None:
     records = _Records(events, kind=kind, op=op, time=time, has_result=has_result)
     lines = text.split(b"\n")
     canonical, places = records.canonical(pairs.deferred)
-    maps = {place: _map(lines[place], int(number[place])) for place in (*pairs.deferred, *pairs.opened)}
+    maps = {place: _map(lines[place], part.notation, int(number[place])) for place in (*pairs.deferred, *pairs.opened)}
     return Digest(
         part=part,
         map_count=count,
@@ -246,9 +243,10 @@ def _table(name: str, columns: Mapping[str, pa.Array | NDArray[Any]]) -> pa.Tabl
     return pa.Table.from_arrays(arrays, schema=fields)
 
 
-def _map(line: bytes, number: int) -> Map:
+def _map(line: bytes, name: NotationName, number: int) -> Map:
     """The map in that line."""
-    return checked(one_form(line), _NAMES, place="", number=number, previous=-1)[0]
+    notation = NOTATIONS[name]
+    return checked(notation.form(line), notation.names, place="", number=number, previous=-1)[0]
 
 
 def _opened(part: Part, each: Map, op: int, seq: int) -> Opened:

@@ -1,4 +1,4 @@
-"""Large EDN files, read in parts by several processes: the same history, byte for byte, as from one reader.
+"""Files of EDN or JSON, read in parts by any number of processes: the same history, byte for byte, as from one reader.
 
 A file is cut before lines that begin a map (`harness.record.formats.edn.part` defines a part). The number of maps and
 invocations before a part is guessed by counting keywords, and verified against the counts that the parts report. If a
@@ -6,7 +6,6 @@ guess is wrong, or a part cannot be read alone, the file has to be read in one p
 error.
 """
 
-import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from itertools import islice
@@ -16,19 +15,15 @@ from typing import IO, Final
 from harness.core.errors import HistoryError
 from harness.core.record import Footer
 from harness.record.formats.edn.digest import Digest, Opened, Part, batch
-from harness.record.formats.edn.forms import one_form, read_edn_with
-from harness.record.formats.edn.jepsen import SAMPLE, FieldNames, Pairing, is_of_lists
+from harness.record.formats.edn.jepsen import SAMPLE, Pairing, is_of_lists
+from harness.record.formats.edn.notation import NOTATIONS, NotationName
 from harness.record.formats.edn.part import digest_of
-from harness.record.formats.edn.plain import PlainLines
 from harness.record.formats.edn.stitching import Stitcher
 from harness.record.formats.parquet.operations import completed_row, open_row
 from harness.record.formats.parquet.parquet import HistoryWriter
 from harness.record.journal import canonical
 
 PART_BYTES: Final = 4 << 20
-_BEGINNING: Final = re.compile(rb"[\s,]*+(?:\{|#jepsen\.history\.Op)")  # Of a map at the top level.
-_MAPS: Final = (b"\n{", b"\n#jepsen.history.Op")
-_INVOCATION: Final = b":type :invoke"
 _LINE: Final = 1 << 20  # If no line begins a map within this many bytes, the file cannot be cut.
 Spread = Callable[[Callable[[Part], Digest | None], Iterable[Part]], AbstractContextManager[Iterator[Digest | None]]]
 
@@ -37,8 +32,10 @@ class NotInParts(Exception):
     """The file has to be read in one pass."""
 
 
-def write_in_parts(path: Path, folder: Path, spread: Spread, *, part_bytes: int = PART_BYTES) -> int:
-    """Write the history in an EDN file into `folder`; returns the number of nemesis maps left out.
+def write_in_parts(
+    path: Path, folder: Path, spread: Spread, *, notation: NotationName = "EDN", part_bytes: int = PART_BYTES
+) -> int:
+    """Write the history in a file into `folder`; returns the number of nemesis maps left out.
 
     `spread` gives the results of a function of parts, in order of the parts. Raises NotInParts, and leaves `folder`
     unchanged, if this file cannot be read in parts; OSError if `folder` cannot be written.
@@ -46,7 +43,7 @@ def write_in_parts(path: Path, folder: Path, spread: Spread, *, part_bytes: int 
     writer = HistoryWriter(folder)
     try:
         whole = _Whole(writer)
-        with spread(digest_of, _parts(path, part_bytes)) as digests:
+        with spread(digest_of, _parts(path, notation, part_bytes)) as digests:
             for digest in digests:
                 if digest is None:
                     raise NotInParts
@@ -117,27 +114,27 @@ class _Whole:
         self._stitcher.take(batch(rows))
 
 
-def _parts(path: Path, part_bytes: int) -> Iterator[Part]:
+def _parts(path: Path, name: NotationName, part_bytes: int) -> Iterator[Part]:
     """The parts of a file, in order. Raises NotInParts if the file does not begin with a map, or cannot be cut."""
+    notation = NOTATIONS[name]
     try:
         with path.open("rb") as file:
-            if not _BEGINNING.match(file.read(_LINE)):
+            if not notation.beginning.match(file.read(_LINE)):
                 raise NotInParts
-            forms = enumerate(read_edn_with(path, PlainLines(one_form).read))
-            of_lists = is_of_lists(((f"operation {n}", form) for n, form in islice(forms, SAMPLE)), FieldNames(":"))
+            of_lists = is_of_lists(islice(notation.values(path), SAMPLE), notation.names)
             offset = first_map = first_op = 0
-            while text := _text(file, offset, part_bytes):
-                yield Part(str(path.absolute()), offset, len(text), first_map, first_op, of_lists)
+            while text := _text(file, offset, part_bytes, notation.maps):
+                yield Part(str(path.absolute()), offset, len(text), first_map, first_op, of_lists, name)
                 offset += len(text)
                 first_map += sum(
-                    text.count(begin) + text.startswith(begin[1:]) for begin in _MAPS if begin[1:2] in text
+                    text.count(begin) + text.startswith(begin[1:]) for begin in notation.maps if begin[1:2] in text
                 )
-                first_op += text.count(_INVOCATION)
+                first_op += sum(map(text.count, notation.invocations))
     except (OSError, HistoryError):
         raise NotInParts from None
 
 
-def _text(file: IO[bytes], offset: int, part_bytes: int) -> bytes:
+def _text(file: IO[bytes], offset: int, part_bytes: int, maps: tuple[bytes, ...]) -> bytes:
     """The bytes of the part at `offset`: about `part_bytes`, extended to the next line that begins a map."""
     file.seek(offset)
     text = file.read(part_bytes)
@@ -145,7 +142,7 @@ def _text(file: IO[bytes], offset: int, part_bytes: int) -> bytes:
     if not following:
         return text
     text += following
-    found = [at for at in (text.find(sign, part_bytes - 1) for sign in _MAPS) if at >= 0]
+    found = [at for at in (text.find(sign, part_bytes - 1) for sign in maps) if at >= 0]
     if found:
         return text[: min(found) + 1]
     if len(following) == _LINE:

@@ -9,6 +9,7 @@ import pytest
 
 from harness.record.formats import kept
 from harness.record.formats import load as loading
+from harness.record.formats.edn.notation import NotationName
 from harness.record.formats.edn.whole import Spread, write_in_parts
 from harness.record.formats.load import Loaded, load
 
@@ -79,9 +80,9 @@ def test_other_content_or_other_code_is_imported_anew(
         monkeypatch.setattr(kept, "_code", lambda: "newer")
     imports: list[Path] = []
 
-    def imported(path: Path, folder: Path, spread: Spread) -> int:
+    def imported(path: Path, folder: Path, spread: Spread, *, notation: NotationName) -> int:
         imports.append(path)
-        return write_in_parts(path, folder, spread)
+        return write_in_parts(path, folder, spread, notation=notation)
 
     monkeypatch.setattr(loading, "write_in_parts", imported)
     load(path, tmp_path / "second")
@@ -157,9 +158,9 @@ def test_a_file_that_changed_meanwhile_is_not_kept(
 ) -> None:
     path = written(tmp_path / "one.edn")
 
-    def imported(path: Path, folder: Path, spread: Spread) -> int:
+    def imported(path: Path, folder: Path, spread: Spread, *, notation: NotationName) -> int:
         written(path, 3)
-        return write_in_parts(path, folder, spread)
+        return write_in_parts(path, folder, spread, notation=notation)
 
     monkeypatch.setattr(loading, "write_in_parts", imported)
     load(path, tmp_path / "first")
