@@ -103,7 +103,9 @@ def _left(pid: int) -> Left | None:
 
 
 def _has_ended(descriptor: int, timeout_s: float) -> bool:
-    return bool(select.select([descriptor], [], [], timeout_s)[0])
+    poll = select.poll()  # Unlike `select`, it works for descriptors above 1,023.
+    poll.register(descriptor, select.POLLIN)
+    return bool(poll.poll(1000 * timeout_s))
 
 
 _MARKED: Final = f"{MARK}=".encode()
