@@ -46,7 +46,7 @@ class Ndb(MachineCluster):
         Parameter(name="suspect_ms", low=200, high=500, text="silence after which a data node counts as failed"),
         Parameter(name="lock_ms", low=100, high=300, text="the longest wait for a row lock"),
         Parameter(name="lag_ms", low=500, high=3000, text="how far a subscriber may be behind"),
-        Parameter(name="max_buffered_rows", low=3, high=80, text="rows that a node keeps for its peer's buckets"),
+        Parameter(name="max_buffered_rows", low=3, high=30, text="rows that a node keeps for its peer's buckets"),
         Parameter(name="event_buffer", low=200, high=4000, text="events that a subscriber keeps for its user"),
         Parameter(name="nap_permille", low=0, high=15, text="how often a subscriber's user falls asleep"),
     )
