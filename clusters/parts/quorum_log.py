@@ -127,7 +127,7 @@ class QuorumLog(Generic[C]):
 
     def has_lease(self) -> bool:
         """True if it leads, is caught up, and certainly has no successor yet (invariant 4)."""
-        if self.leader != self._site.node or self.applied < self._first or self._left_ns is not None:
+        if not self.has_caught_up or self._left_ns is not None:
             return False
         acknowledged_ns = sorted(self._acknowledged_ns.values())
         return self._site.now_ns() < acknowledged_ns[1 - self._quorum] + self._election_ns * 3 // 4

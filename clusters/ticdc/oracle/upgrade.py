@@ -34,7 +34,7 @@ def is_new(durable: Durable, settings: Settings) -> bool:
     return not is_rolling(settings) or durable.value("version") is not None
 
 
-def upgrade(site: Site, oracle: NodeId) -> None:
+def upgrade(site: Site, oracle: NodeId, _request: Upgrade) -> None:
     """Write the new version to disk and restart (invariant 4); if this node runs it already, answer that it does."""
     if site.is_new:
         site.send(oracle, Upgraded())

@@ -6,6 +6,7 @@ Theory of operation. An event goes to the replica that it concerns. A timer driv
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from clusters.ticdc import planted
@@ -60,7 +61,7 @@ class Store:
             **dict.fromkeys(LOG_MESSAGES, self._log_of),
             Subscribe: self._subscribe,
             **dict.fromkeys((Timestamp, *ROUND_MESSAGES), self._rounds.handle),
-            Upgrade: self._upgrade,
+            Upgrade: partial(upgrade, site),
             MergeInto: self._asked_to_merge,
         }
         self._is_scanning = False
@@ -150,9 +151,6 @@ class Store:
             replica = self._make(region, Vote(), (), (), is_eager=False)
             self._save_regions()
         replica.log.handle(sender, message)
-
-    def _upgrade(self, oracle: NodeId, _: Upgrade) -> None:
-        upgrade(self._site, oracle)
 
     def _asked_to_merge(self, sender: NodeId, message: MergeInto) -> None:
         neighbour = self._replica_at(message.source.start - 1)

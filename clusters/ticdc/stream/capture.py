@@ -14,6 +14,7 @@ Theory of operation.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from clusters.ticdc import planted
@@ -97,7 +98,7 @@ class Capture:
             SessionError: self._failed,
             Timestamp: self._given,
             FromRegion: self._answered,
-            Upgrade: self._upgrade,
+            Upgrade: partial(upgrade, site),
         }
         context.put("session", SessionNumber(self._session))
         site.sync(self._open)
@@ -134,9 +135,6 @@ class Capture:
 
     def _answered(self, _store: NodeId, message: FromRegion) -> None:
         self._tasks.answered(message.number, message.body)
-
-    def _upgrade(self, oracle: NodeId, _: Upgrade) -> None:
-        upgrade(self._site, oracle)
 
     def expired(self, name: str) -> None:
         if name == TIMER:
