@@ -165,7 +165,7 @@ def enveloped(line: Json) -> tuple[dict[str, Json], dict[str, Json]]:
     "partition": ..., "key": ..., "value": ...}, where key and value may be JSON in a text.
     """
     around = line if isinstance(line, dict) else {}
-    if "value" not in around and "payload" in around and "offset" in around:  # As kcat prints a message.
+    if _holder(around) == "payload":
         around = around | {"value": around["payload"]}
     value = decoded(around["value"]) if "value" in around and _OF_MESSAGES.isdisjoint(around) else line
     if value is None and "value" in around:
@@ -179,9 +179,15 @@ def enveloped(line: Json) -> tuple[dict[str, Json], dict[str, Json]]:
 
 def text_in(line: dict[str, Json]) -> str | None:
     """The name of the field in which a line has its message as JSON in a text; None if it has none such."""
-    name = "value" if "value" in line else "payload" if "offset" in line else None
-    is_text = name is not None and isinstance(line.get(name), str) and _OF_MESSAGES.isdisjoint(line)
-    return name if is_text else None
+    name = _holder(line)
+    return name if name is not None and isinstance(line[name], str) and _OF_MESSAGES.isdisjoint(line) else None
+
+
+def _holder(line: dict[str, Json]) -> str | None:
+    """The name of the field that holds the message; None if the line has no such field."""
+    if "value" in line:
+        return "value"
+    return "payload" if "payload" in line and "offset" in line else None  # As kcat prints a message.
 
 
 def decoded(value: Json) -> Json:
