@@ -1,4 +1,4 @@
-"""pyarrow and numpy without what they would load and nothing of ours uses: pandas, and their own documentation."""
+"""Starts pyarrow and numpy without pandas and without their documentation, which Seamark does not use."""
 
 import sys
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ class _NoSections(dict[str, list[str]]):
 
 
 def leave_out_documentation() -> None:
-    """Let pyarrow.compute make its functions without their options in `help`, and numpy its own without texts.
+    """Start pyarrow.compute without the options of its functions in `help`, and numpy without documentation.
 
     pyarrow would parse the documentation of a hundred options at each start: 0.015 CPU s, a twentieth of a small check.
     numpy would attach texts to all that it has in C: 0.015 CPU s more. Call this before either of them is loaded.

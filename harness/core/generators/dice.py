@@ -44,6 +44,6 @@ class Dice(msgspec.Struct, frozen=True):
 
 @lru_cache(maxsize=8_192)
 def _below(dice: Dice, bound: int) -> tuple[int, Dice]:
-    """The draw `below`, remembered: a generator is asked several times for what it does next."""
+    """The draw of `Dice.below`: cached, as an interpreter asks a generator several times for its next operation."""
     digest = blake2b(dice.key + dice.position.to_bytes(8, "big"), digest_size=8).digest()
     return int.from_bytes(digest, "big") * bound >> 64, Dice(dice.key, dice.position + 1)

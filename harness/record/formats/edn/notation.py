@@ -1,6 +1,6 @@
 """The notations of Jepsen's maps that are read by columns: EDN, and JSON with one map in each line.
 
-Only their spelling differs: what a map means is decided by `harness.record.formats.edn.jepsen` for both.
+They differ in spelling alone: `harness.record.formats.edn.jepsen` decides what a map means.
 """
 
 import re

@@ -228,7 +228,7 @@ def _lsn(parts: tuple[int, ...]) -> str:
 
 
 def _lsn_texts(parts: Int64s) -> pa.Array:
-    """What `_lsn` gives for each of these positions."""
+    """The texts of these positions, shape (n, parts), as `_lsn` shows each."""
     digits = np.frombuffer(parts[:, -1].astype(">i8").tobytes().hex().upper().encode(), np.uint8).reshape(-1, 2, 8)
     is_shown = np.logical_or.accumulate(digits != ord("0"), axis=2)
     is_shown[:, :, -1] = True
