@@ -3,9 +3,11 @@
 A moment is an index << _SHIFT, plus the number of steps taken since.
 """
 
+from collections.abc import Iterator
 from typing import Final
 
 import numpy as np
+from msgspec import Struct
 
 from checkers.axioms.execution import INITIAL, Execution, Pairs
 from checkers.columns.index import ascending
@@ -21,13 +23,23 @@ _PASSES: Final = 8  # The number of times that earliest moments go along reads.
 _MARGINS: Final = (None, 2 << _SHIFT, 1 << _SHIFT, 1 << _SHIFT - 1)
 
 
-def guesses(execution: Execution) -> list[Int64s]:
-    """Guesses of the order of versions as moments (installs,) at which they were installed, the best guess first.
+class Moments(Struct, frozen=True):
+    """Guessed moments: when each transaction committed (n,), and when each version was installed (installs,)."""
 
-    The other guesses are the begins and the ends of the writers.
-    """
-    writer = execution.installs.writer
-    return [_installed(execution), execution.op[writer], execution.end[writer]]
+    commit: Int64s
+    install: Int64s
+
+
+def of_commits(execution: Execution, commit: Int64s) -> Moments:
+    """The moments if each version was installed when its writer committed."""
+    return Moments(commit, commit[execution.installs.writer])
+
+
+def guesses(execution: Execution) -> Iterator[Moments]:
+    """Guesses of moments, the best one first. The others are the begins and the ends of the transactions."""
+    yield _narrowed(execution)
+    yield of_commits(execution, execution.op)
+    yield of_commits(execution, execution.end)
 
 
 def has_moments(execution: Execution) -> bool:
@@ -47,8 +59,8 @@ def has_moments(execution: Execution) -> bool:
     return False
 
 
-def _installed(execution: Execution) -> Int64s:
-    """For each version a good guess of the moment at which it was installed.
+def _narrowed(execution: Execution) -> Moments:
+    """A good guess: the middle between the earliest and the latest moment.
 
     Each version is *met* by its writer and its readers. Each of these commits between an earliest and a latest moment.
     `met` is the last of the earliest moments, and `left` the first of the latest. So v comes before w if left[v] <=
@@ -59,7 +71,8 @@ def _installed(execution: Execution) -> Int64s:
     for margin in _MARGINS:
         if bounds.are_narrowed(margin):
             break
-    return np.add(*bounds.spans())
+    installed = np.add(*bounds.spans())
+    return Moments(bounds.low + bounds.high, installed)
 
 
 class _Bounds:

@@ -47,17 +47,9 @@ class Ascent(Struct, frozen=True):
         """The transactions that may lie on a cycle if the pairs in `chosen` have that order."""
         place = self.place
         steps, versions = self._new_steps(execution, chosen)
-        first, last = place[steps.source], place[steps.target]
-        descends = first > last
-        spans = np.bincount(last[descends], minlength=len(place) + 1)
-        spans -= np.bincount(first[descends] + 1, minlength=len(place) + 1)
-        places = np.cumsum(spans)[:-1] > 0
-        places |= np.bincount(place, minlength=len(place)) > 1
-        result: Bools = np.any(places[place].reshape(-1, len(execution.op)), axis=0)
-        # A read leads to the next version of what it shows, which is known only beside the writer.
-        writers = execution.views.writer[result[execution.views.reader]]
-        result[writers[writers != INITIAL]] = True
-        return Disturbed(np.flatnonzero(result), places, versions)
+        disturbed = _descents(place, steps)
+        disturbed |= np.bincount(place, minlength=len(place)) > 1
+        return _among(execution, place, disturbed, versions)
 
     def _new_steps(self, execution: Execution, chosen: Pairs) -> tuple[Steps, Int64s]:
         """All ww and rw steps of those keys whose versions are in another order now; and the order of all versions."""
@@ -93,11 +85,44 @@ class Ascent(Struct, frozen=True):
         return Ascent(self.level, place, found.versions)
 
 
-def ascent(label: Int64s, size: int, level: Level, versions: Int64s) -> Ascent:
-    """The places of all transactions, so many; `label` is `along` their graph, in which versions are in that order."""
-    label = label[: size * _layers_of(level)]
-    count = np.bincount(label)
-    return Ascent(level, (np.cumsum(count) - count)[label], versions)
+def by_moments(
+    execution: Execution, commit: Int64s, level: Level, steps: Steps, versions: Int64s, *, is_timed: bool
+) -> tuple[Ascent, Disturbed]:
+    """The places in the order of those moments of commit, and the transactions that may lie on a cycle.
+
+    If there are none of these, the graph has no cycle. Its `steps` are all but those of real time, which it has if it
+    `is_timed`. If the moments contradict real time, each transaction may lie on a cycle.
+    """
+    size = len(execution.op)
+    nodes = ascending(commit)
+    place = np.empty(size, np.int64)
+    place[nodes] = np.arange(size)
+    if level in LAYERED:
+        place = np.append(2 * place + 1, 2 * place)  # The entrance of a transaction comes right before it.
+    # Real time is kept if no transaction began after the end of one with a later place.
+    is_kept = not is_timed or np.all(np.maximum.accumulate(execution.op[nodes]) < execution.end[nodes])
+    disturbed = _descents(place, steps) if is_kept else np.ones(len(place), np.bool_)
+    return Ascent(level, place, versions), _among(execution, place, disturbed, versions)
+
+
+def _descents(place: Int64s, steps: Steps) -> Bools:
+    """For each place True if it lies between the ends of a step that descends, or is one of them."""
+    first, last = place[steps.source], place[steps.target]
+    descends = first > last
+    spans = np.bincount(last[descends], minlength=len(place) + 1)
+    spans -= np.bincount(first[descends] + 1, minlength=len(place) + 1)
+    result: Bools = np.cumsum(spans)[:-1] > 0
+    return result
+
+
+def _among(execution: Execution, place: Int64s, disturbed: Bools, versions: Int64s) -> Disturbed:
+    """The transactions at the places that are disturbed, with the writers of what they read."""
+    size = len(execution.op)
+    result: Bools = np.any(disturbed[place].reshape(len(place) // max(1, size), size), axis=0)
+    # A read leads to the next version of what it shows, which is known only beside the writer.
+    writers = execution.views.writer[result[execution.views.reader]]
+    result[writers[writers != INITIAL]] = True
+    return Disturbed(np.flatnonzero(result), disturbed, versions)
 
 
 def along(steps: Steps, size: int) -> Int64s:

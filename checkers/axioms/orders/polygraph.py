@@ -25,9 +25,9 @@ from msgspec import Struct
 
 from checkers.axioms.execution import UNRANKED, Execution, Pairs, part
 from checkers.axioms.levels import CALM, Chains, Layers, Level, base, chains, is_ordered, layers, places
-from checkers.axioms.moments import guesses
+from checkers.axioms.moments import Moments, guesses, of_commits
 from checkers.axioms.orders import forced
-from checkers.axioms.orders.ascent import Ascent, Disturbed, along, ascent
+from checkers.axioms.orders.ascent import Ascent, Disturbed, along, by_moments
 from checkers.axioms.orders.choices import Variables, in_order, reordered
 from checkers.axioms.orders.cycles import (
     CYCLES,
@@ -46,7 +46,7 @@ from checkers.columns.runs import codes
 from checkers.columns.table import empty, take
 from checkers.graph.edges import REALTIME, RW, WW
 from checkers.graph.paths import Steps, strong_labels
-from harness.core.columns import Int64s
+from harness.core.columns import Bools, Int64s
 
 if TYPE_CHECKING:
     from pysat.solvers import Solver  # Only a history that a guess does not explain needs a solver.
@@ -108,7 +108,7 @@ def _after_forced(execution: Execution, level: Level, order: int, guess: "_Guess
         return found
     if len(found) < len(every):
         return guess
-    return _guess(execution, base(execution, order, level), level, chains(execution, found[execution.installs.writer]))
+    return _guess(execution, level, order, of_commits(execution, found))
 
 
 def _is_serial(execution: Execution, guess: "_Guess") -> bool:
@@ -121,14 +121,13 @@ def _is_serial(execution: Execution, guess: "_Guess") -> bool:
 
 def _best_guess(execution: Execution, level: Level, order: int) -> "_Guess | None":
     """The guess with the fewest transactions on cycles; None if some guess has no cycle, which decides the level."""
-    known = base(execution, order, level)
     tried: list[tuple[int, _Guess]] = []
     for moments in guesses(execution):
-        versions = chains(execution, moments)
-        guess = _guess(execution, known, level, versions)
+        guess = _guess(execution, level, order, moments)
         trouble = len(guess.nodes)
         if trouble and level in CALM:
-            closing, cost = _closing(layers(execution, known, versions, level))
+            versions = chains(execution, moments.install)
+            closing, cost = _closing(layers(execution, base(execution, order, level), versions, level))
             trouble = len(execution.op) if closing is None or cost > WORK // _LOOP else len(closing)
         if not trouble:
             return None
@@ -150,13 +149,20 @@ class _Guess(Struct, frozen=True):
     ascent: Ascent | None
 
 
-def _guess(execution: Execution, known: Steps, level: Level, order: Chains) -> _Guess:
+def _guess(execution: Execution, level: Level, order: int, moments: Moments) -> _Guess:
     # Snapshot isolation implies parallel snapshot isolation and update atomic, and one search for cycles decides it.
     is_other = level in CALM
-    graph = layers(execution, known, order, Level.SNAPSHOT if is_other else level)
-    label = along(graph.steps, 3 * graph.size)
-    nodes, versions = _around(graph, _on_cycles(graph, label)), places(order)
-    return _Guess(versions, nodes, None if is_other else ascent(label, graph.size, level, versions))
+    shown = Level.SNAPSHOT if is_other else level
+    is_timed = order == REALTIME
+    versions = chains(execution, moments.install)
+    graph = layers(execution, base(execution, 0 if is_timed else order, level), versions, shown)
+    begin, found = by_moments(execution, moments.commit, shown, graph.steps, places(versions), is_timed=is_timed)
+    inside, rows = part(execution, found.nodes)
+    looked_at = layers(inside, base(inside, order, level), in_order(inside, found.versions[rows]), shown)
+    label = along(looked_at.steps, 3 * looked_at.size)
+    is_cyclic = np.zeros(graph.size, np.bool_)
+    is_cyclic[found.nodes] = _at_ends(looked_at, _on_cycles(looked_at, label))
+    return _Guess(found.versions, _around(graph, is_cyclic), None if is_other else begin.mended(found, label))
 
 
 def _closing(graph: Layers) -> tuple[Int64s | None, int]:
@@ -180,18 +186,23 @@ def _on_cycles(graph: Layers, label: Int64s) -> Int64s:
     return np.flatnonzero(label[graph.steps.source] == label[graph.steps.target])
 
 
-def _around(graph: Layers, steps: Int64s) -> Int64s:
-    """The transactions at the ends of those steps, and their neighbours, ascending."""
-    is_inside = np.zeros(graph.size, np.bool_)
+def _at_ends(graph: Layers, steps: Int64s) -> Bools:
+    """True for the transactions at the ends of those steps."""
+    result = np.zeros(graph.size, np.bool_)
     for ends in (graph.steps.source[steps], graph.steps.target[steps]):
-        is_inside[ends[ends < 2 * graph.size] % graph.size] = True
+        result[ends[ends < 2 * graph.size] % graph.size] = True
+    return result
+
+
+def _around(graph: Layers, is_inside: Bools) -> Int64s:
+    """Those transactions and their neighbours, ascending."""
     source, target = graph.steps.source, graph.steps.target
     between = (source < 2 * graph.size) & (target < 2 * graph.size)
     source, target = source[between] % graph.size, target[between] % graph.size
-    leads_in, leads_out = is_inside[target], is_inside[source]
-    is_inside[source[leads_in]] = True
-    is_inside[target[leads_out]] = True
-    return np.flatnonzero(is_inside)
+    result = is_inside.copy()
+    result[source[is_inside[target]]] = True
+    result[target[is_inside[source]]] = True
+    return np.flatnonzero(result)
 
 
 class _Search:
@@ -249,7 +260,7 @@ class _Search:
                     return False
                 if work > most:
                     break
-                self._execution, rows = part(self._execution, _around(graph, steps))
+                self._execution, rows = part(self._execution, _around(graph, _at_ends(graph, steps)))
                 self._rows = self._rows[rows]
         return None
 

@@ -8,15 +8,18 @@ import numpy as np
 import pytest
 
 from checkers.axioms.execution import Execution
-from checkers.axioms.levels import CALM, LAYERED, Layers, Level, base, layers
+from checkers.axioms.levels import CALM, LAYERED, Layers, Level, base, chains, layers, places
+from checkers.axioms.moments import Moments, guesses
 from checkers.axioms.orders import polygraph
-from checkers.axioms.orders.ascent import Disturbed, along
+from checkers.axioms.orders.ascent import Ascent, Disturbed, along, by_moments
 from checkers.axioms.orders.choices import in_order
+from checkers.axioms.orders.cycles import Contradiction
 from checkers.graph.edges import PROCESS, REALTIME
 from checkers.graph.paths import MOMENT
-from harness.core.columns import Int64s
+from checkers.history.transactions import Load, Operation, Store, to_transactions
+from harness.core.columns import NOTHING, OK, Int64s
 from tests.bench import generated
-from tests.unit.checkers.axioms.test_ladder import of
+from tests.unit.checkers.axioms.test_ladder import Mops, history, of
 
 SEED = 20261127
 
@@ -71,10 +74,21 @@ def contended(seed: int) -> Execution:
     return of(generated.registers_of(generated.transactions(300, seed)))
 
 
-def bad_guesses(ours: Execution) -> list[Int64s]:
-    """The begins of the writers, each a little wrong: so the search takes many rounds."""
+def begun(ours: Execution, order: int, level: Level, moments: Moments) -> tuple[Ascent, Disturbed]:
+    """The places of an untimed order, or of real time, by those moments."""
+    versions = chains(ours, moments.install)
+    steps = layers(ours, base(ours, 0, level), versions, level).steps
+    return by_moments(ours, moments.commit, level, steps, places(versions), is_timed=order == REALTIME)
+
+
+def bad_guesses(ours: Execution) -> list[Moments]:
+    """Moments of commit that keep real time, and begins of the writers, each a little wrong.
+
+    So the search takes many rounds.
+    """
     draw = np.random.default_rng(SEED)
-    return [ours.op[ours.installs.writer] + draw.integers(-20, 20, len(ours.installs.writer))]
+    installed = ours.op[ours.installs.writer] + draw.integers(-20, 20, len(ours.installs.writer))
+    return [Moments(next(guesses(ours)).commit, installed)]
 
 
 def test_all_cycles_lie_among_what_is_disturbed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -88,3 +102,34 @@ def test_all_cycles_lie_among_what_is_disturbed(monkeypatch: pytest.MonkeyPatch)
         assert guess is not None
         assert Watched(ours, level, order, guess).result(polygraph.ROUNDS) is None
     assert all(Watched.seen[kind] > 5 for kind in ("part", "mended", "cycles")), Watched.seen
+
+
+@pytest.mark.parametrize("level", [level for level in Level if level not in CALM])
+def test_moments_that_keep_real_time_leave_a_part_to_look_at_and_others_leave_everything(level: Level) -> None:
+    ours = contended(SEED)
+    best = next(guesses(ours))
+    late = best.commit.copy()
+    late[0] = late.max() + 1  # The first transaction ended long before the last one began.
+    for order, commit, has_part in ((REALTIME, best.commit, True), (REALTIME, late, False), (0, late, True)):
+        begin, found = begun(ours, order, level, Moments(commit, best.install))
+        graph = layers(ours, base(ours, order, level), in_order(ours, found.versions), level)
+        label = along(graph.steps, 3 * graph.size)
+        assert on_cycles(graph, label) <= set(found.nodes.tolist())
+        assert np.all(np.bincount(begin.place) == 1)
+        if order:
+            assert (len(found.nodes) < graph.size) == has_part
+
+
+def test_moments_alone_prove_a_serial_history() -> None:
+    ours = of(to_transactions(history(*((Store(0, value), Load(1, NOTHING)) for value in range(20)))))
+    _, found = begun(ours, REALTIME, Level.SERIAL, next(guesses(ours)))
+    assert not len(found.nodes)
+    assert polygraph.decided(ours, Level.SERIAL, REALTIME) is None
+
+
+@pytest.mark.parametrize("level", [Level.UPDATE, Level.PARALLEL, Level.SNAPSHOT, Level.SERIAL])
+def test_what_contradicts_the_moments_is_looked_at(level: Level) -> None:
+    """A lost update, in which all versions but the first are read: no moments put it in order."""
+    moves: list[Mops] = [(Store(0, 1),), (Load(0, 1), Store(0, 2)), (Load(0, 1), Store(0, 3))]
+    ours = of(to_transactions([Operation(at, at, OK, 9, mops) for at, mops in enumerate(moves)]))
+    assert isinstance(polygraph.decided(ours, level, 0), Contradiction)
