@@ -16,8 +16,8 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from checkers.columns.index import codes, count_so_far
-from checkers.columns.runs import expand, ordered
+from checkers.columns.index import count_so_far
+from checkers.columns.runs import codes, expand, first_of_each, ordered
 from checkers.columns.table import concat, take
 from checkers.history.longest import longest_rows
 from checkers.history.registers import EMPTY, Initial
@@ -36,7 +36,7 @@ class Ops(Struct, frozen=True):
 
 
 class Reads(Struct, frozen=True):
-    """External reads, by transaction and `place` in it. `value` is NOTHING for the initial version."""
+    """External reads, by transaction, key and `place`. `value` is NOTHING for the initial version."""
 
     op: Int64s
     key: Int64s
@@ -46,7 +46,7 @@ class Reads(Struct, frozen=True):
 
 
 class Writes(Struct, frozen=True):
-    """Appends and writes, by transaction and place in it."""
+    """Appends and writes, by transaction, key and place in it."""
 
     op: Int64s
     key: Int64s
@@ -79,7 +79,9 @@ def accesses(source: Source, *, initial: Initial = EMPTY) -> Accesses:
     is_read = (whole.f == READ) & (whole.is_known | (whole.value >= NOTHING)) & (whole.outcome[owner] == OK)
     is_write = (whole.f != READ) & (whole.outcome[owner] != FAIL)
     rows = np.flatnonzero(is_read | is_write)
-    group = codes(owner[rows], whole.key[rows])
+    keys, key = codes(whole.key[rows])
+    order, pair = ordered(owner[rows] * max(1, len(keys)) + key)
+    rows, group = rows[order], np.cumsum(first_of_each(pair)) - 1
     own_writes = count_so_far(group, is_write[rows])
     external = np.flatnonzero(is_read[rows])
     external = external[_is_external(whole, rows, group, own_writes, external)]

@@ -42,8 +42,8 @@ def lists(column: pa.Array | pa.ChunkedArray) -> tuple[Int64s, Int64s, Bools]:
     """
     whole = _one(column)
     is_known = validity(whole)
-    if not len(whole):
-        return np.zeros(1, np.int64), np.empty(0, np.int64), is_known
+    if whole.null_count == len(whole):
+        return np.zeros(len(whole) + 1, np.int64), np.empty(0, np.int64), is_known
     offsets = np.frombuffer(whole.buffers()[1], np.int32, len(whole) + 1, 4 * whole.offset).astype(np.int64)
     length = np.where(is_known, np.diff(offsets), 0)
     starts = np.concatenate(([0], np.cumsum(length)))

@@ -13,7 +13,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from checkers.columns.index import ascending, first_places, first_rows, joint_codes, last_places
-from checkers.columns.runs import Scalar
+from checkers.columns.runs import Scalar, is_ascending
 from harness.core.columns import Bools, Int64s
 
 Columns: TypeAlias = Struct  # Whose fields are all columns.
@@ -31,6 +31,8 @@ def row_count(table: Columns) -> int:
 def take(table: T, rows: Bools | Int64s | slice) -> T:
     """A table of those rows: in the order of the row numbers, or for a mask or slice in their original order."""
     if not isinstance(rows, slice) and rows.dtype == np.bool_:
+        if rows.all():
+            return table
         rows = np.flatnonzero(rows)  # Once for all columns.
     return type(table)(**{name: taken(column, rows) for name, column in _columns(table).items()})
 
@@ -49,7 +51,8 @@ def empty(kind: type[T]) -> T:
 def ordered_by(table: T, *names: str) -> T:
     """The rows in the lexical order of those columns; equal ones keep their order. O(n log n)."""
     columns = _columns(table)
-    return take(table, ascending(*(columns[name] for name in names)))
+    order = ascending(*(columns[name] for name in names))
+    return table if is_ascending(order) else take(table, order)
 
 
 def distinct_by(table: T, *names: str) -> T:

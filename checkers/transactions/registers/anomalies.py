@@ -4,7 +4,7 @@ from collections import Counter
 
 import numpy as np
 
-from checkers.columns.index import ascending
+from checkers.columns.index import ascending, searched
 from checkers.columns.runs import distinct, first_of_each
 from checkers.columns.table import Join
 from checkers.graph.sightings import Example, Report, Sighting, seen
@@ -123,8 +123,9 @@ def _placed(registers: Registers, known: Orders, versions: Int64s) -> int:
     for pairs in (known.given, known.process):
         if len(pairs.earlier):
             is_open = np.flatnonzero(~is_known)
-            found = Join((one[is_open], other[is_open]), (pairs.earlier, pairs.later))
-            is_known[is_open] = found.first >= 0
+            known_pairs = distinct(pairs.earlier * registers.size + pairs.later)
+            wanted = one[is_open] * registers.size + other[is_open]
+            is_known[is_open] = np.append(known_pairs, -1)[searched(known_pairs, wanted)] == wanted
     return int(np.count_nonzero(is_first[:1])) + int(np.count_nonzero(is_known))
 
 

@@ -140,14 +140,18 @@ class _Grouped:
     def _passed(self, rows: Int64s) -> Passed:
         owner = self.owner[rows]
         index, outcome = self.transactions.index[owner], self.transactions.outcome[owner]
-        is_early = self.is_read[rows] & (rows < self._first_own_write(rows))
+        is_early = self.is_read[rows]
+        reads = rows[is_early]
+        is_early[is_early] = reads < self._first_own_write(reads)
         is_followed = rows < self.last_write[self.group[rows]]
         ops, value = index.astype(np.int32), self.value[rows]
         return Passed(self.key[rows], ops, self._after(owner), outcome, value, is_early, is_followed)
 
     def _first_own_write(self, rows: Int64s) -> Int64s:
         """For each of those rows the place of its transaction's first write of that value to that register; else -1."""
-        writes = np.flatnonzero(~self.is_read)
+        is_theirs = np.zeros(len(self.start), np.bool_)
+        is_theirs[self.group[rows]] = True
+        writes = np.flatnonzero(~self.is_read & is_theirs[self.group])
         found = Join((self.group[rows], self.value[rows]), (self.group[writes], self.value[writes]))
         return np.append(writes, -1)[found.first]
 
