@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 
 from checkers.history.names import Forms
-from harness.core.columns import NEVER, Int64s
+from harness.core.columns import NEVER, Bools, Int64s
 from harness.core.record import Complete, Evidence, Invoke, Json, MicroOp, StreamEvent
 from harness.core.verdict import Finding
 from harness.record.formats.edn.exchange import edn_lines
@@ -202,10 +202,14 @@ def _extent(series: Series, ops: Int64s, seqs: Int64s) -> tuple[int, int]:
 def _stretch(series: Series, first_ns: int, last_ns: int) -> tuple[int, int]:
     """The begin and end of the stretch of time to draw."""
     pads = [min(int(series.end_ns * share), PAD_MAX_NS) for share in SHARES]
+    invoke_ns, ended_ns, event_ns = series.invoke_ns, series.ended_ns, series.event_ns
     for pad in pads:
         low_ns, high_ns = max(0, first_ns - pad), last_ns + pad
-        events = int(np.count_nonzero(between(series.event_ns, low_ns, high_ns)))
-        if len(_ops_in(series, low_ns, high_ns)) <= OPS_MAX and events <= EVENTS_MAX:
+        # Each stretch is a part of the one before it, and so are its operations and events.
+        is_inside = _are_open(invoke_ns, ended_ns, low_ns, high_ns)
+        invoke_ns, ended_ns = invoke_ns[is_inside], ended_ns[is_inside]
+        event_ns = event_ns[between(event_ns, low_ns, high_ns)]
+        if len(invoke_ns) <= OPS_MAX and len(event_ns) <= EVENTS_MAX:
             return low_ns, max(high_ns, low_ns + 1)
     pad = max(pads[-1], (last_ns - first_ns) // 20, 1)
     return max(0, first_ns - pad), last_ns + pad
@@ -213,7 +217,11 @@ def _stretch(series: Series, first_ns: int, last_ns: int) -> tuple[int, int]:
 
 def _ops_in(series: Series, low_ns: int, high_ns: int) -> Int64s:
     """The operations that were open at some moment of the stretch. One without an end counts only if it began in it."""
-    return series.index[(series.invoke_ns <= high_ns) & (series.ended_ns >= low_ns)]
+    return series.index[_are_open(series.invoke_ns, series.ended_ns, low_ns, high_ns)]
+
+
+def _are_open(invoke_ns: Int64s, ended_ns: Int64s, low_ns: int, high_ns: int) -> Bools:
+    return (invoke_ns <= high_ns) & (ended_ns >= low_ns)
 
 
 def _thinned(found: Int64s, marked: Int64s, most: int, what: str, notes: list[str]) -> tuple[int, ...]:

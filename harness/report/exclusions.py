@@ -10,7 +10,9 @@ from pathlib import Path
 import numpy as np
 import pyarrow.compute as pc
 
-from harness.core.columns import READ
+from checkers.columns.arrow import integers
+from checkers.columns.index import codes
+from harness.core.columns import NOTHING, READ
 from harness.core.record import Complete, Invoke
 from harness.record.formats.parquet.tables import read_table
 from harness.record.store import RunFile
@@ -40,8 +42,9 @@ class Writes:
 def read_writes(history: Path) -> Writes:
     """The writes of a history. A value names its writer only if it was written once."""
     mops = read_table(history, "mops", ["table", "f", "key", "value"])
-    written = mops.filter(pc.not_equal(mops["f"], int(READ))).group_by(["table", "key", "value"])
-    counts = written.aggregate([([], "count_all")])["count_all"].to_numpy()
+    written = mops.filter(pc.not_equal(mops["f"], int(READ)))
+    tables = written["table"].combine_chunks().dictionary_encode().indices
+    counts = np.bincount(codes(*(integers(each, NOTHING) for each in (tables, written["key"], written["value"]))))
     return Writes(len(counts), int(np.count_nonzero(counts > 1)))
 
 

@@ -10,6 +10,7 @@ import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from types import MappingProxyType
@@ -215,6 +216,7 @@ def rendered(
     )
 
 
+@cache  # To compile the templates takes a quarter of a second, which a campaign spends once.
 def environment(*rooms: str) -> "Environment":
     """The templates of these packages, in order of precedence. All text is escaped; control characters are visible."""
     from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined  # noqa: PLC0415  Most commands need none.

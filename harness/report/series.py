@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from checkers.columns.runs import is_ascending
 from harness.core.columns import NEVER, OK, Int8s, Int64s
 from harness.record.exposure import Window, fault_windows, phases_of
 from harness.record.formats.parquet.tables import read_table
@@ -139,9 +140,9 @@ def _events(history: Path, *, is_local: bool) -> dict[str, Any]:
 
     `is_local`: its positions are not comparable with those of operations.
     """
-    table = read_table(history, "events", ["seq", "ns", "subscriber", "session", "kind", "span", "position"]).sort_by(
-        "seq"
-    )
+    table = read_table(history, "events", ["seq", "ns", "subscriber", "session", "kind", "span", "position"])
+    if not is_ascending(table["seq"].to_numpy()):
+        table = table.sort_by("seq")
     names, subscriber = _encoded(table["subscriber"])
     kinds, kind = _encoded(table["kind"])
     spans, span = _encoded(table["span"].fill_null(""))

@@ -44,7 +44,9 @@ COMMAND: Final = "import sys; from harness.cli.entry import main; sys.argv[0] = 
 WEAK: Final = "import sys, pathlib; from tests.bench.weak import judged; judged(pathlib.Path(sys.argv[1]), sys.argv[2])"
 PAGE: Final = """
 import pathlib, tempfile, time
+from harness.core.arrow import leave_out_pandas
 from tests.bench import report as bench
+leave_out_pandas()  # As the command does.
 with tempfile.TemporaryDirectory() as name:
     folder = pathlib.Path(name, "history")
     bench.write_history(bench.records(bench.OPERATIONS), folder)

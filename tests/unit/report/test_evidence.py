@@ -6,13 +6,25 @@ from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
+import pyarrow.parquet as pq
 import pytest
 from msgspec.structs import replace
 
 from checkers.history.names import Forms
 from harness.core.record import Fault, Invoke, Mark, Record, State
 from harness.core.verdict import Finding, Step
-from harness.report.evidence import EVENTS_MAX, OPS_MAX, Slice, choice, first_moment, slices
+from harness.report.evidence import (
+    EVENTS_MAX,
+    OPS_MAX,
+    PAD_MAX_NS,
+    SHARES,
+    Slice,
+    _stretch,
+    choice,
+    first_moment,
+    slices,
+)
 from harness.report.pictures.cycle import cycle_drawing
 from harness.report.pictures.plots import overview
 from harness.report.pictures.timeline import CLIENTS_MAX, timeline
@@ -69,6 +81,41 @@ def test_many_operations_around_are_left_out_by_taking_less_time(written: Writte
     assert found.notes == ()
     assert found.low_ns > 0
     assert found.high_ns < series.end_ns
+
+
+def test_the_stretch_is_the_longest_that_has_few_enough_records(written: Written) -> None:
+    """Also if events are not in the order of their times, and clocks ran back."""
+    draw = np.random.default_rng(5)
+    plain, lengths = read_series(written(busy(3)), None), set[int]()
+    for count in (5, 100, 1_000, 10_000):
+        began, events = (draw.integers(0, 1_000_000, count) * MS for _ in range(2))
+        ended = began + draw.integers(-10, 100, count) * MS
+        many = dataclasses.replace(
+            plain, invoke_ns=began, complete_ns=ended, event_ns=events, end_ns=1_000_000 * MS, index=np.arange(count)
+        )
+        first, last = (int(each) for each in np.sort(began[:2]))
+        found = _stretch(many, first, last)
+        pads = [min(int(many.end_ns * share), PAD_MAX_NS) for share in SHARES]
+        fits = []
+        for low, high in ((max(0, first - pad), last + pad) for pad in pads):
+            ops = np.count_nonzero((began <= high) & (ended >= low))
+            if ops <= OPS_MAX and np.count_nonzero((events >= low) & (events <= high)) <= EVENTS_MAX:
+                fits.append((low, high))
+        assert not fits or found == fits[0]
+        lengths.add(len(fits))
+    assert {0, len(SHARES)} <= lengths
+
+
+def test_events_in_another_order_are_read_in_the_order_of_their_positions(written: Written) -> None:
+    folder = written(busy(20))
+    series = read_series(folder, None)
+    path = folder / "events.parquet"
+    table = pq.ParquetFile(path).read()
+    pq.write_table(table.take(np.arange(len(table))[::-1]), path)
+    again = read_series(folder, None)
+    assert np.array_equal(again.event_seq, series.event_seq)
+    assert np.array_equal(again.event_ns, series.event_ns)
+    assert np.array_equal(again.event_position, series.event_position)
 
 
 def test_evidence_that_spans_more_than_can_be_drawn_is_thinned_and_says_so(written: Written) -> None:

@@ -10,7 +10,7 @@ from harness.core.record import Complete, Invoke, Mark, MicroOp, Record, StreamE
 from harness.core.verdict import Step, Verdict
 from harness.record.store import RunFile
 from harness.report.evidence import choice, slices
-from harness.report.exclusions import Exclusion, exclusions, read_writes
+from harness.report.exclusions import Exclusion, Writes, exclusions, read_writes
 from harness.report.model import FindingRow
 from harness.report.series import read_series
 from nemesis.plan import Plan
@@ -62,6 +62,18 @@ def test_a_value_that_was_written_twice_is_said(written: Written) -> None:
     one = excluded(written([*wrote(0, 1), *wrote(1, 1), *wrote(2, 2)]))["Two writers wrote the same value"]
     assert not one.is_excluded
     assert "1 of 2 values" in one.because
+
+
+def test_a_value_is_written_again_only_to_the_same_key_of_the_same_table(written: Written) -> None:
+    rows = [("a", 7, 1), ("b", 7, 1), (None, 7, 1), ("a", 8, 1), ("a", 9, None), ("a", 9, None), ("b", 9, None)]
+    records = list[Record]()
+    for index, (table, key, value) in enumerate(rows):
+        mops = (MicroOp("w", key, value, table),)
+        records += [
+            Invoke(index, index * 100 * MS, 0, index, "txn", None, mops),
+            Complete(index, (index * 100 + 10) * MS, "ok", None, mops),
+        ]
+    assert read_writes(written(records)) == Writes(count=6, repeated=1)
 
 
 def test_reads_of_the_same_value_are_no_writes(written: Written) -> None:
