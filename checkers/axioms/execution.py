@@ -229,7 +229,7 @@ def _unclear_keys(parts: Accesses, shown_by: Join) -> Int64s:
     is_shown = writes.is_list | shown_by.is_found
     # A register that was reset has its initial state again: a read of that may show either version.
     is_again |= writes.value == NOTHING
-    of_both = np.intersect1d(distinct(of_lists), distinct(of_registers), assume_unique=True)
+    of_both = np.intersect1d(codes(of_lists)[0], codes(of_registers)[0], assume_unique=True)
     return np.concatenate((of_both, writes.key[is_again & is_shown]))
 
 
@@ -284,7 +284,8 @@ class _Orders:
         self._writes = writes
         self._key = np.repeat(lists.key, lists.length)
         value = elements[expand(lists.start, lists.length)]
-        self.row = Join((self._key, value), (writes.key, writes.value)).first
+        shown_by = Join((self._key, value), (writes.key, writes.value)) if len(value) else None
+        self.row = shown_by.first if shown_by is not None else np.empty(0, np.int64)
 
     def ranks(self) -> Int64s:
         """For each write its place in these elements; _LAST for an append that no list shows.

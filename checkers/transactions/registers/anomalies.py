@@ -8,7 +8,7 @@ from checkers.columns.index import ascending, searched
 from checkers.columns.runs import distinct, first_of_each
 from checkers.columns.table import Join
 from checkers.graph.sightings import Example, Report, Sighting, seen
-from checkers.transactions.registers.order import Orders, VersionCycle, spans_of
+from checkers.transactions.registers.order import Orders, VersionCycle
 from checkers.transactions.registers.rows import ABSENT
 from checkers.transactions.registers.versions import NOBODY, Registers
 from harness.core.columns import FAIL, NOTHING, OK, Bools, Int64s
@@ -113,7 +113,7 @@ def _placed(registers: Registers, known: Orders, versions: Int64s) -> int:
     They are sorted by a guess from real time (see `axioms.moments.guesses`). A neighbour in that order counts as known
     if some source gives the order of the two.
     """
-    left, met = (column.astype(np.int64) for column in spans_of(registers))
+    left, met = (column.astype(np.int64) for column in registers.spans)
     order = versions[ascending(registers.code[versions], left[versions] + met[versions])]
     is_first = first_of_each(registers.code[order])
     one, other = order[:-1], order[1:]
@@ -172,7 +172,7 @@ def _cyclic_versions(registers: Registers, cycles: tuple[VersionCycle, ...]) -> 
     if not cycles:
         return ()
     touches = registers.rows.touches
-    _, met = spans_of(registers)
+    _, met = registers.spans
     least = np.full(registers.size, np.iinfo(np.int64).max)
     for versions in (registers.first, registers.last):
         np.minimum.at(least, versions, touches.op)

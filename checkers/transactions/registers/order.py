@@ -151,7 +151,7 @@ def by_real_time(registers: Registers, is_included: Bools) -> Before:
 
     O(n log n), plus n times the operations in flight at a time.
     """
-    left, met = spans_of(registers)
+    left, met = registers.spans
     source = np.flatnonzero((left != OPEN_END) & is_included)
     base = registers.code << _HIGH
     source = source[ordered(base[source] + left[source])[0]]
@@ -169,18 +169,6 @@ def by_real_time(registers: Registers, is_included: Bools) -> Before:
     apart = np.flatnonzero((following >= 0) & (met[source[following]] >= stop))
     pairs = concat([near, Before(source[apart], source[following[apart]])])
     return take(pairs, pairs.earlier != pairs.later)
-
-
-def spans_of(registers: Registers) -> tuple[Int32s, Int32s]:
-    """For each version when it was first left and last met: the least end (or OPEN_END), the greatest index (or -1)."""
-    touches = registers.rows.touches
-    left = np.full(registers.size, OPEN_END, np.int32)
-    ok = np.flatnonzero(touches.outcome == OK)
-    np.minimum.at(left, registers.last[ok], touches.after[ok])
-    met = np.full(registers.size, -1, np.int32)
-    live = np.flatnonzero(registers.is_vertex[:-1])
-    np.maximum.at(met, registers.first[live], touches.op[live])
-    return left, met
 
 
 def _next(code: Int64s, left: Int32s, met: Int32s) -> Int64s:

@@ -14,6 +14,7 @@ Arrays in, arrays out; no loop over transactions.
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -116,7 +117,7 @@ class _Grouped:
         is_later = self.is_read & ~self.is_first
         odd = np.flatnonzero(is_later & (self.value != value_before))
         passing = np.flatnonzero(~self.is_read & (self.place != self.last_write[self.group]))
-        is_own_missed = self._has_written()[odd]
+        is_own_missed = self._has_written[odd]
         sightings = (*self._seen("internal", odd), *self._seen("missed-own-write", odd[is_own_missed]))
         report = Report(sightings, self._tally(is_later))
         return RegisterRows(self._touches(), self._passed(passing), self._passed(odd), report)
@@ -155,6 +156,7 @@ class _Grouped:
         found = Join((self.group[rows], self.value[rows]), (self.group[writes], self.value[writes]))
         return np.append(writes, -1)[found.first]
 
+    @cached_property
     def _has_written(self) -> Bools:
         """True for the rows before which their transaction wrote the register."""
         writes = np.cumsum(~self.is_read)
@@ -178,7 +180,7 @@ class _Grouped:
         return Counter(
             {
                 "internal": int(np.count_nonzero(is_later)),
-                "missed-own-write": int(np.count_nonzero(is_later & self._has_written())),
+                "missed-own-write": int(np.count_nonzero(is_later & self._has_written)),
                 "future-read": int(np.count_nonzero(is_update)),
                 "lost-update": int(np.count_nonzero(is_update)),
                 "registers-read": int(np.count_nonzero(self.is_read)),

@@ -13,11 +13,14 @@ nothing or of a value that nobody wrote. The order of transactions is not used, 
 the file.
 """
 
+from functools import cached_property
+
 import numpy as np
 from msgspec.structs import replace
 
 from checkers.columns.runs import codes, distinct
 from checkers.columns.table import take
+from checkers.graph.edges import OPEN_END, Int32s
 from checkers.graph.sightings import Sighting, seen
 from checkers.transactions.list_versions import Slots
 from checkers.transactions.registers.rows import ABSENT, RegisterRows, without
@@ -76,6 +79,18 @@ class Registers:
         known = np.flatnonzero(version >= 0)
         rows[version[known]] = known
         return rows
+
+    @cached_property
+    def spans(self) -> tuple[Int32s, Int32s]:
+        """For each version when it was first left and last met: the least end or OPEN_END, the greatest index or -1."""
+        touches = self.rows.touches
+        left = np.full(self.size, OPEN_END, np.int32)
+        ok = np.flatnonzero(touches.outcome == OK)
+        np.minimum.at(left, self.last[ok], touches.after[ok])
+        met = np.full(self.size, -1, np.int32)
+        live = np.flatnonzero(self.is_vertex[:-1])
+        np.maximum.at(met, self.first[live], touches.op[live])
+        return left, met
 
     def op(self, row: Int64s) -> Int64s:
         """The operations of those rows of touches."""
