@@ -17,7 +17,6 @@ from harness.record.formats.parquet.schema import SCHEMAS
 _PENDING_MAX: Final = 256 << 20  # Bytes of texts that wait for their ids; many may be of one value.
 _TABLE_BYTES: Final = 1 << 30  # Below the limit of a column of texts in Arrow.
 _END: Final = ord("\n")
-_DECODE_LINES: Final = msgspec.json.Decoder(Any).decode_lines
 
 
 class BulkNames:
@@ -53,8 +52,11 @@ class BulkNames:
         return result
 
     def values(self, ids: Int64s) -> list[Any]:
-        """The values of those ids. Call `ids` first."""
-        return _DECODE_LINES(_content(self._known.take(pa.array(ids - NAMED))))
+        """The values of those ids; objects may be structs (`alike`). Call `ids` first."""
+        from harness.record.formats.alike import decoded_lines  # noqa: PLC0415  Only streams need it.
+
+        texts = self._known.take(pa.array(ids - NAMED))
+        return decoded_lines(_content(texts), msgspec.json.decode(texts[0].as_py())) if len(texts) else []
 
     def tables(self, rows: int) -> Iterator[pa.Table]:
         """The ids and JSON of all named values, in order of id, in tables of at most so many rows."""
