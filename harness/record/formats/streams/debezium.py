@@ -13,6 +13,7 @@ import msgspec
 
 from harness.core.promises import StreamContract
 from harness.core.record import Json
+from harness.record.formats.alike import decoder_of, type_like
 from harness.record.formats.jsonl import Shape
 from harness.record.formats.streams.line import (
     DELETED,
@@ -35,6 +36,8 @@ from harness.record.formats.streams.mappings.names import DEBEZIUM
 from harness.record.formats.streams.sources import PlainSource, PostgreSQLSource, Source, place_in, places_in
 
 S = TypeVar("S", PostgreSQLSource, PlainSource)
+R = TypeVar("R")  # Of rows, and
+K = TypeVar("K")  # of keys.
 _SNAPSHOT: Final = "r"
 _POSTGRESQL_ID: Final = re.compile(r"(\d{1,20}):\d{1,20}")
 _POSTGRESQL_IDS: Final = re.compile(r"^([0-9]{1,20}):[0-9]{1,20}$", re.MULTILINE)  # One on each line.
@@ -178,12 +181,16 @@ def _read(key: tuple[str, ...], line: Json) -> Iterator[Content]:
     )
 
 
-def _before(image: Json, source: Source) -> Before:
+def _before(image: Any, source: Source) -> Before:
     """What an update or a deletion replaced. An insertion tells nothing: a table may have been truncated before it.
 
     A null may stand for a column that the log does not have, and so may the blank of its type from PostgreSQL, which
     logs the columns of the key alone unless the table's replica identity is full.
     """
+    if isinstance(image, msgspec.Struct):
+        if all(msgspec.structs.astuple(image)):
+            return Before(image)
+        image = msgspec.to_builtins(image)
     if not isinstance(image, dict):
         return _NO_IMAGE
     if all(image.values()):
@@ -204,22 +211,22 @@ class _Transaction(msgspec.Struct, gc=False):
     data_collection_order: int | None = None
 
 
-class _PlainChange(msgspec.Struct, Generic[S], gc=False):
+class _PlainChange(msgspec.Struct, Generic[S, R], gc=False):
     op: Literal["c", "u", "d", "r"]
     source: S
-    before: Any = None
-    after: Any = None
+    before: R | None = None
+    after: R | None = None
     transaction: _Transaction | None = None
     tombstone: None = None
     status: msgspec.UnsetType = msgspec.UNSET
 
 
-class _PlainPayload(msgspec.Struct, Generic[S], gc=False):
-    payload: _PlainChange[S]
+class _PlainPayload(msgspec.Struct, Generic[S, R], gc=False):
+    payload: _PlainChange[S, R]
 
 
-class _PlainKey(msgspec.Struct, gc=False):
-    payload: Any
+class _PlainKey(msgspec.Struct, Generic[K], gc=False):
+    payload: K
 
 
 class _Around(Partition):
@@ -230,17 +237,17 @@ class _Around(Partition):
     resolved: msgspec.UnsetType = msgspec.UNSET
 
 
-class _Enveloped(_Around, Generic[S], kw_only=True):
-    value: _PlainChange[S]
+class _Enveloped(_Around, Generic[S, R, K], kw_only=True):
+    value: _PlainChange[S, R]
 
 
-class _EnvelopedPayload(_Around, Generic[S], kw_only=True):
-    value: _PlainPayload[S]
+class _EnvelopedPayload(_Around, Generic[S, R, K], kw_only=True):
+    value: _PlainPayload[S, R]
 
 
-class _KeyedPayload(_Around, Generic[S], kw_only=True):
-    key: _PlainKey
-    value: _PlainPayload[S]
+class _KeyedPayload(_Around, Generic[S, R, K], kw_only=True):
+    key: _PlainKey[K]
+    value: _PlainPayload[S, R]
 
 
 _NO_TRANSACTION: Final = _Transaction()
@@ -248,7 +255,7 @@ _NAMES_IN: Final = attrgetter("schema", "db", "table", "collection")
 
 
 def _columns(
-    change_in: Callable[[Any], _PlainChange[Any]], key_in: Callable[[Any], Json], lines: Sequence[_Around]
+    change_in: Callable[[Any], _PlainChange[Any, Any]], key_in: Callable[[Any], Json], lines: Sequence[_Around]
 ) -> Fields | None:
     """The changes by columns, as `_read` gives each of them; None if some have no key."""
     changes = list(map(change_in, lines))
@@ -260,7 +267,7 @@ def _columns(
         return None
     names = list(map(_NAMES_IN, sources))
     tables = {each: _collection(source) for each, source in dict(zip(names, sources, strict=True)).items()}
-    collections = [tables[each] for each in names]
+    collections = [tables[each] for each in names] if len(tables) > 1 else [*tables.values()] * len(names)
     fields: Fields = {
         "span": spans_of(lines),
         "is_first": [line.offset == 0 for line in lines],
@@ -315,13 +322,20 @@ _VALUE_IN: Final = attrgetter("value")
 _PAYLOAD_IN: Final = attrgetter("value.payload")
 
 
-def _plain(form: type, change_in: Callable[[Any], _PlainChange[Any]], *, has_schema: bool = True) -> Iterator[Plain]:
+def _plain(
+    form: Any, change_in: Callable[[Any], _PlainChange[Any, Any]], *, has_schema: bool = True
+) -> Iterator[Plain]:
     """The short ways for lines of that form: for PostgreSQL, which most come from, and for all sources."""
     key_in = attrgetter("key.payload") if form is _KeyedPayload else _key_around
     shortened = _without_schema if has_schema else Plain._field_defaults["shortened"]
+
+    def quicker(source: type, line: Any) -> msgspec.json.Decoder[Any]:
+        change = change_in(line)
+        return decoder_of(form[source, type_like(change.after or change.before), type_like(key_in(line))])
+
     for source in (PostgreSQLSource, PlainSource):
-        decoder = msgspec.json.Decoder(form[source])  # type: ignore[index]  # Each form is generic.
-        yield Plain(decoder, partial(_columns, change_in, key_in), shortened)
+        decoder = decoder_of(form[source, Any, Any])
+        yield Plain(decoder, partial(_columns, change_in, key_in), shortened, partial(quicker, source))
 
 
 PLAIN: Final = (

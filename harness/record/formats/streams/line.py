@@ -4,7 +4,6 @@ Positions, sessions and units are numbered once the whole file has been read.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, overload
 
 import msgspec
@@ -69,7 +68,7 @@ class Places(Sequence[Place]):
 class Before(msgspec.Struct, frozen=True, gc=False):
     """What a row tells of the one that it replaced; an image of None: only that it was there."""
 
-    image: Json = None
+    image: Any = None
 
 
 class Content(NamedTuple):
@@ -108,12 +107,14 @@ class Plain(NamedTuple):
 
     `decoder` refuses a line that is of another form. `columns` gives from the decoded lines what `read` would give, one
     content for each line; None, or ValueError, if the lines must be read one by one. `shortened`: the lines without
-    text that they repeat, and that the decoder would skip.
+    text that they repeat, and that the decoder would skip. `quicker`: a decoder for lines whose objects are like those
+    of that decoded one, which makes structs of them.
     """
 
     decoder: msgspec.json.Decoder[Any]
     columns: Callable[[Sequence[Any]], Fields | None]
     shortened: Callable[[Sequence[bytes]], Sequence[bytes]] = lambda texts: texts
+    quicker: Callable[[Any], msgspec.json.Decoder[Any]] | None = None
 
 
 class Partition(msgspec.Struct, gc=False):
@@ -214,9 +215,13 @@ def is_first_of_all(around: dict[str, Json]) -> bool:
 
 def spans_of(lines: Sequence[Partition]) -> list[str | None]:
     """The partitions that plain lines name."""
-    partitions = list(map(attrgetter("topic", "partition"), lines))
-    spans = {each: span_of({"topic": each[0], "partition": each[1]}) for each in set(partitions)}
-    return [spans[each] for each in partitions]
+    topics, partitions = [line.topic for line in lines], [line.partition for line in lines]
+    topic, partition = topics[0], partitions[0]
+    if topics.count(topic) == partitions.count(partition) == len(lines):
+        return [span_of({"topic": topic, "partition": partition})] * len(lines)
+    pairs = list(zip(topics, partitions, strict=True))
+    spans = {each: span_of({"topic": each[0], "partition": each[1]}) for each in set(pairs)}
+    return [spans[each] for each in pairs]
 
 
 def span_of(around: dict[str, Json]) -> str | None:

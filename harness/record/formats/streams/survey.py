@@ -394,5 +394,5 @@ def _kept(values: Sequence[Json]) -> tuple[bytes, Int64s]:
     if not exceeds:
         return whole, ends
     texts = whole.split(b"\n")[:-1]
-    whole = _ENCODER.encode_lines([storable(value, text) for value, text in zip(values, texts, strict=True)])
+    whole = _ENCODER.encode_lines([storable(msgspec.json.decode(text), text) for text in texts])
     return whole, ends_of(whole)

@@ -48,7 +48,9 @@ def rows(path: Path, form: StreamFormat) -> Iterator[object]:
 
 
 def plain(cell: object) -> object:
-    return (cell.kind, cell.parts, cell.is_snapshot, cell.is_of_change) if isinstance(cell, Place) else cell
+    if isinstance(cell, Place):
+        return cell.kind, cell.parts, cell.is_snapshot, cell.is_of_change
+    return msgspec.to_builtins(cell)
 
 
 def lines_of(kind: str, seed: int) -> list[dict[str, Any]]:
@@ -117,6 +119,23 @@ def test_plain_lines_are_read_at_once(form: str, lines: list[Json], tmp_path: Pa
     found = [*rows(tmp_path / "s", stream_format(form)._replace(read=refused))]
     assert len(found) == len(lines)
     assert found == [*rows(tmp_path / "s", stream_format(form)._replace(plain=()))]
+
+
+@pytest.mark.parametrize("kind", ["postgresql", "connect", "crdb"])
+def test_lines_with_none_or_two_values_are_as_lines_one_by_one(kind: str, tmp_path: Path) -> None:
+    path, form = tmp_path / "s", stream_format("crdb" if kind == "crdb" else "debezium")
+    for seed in range(FIRST_SEED, FIRST_SEED + count(20)):
+        draw = Draw(seed).stream(kind)
+        texts = [msgspec.json.encode(line) for line in lines_of(kind, seed)]
+        whole = draw.choice((b"\n", b"\r\n", b" \n")).join(texts)
+        for _ in range(draw.below(3)):  # As many lines as values, or more, or fewer.
+            at = draw.below(len(whole))
+            wanted, instead = draw.choice(
+                ((b"\n", b""), (b"{", b"\n{"), (b",", b"\n,"), (b"}", b"}\n"), (b"\n", b"\n\n"))
+            )
+            whole = whole[:at] + whole[at:].replace(wanted, instead, 1)
+        path.write_bytes(whole + b"\n" * draw.below(3))
+        assert [*rows(path, form)] == [*rows(path, form._replace(plain=()))], f"{kind} seed {seed}"
 
 
 @pytest.mark.parametrize("kind", ["postgresql", "connect", "mysql", "crdb"])
