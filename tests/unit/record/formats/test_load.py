@@ -18,6 +18,7 @@ from harness.record.formats.edn.exchange import write_edn_history
 from harness.record.formats.edn.whole import write_in_parts
 from harness.record.formats.jsonl import write_jsonl
 from harness.record.formats.load import UnknownFormat, load
+from harness.record.formats.packed import opened
 from harness.record.formats.parquet.parquet import read_table, records_of, write_history
 from harness.record.formats.spread import in_turn
 from harness.record.journal import JournalWriter
@@ -76,9 +77,38 @@ def test_gzip_is_unpacked_and_named_by_its_own_path(tmp_path: Path) -> None:
     path = tmp_path / "history.edn.gz"
     path.write_bytes(gzip.compress(b"{:type :invoke, :process 0, :f :txn, :value [[:r 1 nil]]}"))
     assert load(path, tmp_path / "work").format == "EDN"
-    path.write_bytes(gzip.compress(b"{:type :invoke")[:-9])
-    with pytest.raises(HistoryError, match=r"history\.edn\.gz: its compressed content is damaged or ends too early"):
+
+
+def _flipped(packed: bytes, at: int) -> bytes:
+    return packed[:at] + bytes([packed[at] ^ 1]) + packed[at:][1:]
+
+
+PACKED = gzip.compress(b"{:type :invoke, :process 0, :f :txn, :value [[:r 1 nil]]}\n" * 50)
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        *(PACKED[:size] for size in (2, 3, 10, 40, len(PACKED) - 9, len(PACKED) - 1)),
+        *(_flipped(PACKED, at) for at in (2, 12, 40, len(PACKED) - 6, len(PACKED) - 2)),
+        *(PACKED + behind for behind in (b"more", b"\x1f", PACKED[:-1], bytes(4096))),
+    ],
+)
+def test_damaged_gzip_is_refused_in_one_line(damaged: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "history.edn.gz"
+    path.write_bytes(damaged)
+    with pytest.raises(HistoryError) as error:
         load(path, tmp_path / "work")
+    assert str(error.value).startswith(f"{path}: its compressed content is damaged or ends too early (")
+    assert str(error.value).isprintable()
+
+
+def test_members_of_gzip_are_read_one_after_another(tmp_path: Path) -> None:
+    path = tmp_path / "history.edn.gz"
+    for whole in (PACKED, PACKED + PACKED, gzip.compress(b"") + PACKED, PACKED + gzip.compress(b"")):
+        path.write_bytes(whole)
+        with opened(path) as file:
+            assert file.read() == gzip.decompress(whole)
 
 
 @pytest.mark.parametrize(("packed", "name"), [(lzma.compress, "xz"), (bz2.compress, "bzip2")])
