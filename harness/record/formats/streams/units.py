@@ -92,9 +92,10 @@ def holes(columns: Columns) -> list[int]:
 
 def pairs_of(one: Int64s, other: Int64s) -> Int64s:
     """The distinct pairs (n, 2) of places; NEVER counts as one."""
-    values, coded = zip(*(np.unique(each, return_inverse=True) for each in (one, other)), strict=True)
-    first, second = np.divmod(np.unique(coded[0] * len(values[1]) + coded[1]), max(1, len(values[1])))
-    return np.stack((values[0][first], values[1][second]), axis=1)
+    first, second = (np.where(each == NEVER, 0, each + 1) for each in (one, other))
+    width = int(second.max(initial=0)) + 1
+    pairs = np.stack(np.divmod(np.unique(first * width + second), width), axis=1)
+    return np.where(pairs == 0, NEVER, pairs - 1)
 
 
 def _first_again(rows: Int64s, key: Int64s, span: Int64s) -> Int64s:
