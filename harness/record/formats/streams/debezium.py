@@ -299,19 +299,21 @@ _SCHEMA: Final = msgspec.json.Decoder(_LineSchema)
 _VALUE: Final = b'"value"'
 
 
-def _without_schema(texts: Sequence[bytes]) -> Sequence[bytes]:
+def _without_schema(texts: Sequence[bytes]) -> bytes:
     """The lines without their value's schema: Kafka Connect's converter repeats it, two thirds of a line, in each."""
     first = texts[0]
     schema = bytes(_SCHEMA.decode(first).value.schema)
     begin = first.index(_VALUE)
     end = first.index(schema, begin) + len(schema)
     repeated, instead = first[begin:end], first[begin : end - len(schema)] + b"0"
-    result = []
+    parts = list[bytes]()
     for text in texts:
         at = text.find(_VALUE)
-        is_same = text.startswith(repeated, at)
-        result.append(text[:at] + instead + text[at + len(repeated) :] if is_same else text)
-    return result
+        if text.startswith(repeated, at):
+            parts += (text[:at], instead, text[at + len(repeated) :])
+        else:
+            parts.append(text)
+    return b"".join(parts)
 
 
 def _key_around(line: _Around) -> Json:

@@ -106,14 +106,14 @@ class Plain(NamedTuple):
     """A short way for neighbouring lines of one common form, all at once by columns.
 
     `decoder` refuses a line that is of another form. `columns` gives from the decoded lines what `read` would give, one
-    content for each line; None, or ValueError, if the lines must be read one by one. `shortened`: the lines without
-    text that they repeat, and that the decoder would skip. `quicker`: a decoder for lines whose objects are like those
-    of that decoded one, which makes structs of them.
+    content for each line; None, or ValueError, if the lines must be read one by one. `shortened` joins the lines,
+    without text that they repeat and the decoder would skip. `quicker`: a decoder for lines whose objects are like
+    those of that decoded one, which makes structs of them.
     """
 
     decoder: msgspec.json.Decoder[Any]
     columns: Callable[[Sequence[Any]], Fields | None]
-    shortened: Callable[[Sequence[bytes]], Sequence[bytes]] = lambda texts: texts
+    shortened: Callable[[Sequence[bytes]], bytes] = b"".join
     quicker: Callable[[Any], msgspec.json.Decoder[Any]] | None = None
 
 

@@ -5,6 +5,7 @@ They are JSON Lines, one array, objects over several lines, rows of Parquet or C
 """
 
 import csv
+import io
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -80,22 +81,22 @@ def _read_at_once(texts: Sequence[bytes], forms: Sequence[Plain]) -> Fields | No
             continue
         for decoder in (plain.decoder,) if plain.quicker is None else (plain.quicker(first), plain.decoder):
             try:
-                return plain.columns(_decoded(decoder, shortened))
+                return plain.columns(_decoded(decoder, shortened, texts))
             except (ValueError, RecursionError):
                 pass
     return None
 
 
-def _decoded(decoder: msgspec.json.Decoder[Any], texts: Sequence[bytes]) -> list[Any]:
+def _decoded(decoder: msgspec.json.Decoder[Any], shortened: bytes, texts: Sequence[bytes]) -> list[Any]:
     """The values of the lines, one of each. Raises ValueError.
 
     A line end between braces is in no value: lines that all begin and end with one are decoded at once, in less time.
     """
     if {text[:1] for text in texts} == {b"{"} and {text[-2:] for text in texts[:-1]} <= {b"}\n"}:
-        lines: list[Any] = decoder.decode_lines(b"".join(texts))
+        lines: list[Any] = decoder.decode_lines(shortened)
         if len(lines) == len(texts):  # Else some line has two values.
             return lines
-    return list(map(decoder.decode, texts))
+    return list(map(decoder.decode, io.BytesIO(shortened)))
 
 
 def _gathered(path: Path, form: StreamFormat, lines: Iterator[tuple[str, Json]]) -> Iterator[Contents]:
