@@ -9,10 +9,12 @@ from typing import Final
 
 from harness.core.draw import Stream
 from nemesis.fault import MS, step_of
+from nemesis.faults import partition
 from nemesis.plan import Plan, Step
 from nemesis.styles.apart import TOTAL_NS
 from nemesis.styles.field import LEAST_NS, Field
 from nemesis.styles.menu import Menu
+from nemesis.styles.narrow import DIVIDED
 
 SHORT_NS: Final = (150 * MS, 600 * MS)
 LONG_NS: Final = (700 * MS, 2_000 * MS)
@@ -36,6 +38,9 @@ def dense(field: Field, menu: Menu, stream: Stream) -> Plan:
         chosen = menu.strike(packages if is_long else (stream.choice(packages),), stream, beside)
         if chosen is None:
             return begin_ns
+        if chosen[0] is partition.PACKAGE and stream.chance(*DIVIDED):
+            division = partition.draw_division(field.topology, stream)
+            chosen = chosen if division is None else (partition.PACKAGE, division)
         length_ns = stream.between(*lengths_ns)
         length_ns = min(length_ns, TOTAL_NS) if chosen[1].is_total else length_ns
         steps.append(step_of(*chosen, at_ns=begin_ns, until_ns=begin_ns + length_ns))

@@ -15,6 +15,7 @@ LATENCIES_MS: Final = ((20, 60), (60, 250), (250, 1_200))  # Less than time-outs
 WHOLE_ROLE: Final = (1, 3)  # The share of ends of links at which all nodes of a role are meant.
 ALIKE: Final = (1, 4)  # The share of links inside the largest role, where there are quorums.
 HELD: Final = (1, 2)  # The share of strikes at failpoints that only hold the node there.
+DIVIDED: Final = (1, 2)  # The share of partitions that divide the cluster completely.
 ONE: Final = (1, 2)  # The share of strikes at failpoints that wait for one node of the role.
 
 
@@ -58,7 +59,8 @@ def on_nodes(topology: Topology, package: Package, stream: Stream, nodes: tuple[
 
 
 def on_links(topology: Topology, packages: tuple[Package, ...], stream: Stream) -> tuple[Package, Strike] | None:
-    """Links between two roles, or from one node to some of its like, slow or silent, in one direction or both.
+    """Links between two roles, or from one node to some of its like, slow or silent, in one direction or both; or a
+    complete division.
 
     None without a package for that, or if there are no such links.
     """
@@ -68,6 +70,9 @@ def on_links(topology: Topology, packages: tuple[Package, ...], stream: Stream) 
         return None
     package = stream.choice(able)
     if package is partition.PACKAGE:
+        division = partition.draw_division(topology, stream) if stream.chance(*DIVIDED) else None
+        if division is not None:
+            return package, division
         fault: FaultName = stream.choice((partition.CUT.name, partition.STALL.name))
         is_total = any(CLIENT in ends(link) for link in links) and len(links) > 1
         return package, Strike(fault=fault, targets=links, is_total=is_total)

@@ -8,6 +8,7 @@ from harness.core.draw import Draw, Stream
 from nemesis.plan import Plan
 from nemesis.styles.apart import apart
 from nemesis.styles.dense import dense
+from nemesis.styles.feeds import feeds
 from nemesis.styles.field import Field
 from nemesis.styles.focused import links, nodes, points, slow
 from nemesis.styles.menu import Menu
@@ -25,12 +26,13 @@ class Style(NamedTuple):
 
 STYLES: Final[Mapping[str, Style]] = MappingProxyType(
     {
-        "apart": Style(3, apart),
+        "apart": Style(5, apart),
         "dense": Style(2, dense),
+        "feeds": Style(4, feeds),
         "points": Style(4, points),
         "links": Style(3, links),
-        "nodes": Style(3, nodes),
-        "slow": Style(3, slow),
+        "nodes": Style(2, nodes),
+        "slow": Style(2, slow),
     }
 )
 

@@ -1,7 +1,7 @@
 """Every style draws plans that can be carried out, on every cluster, from the seed alone."""
 
 from collections import Counter
-from itertools import pairwise
+from itertools import pairwise, product
 
 import msgspec
 import pytest
@@ -50,6 +50,7 @@ def test_a_drawn_plan_can_be_carried_out_and_comes_again(style: str, topology: T
 def test_a_style_without_anything_to_strike_has_no_plan() -> None:
     clocks = Field(msgspec.structs.replace(SMALL, points=()), (PACKAGES["clock"],), SECONDS_NS)
     assert drawn("points", clocks, 1) is None
+    assert drawn("feeds", clocks, 1) is None
     assert drawn("links", clocks, 1) is None
     assert drawn("slow", clocks, 1) is None
     assert drawn("nodes", clocks, 1) is not None
@@ -60,6 +61,45 @@ def test_what_is_slow_stays_slow_for_seconds_and_alone() -> None:
     assert {step.package for each in steps for step in each} == {"slow-subscriber", "slow-link"}
     assert all(before.until_ns < after.at_ns for each in steps for before, after in pairwise(each))
     assert all(step.until_ns - step.at_ns >= 3_000 * MS for each in steps for step in each)
+
+
+def test_a_feeding_node_stops_while_other_links_to_a_subscriber_have_delays_of_their_own() -> None:
+    for seed in range(20):
+        plan = drawn("feeds", field_of(TICDC), seed)
+        assert plan is not None
+        stops = [step for step in plan.steps if step.package != "slow-link"]
+        delays = [step for step in plan.steps if step.package == "slow-link"]
+        assert stops
+        assert all(before.until_ns < after.at_ns for before, after in pairwise(stops))
+        assert len({step.args["latency_ns"] for step in delays}) > 1
+        for step in delays:
+            (link,) = step.targets
+            assert {"c1", "c2"} & set(link.split(">"))
+            beside = [each for each in stops if step.at_ns < each.until_ns and each.at_ns < step.until_ns]
+            assert not any(set(each.targets) & set(link.split(">")) for each in beside)
+
+
+def test_without_subscribers_any_server_feeds_another() -> None:
+    plan = drawn("feeds", field_of(QUORUM), 1)
+    assert plan is not None
+    assert {len(target.split(">")) for step in plan.steps for target in step.targets} == {1, 2}
+    assert drawn("feeds", field_of(LONE), 1) is None
+
+
+def test_partitions_divide_a_cluster_completely_in_three_styles() -> None:
+    for style in ("apart", "dense", "links"):
+        cuts = [
+            {frozenset(link.split(">")) for link in step.targets}
+            for seed in range(30)
+            if (plan := drawn(style, field_of(TICDC), seed)) is not None
+            for step in plan.steps
+            if step.package == "partition"
+        ]
+        assert any(
+            all(frozenset(pair) in cut for pair in product(side, {"k1", "k2", "k3"} - side))
+            for cut in cuts
+            for side in ({"k1"}, {"k2"}, {"k3"})
+        )
 
 
 @pytest.mark.parametrize("style", STYLES)
