@@ -185,10 +185,9 @@ class _Record:
     def _no_disconnection(self, session: Session, gap: Mark) -> str | None:
         # A node may end a session before it opens, as nodes learn of it one after the other.
         mine = [s for s in self._sessions if s.subscriber == session.subscriber]
-        before = [s.marks[0].ns for s in mine if s.number < session.number]
-        since_ns = max(before, default=0)
-        ends = [state.ns for state in self.found["disconnect"] if state.key == session.subscriber]
-        ended = any(since_ns <= ns <= gap.ns for ns in ends)
+        before = [s.marks[0] for s in mine if s.number < session.number]
+        ends = [s for s in self.found["disconnect"] if s.key == session.subscriber and s.ns <= gap.ns]
+        ended = any(all(_is_later(end, opened) for opened in before) for end in ends)
         struck = (session.subscriber, *self._nodes)
         is_struck = any(any(map(window.touches, struck)) for window in self._faults_before(gap))
         if ended or is_struck or self._is_restarting(gap):
@@ -306,6 +305,12 @@ def _alive_ns(written: Written, before: Sequence[int]) -> list[int]:
     latest_ns = np.append(0, np.maximum.accumulate(written.invoke_ns[rows]))
     result: list[int] = latest_ns[np.searchsorted(written.complete_seq[rows], np.array(before, np.int64))].tolist()
     return result
+
+
+def _is_later(end: State, opened: Mark) -> bool:
+    """True if a session may have ended there after that opening, by time or by epoch: users learn of openings late."""
+    is_higher = end.position is not None and opened.position is not None and opened.position <= end.position
+    return is_higher or opened.ns <= end.ns
 
 
 def _list(value: Json) -> list[str]:

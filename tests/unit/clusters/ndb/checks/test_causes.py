@@ -111,6 +111,22 @@ def test_a_subscription_that_a_node_ended_explains_the_end_of_it(
     assert found(run, tmp_path) == expected
 
 
+@pytest.mark.parametrize(("ended_at", "expected"), [(520, []), (499, ["false-gap"])])
+def test_a_user_may_hear_of_two_sessions_when_both_have_ended(
+    tmp_path: Path, ended_at: int, expected: list[str]
+) -> None:
+    run = marked("disconnected")
+    run.state(600, "d1", "disconnect", "s1", ["lagging", 9, 1000], 490)
+    run.event(1000, "s1", "close")
+    run.state(800, "d1", "disconnect", "s1", ["lagging", 9, 1000], ended_at)
+    run.event(1001, "s1", "open", 500, session=2)
+    run.event(1001, "s1", "gap", 510, value="disconnected", session=2)
+    run.event(1001, "s1", "close", session=2)
+    run.event(1001, "s1", "open", 511, session=3)
+    run.event(1001, "s1", "gap", 515, value="disconnected", session=3)
+    assert found(run, tmp_path) == expected
+
+
 @pytest.mark.parametrize(
     ("kind", "targets", "begin", "end", "expected"),
     [
