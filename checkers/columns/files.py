@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from checkers.columns.arrow import flags
-from harness.core.columns import Bools
+from harness.core.columns import Bools, Int64s
 from harness.core.errors import HistoryError
 
 DAMAGE: Final = (OSError, KeyError, pa.ArrowException)
@@ -61,7 +61,7 @@ def footer(path: Path) -> pq.FileMetaData:
 
 
 def read_columns(
-    path: Path, columns: Sequence[str], *, texts: Sequence[str] = (), **chosen: Sequence[str | int]
+    path: Path, columns: Sequence[str], *, texts: Sequence[str] = (), **chosen: Sequence[str | int] | Int64s
 ) -> pa.Table:
     """Those columns of a file; with `chosen`, only rows in which each named column has one of the given values.
 
@@ -87,12 +87,14 @@ def read_group(path: Path, number: int, columns: Sequence[str]) -> pa.Table:
         return file.read_row_group(number, columns=[*columns], use_threads=False).select([*columns])
 
 
-def passing_writer(path: Path, schema: pa.Schema) -> pq.ParquetWriter:
+def passing_writer(path: Path, schema: pa.Schema, *, distinct: str = "") -> pq.ParquetWriter:
     """A writer of a file that is read in the same check and then removed: a third of the time of one that is kept.
 
-    Dictionaries of numbers and statistics take longer than they save; texts are read as dictionaries again.
+    Dictionaries of numbers and statistics take longer than they save; texts are read as dictionaries again, except for
+    those of the column `distinct`, which differ.
     """
     texts = [each.name for each in schema if pa.types.is_string(each.type) or pa.types.is_dictionary(each.type)]
+    texts = [name for name in texts if name != distinct]
     return pq.ParquetWriter(
         path, schema, write_page_checksum=True, compression="LZ4", use_dictionary=texts, write_statistics=False
     )
@@ -116,7 +118,7 @@ def _has_dictionary(metadata: pq.FileMetaData, name: str) -> bool:
     return any(chunk.has_dictionary_page for chunk in chunks if chunk.path_in_schema == name)
 
 
-def _are_among(table: pa.Table, chosen: dict[str, Sequence[str | int]]) -> Bools:
+def _are_among(table: pa.Table, chosen: dict[str, Sequence[str | int] | Int64s]) -> Bools:
     """True for rows in which each column has one of its values."""
     plain = _plain(table, ())
     columns = (pc.is_in(plain[name], value_set=pa.array(values, plain[name].type)) for name, values in chosen.items())

@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from checkers.columns.files import passing_writer
 from harness.core.columns import GROUP_TEXT_BYTES
 from harness.core.errors import HistoryError
 from harness.core.record import (
@@ -57,17 +58,21 @@ _UNIQUE: Final = "json"  # Of names, of which each has its own: a dictionary wou
 class _Table:
     """One file that grows by batches of rows."""
 
-    def __init__(self, folder: Path, name: str) -> None:
+    def __init__(self, folder: Path, name: str, *, is_kept: bool) -> None:
         self._name, self._rows = name, list[tuple[object, ...]]()
         self.path = folder / f"{name}.parquet"
         schema = SCHEMAS[name]
-        self._writer = pq.ParquetWriter(
-            self.path,
-            schema,
-            compression="zstd",
-            use_dictionary=[path for field in schema if (path := _path(field)) not in {*_RISING, _UNIQUE}],
-            column_encoding={name: "DELTA_BINARY_PACKED" for name in schema.names if name in _RISING},
-            write_page_checksum=True,
+        self._writer = (
+            pq.ParquetWriter(
+                self.path,
+                schema,
+                compression="zstd",
+                use_dictionary=[path for field in schema if (path := _path(field)) not in {*_RISING, _UNIQUE}],
+                column_encoding={name: "DELTA_BINARY_PACKED" for name in schema.names if name in _RISING},
+                write_page_checksum=True,
+            )
+            if is_kept
+            else passing_writer(self.path, schema, distinct=_UNIQUE)
         )
         self._text_columns = [place for place, field in enumerate(SCHEMAS[name]) if field.type == pa.string()]
         self._text_size = 0
@@ -154,14 +159,17 @@ def _path(field: pa.Field) -> str:
 
 
 class HistoryWriter:
-    """A writer of records in order. `finish` makes the folder appear; `discard` removes an unfinished one."""
+    """A writer of records in order. `finish` makes the folder appear; `discard` removes an unfinished one.
 
-    def __init__(self, folder: Path) -> None:
+    With `is_kept` false, the history is for one check, and is written in less time.
+    """
+
+    def __init__(self, folder: Path, *, is_kept: bool = True) -> None:
         self._folder = folder
         folder.parent.mkdir(parents=True, exist_ok=True)
         self._temporary = folder.with_name(temporary_name(folder.name))
         self._temporary.mkdir()
-        self._tables = {name: _Table(self._temporary, name) for name in SCHEMAS}
+        self._tables = {name: _Table(self._temporary, name, is_kept=is_kept) for name in SCHEMAS}
         self.names = Names()
         self._arrays = Arrays()
         self._operations = Operations(self.names, self.add_chunk)
@@ -268,8 +276,11 @@ def write_history(records: Iterable[Record], folder: Path) -> None:
 
 
 def write_events(events: Iterable[tuple[pa.Table, Iterable[memoryview]]], names: BulkNames, folder: Path) -> None:
-    """Write a history of events alone, with ids from `names`, from tables with the bytes that its hash covers."""
-    writer = HistoryWriter(folder)
+    """Write a history of events alone, for one check.
+
+    `events` are tables with ids from `names`, and with the bytes that the history's hash covers.
+    """
+    writer = HistoryWriter(folder, is_kept=False)
     try:
         with without_collector():
             writer.add_names(names.tables(BATCH_ROWS))

@@ -10,8 +10,8 @@ from typing import Final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
+from checkers.columns.files import passing_writer
 from checkers.columns.origins import LINE, ORIGINS, POSITION, UNIT, UNTIMED
 from harness.core.columns import NEVER, Int64s
 from harness.core.record import Json
@@ -38,7 +38,7 @@ def write_origins(
         (UNIT, np.fromiter(units.values(), np.int64, len(names)), names),
         (UNTIMED, *((np.empty(0, np.int64), []) if has_times else (np.zeros(1, np.int64), ["the file has no times"]))),
     )
-    with pq.ParquetWriter(history / ORIGINS, _SCHEMA, compression="zstd", use_dictionary=["kind"]) as writer:
+    with passing_writer(history / ORIGINS, _SCHEMA, distinct="text") as writer:
         for kind, numbers, texts in rows:
             for begin in range(0, len(numbers), _ROWS):
                 some = slice(begin, begin + _ROWS)
@@ -53,9 +53,7 @@ def write_images(path: Path, events: Int64s, values: Int64s, images: pa.Array) -
     """
     is_text = values == NEVER
     ends = np.cumsum(is_text)
-    with pq.ParquetWriter(
-        path, _IMAGES, compression="zstd", use_dictionary=False, column_encoding={"event": "DELTA_BINARY_PACKED"}
-    ) as writer:
+    with passing_writer(path, _IMAGES) as writer:
         for begin in range(0, len(events), _IMAGES_AT_ONCE):
             some = slice(begin, begin + _IMAGES_AT_ONCE)
             place = pa.array(ends[some] - 1, mask=~is_text[some])
