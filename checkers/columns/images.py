@@ -27,8 +27,6 @@ _UNKNOWN: Final = (
     "5f5f646562657a69756d5f756e617661696c61626c655f76616c7565",
 )
 
-_NO_NAMES: Final = pa.table({"id": pa.array([], pa.int64()), "json": pa.array([], pa.string())})
-
 
 class Images:
     """The before-images of a history in the order of their events; and the values of its rows."""
@@ -37,20 +35,13 @@ class Images:
         images = read_columns(history / IMAGES, ("event", "value", "image"))
         self._places, self._texts = Places(images["event"].to_numpy()), images["image"]
         self._values = images["value"].fill_null(NEVER).to_numpy()
-        self._path = history / "names.parquet"
+        self._names = history / "names.parquet"
 
     @cached_property
-    def _names(self) -> tuple[Int64s, pa.ChunkedArray]:
-        """The ids and the JSON of all named values. Most images are named, and need only their own ids."""
-        table = read_columns(self._path, ("id", "json")) if self._path.is_file() else _NO_NAMES
-        return table["id"].to_numpy(), table["json"].cast(pa.large_string())
-
-    @property
     def deleted(self) -> int | None:
         """The id of the value that reports a deletion; None if there is none."""
-        ids, names = self._names
-        place = pc.index(names, DELETED).as_py()
-        return None if place < 0 else int(ids[place])
+        found = read_columns(self._names, ("id",), json=[DELETED])["id"]
+        return found[0].as_py() if len(found) else None
 
     def have(self, events: Int64s) -> Bools:
         """True for events with an image."""
@@ -76,7 +67,8 @@ class Images:
 
     def _json(self, values: Int64s) -> pa.ChunkedArray:
         """The JSON of those values."""
-        ids, names = self._names
+        named = read_columns(self._names, ("id", "json"), id=np.unique(values))
+        ids, names = named["id"].to_numpy(), named["json"].cast(pa.large_string())
         numbers = pa.chunked_array([pa.array(values).cast(pa.large_string())])
         if not len(ids):
             return numbers
