@@ -269,7 +269,9 @@ def _lines(file: IO[bytes]) -> Iterator[tuple[int, list[bytes]]]:
     """Blocks of lines, each with the number of its first line."""
     first = 1
     while block := file.read(_BLOCK):
-        lines = io.BytesIO(block + file.readline(LINE_MAX + 1)).readlines()
+        lines = io.BytesIO(block).readlines()
+        if not lines[-1].endswith(b"\n"):
+            lines[-1] += file.readline(LINE_MAX + 1)
         if len(lines[-1]) > LINE_MAX:
             if lines[:-1]:
                 yield first, lines[:-1]

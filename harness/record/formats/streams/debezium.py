@@ -303,16 +303,17 @@ def _without_schema(texts: Sequence[bytes]) -> bytes:
     """The lines without their value's schema: Kafka Connect's converter repeats it, two thirds of a line, in each."""
     first = texts[0]
     schema = bytes(_SCHEMA.decode(first).value.schema)
-    begin = first.index(_VALUE)
-    end = first.index(schema, begin) + len(schema)
-    repeated, instead = first[begin:end], first[begin : end - len(schema)] + b"0"
+    at = first.index(_VALUE)
+    repeated = first[at : first.index(schema, at) + len(schema)]
+    begin, end = len(repeated) - len(schema), len(repeated)
     parts = list[bytes]()
     for text in texts:
-        at = text.find(_VALUE)
-        if text.startswith(repeated, at):
-            parts += (text[:at], instead, text[at + len(repeated) :])
-        else:
-            parts.append(text)
+        if not text.startswith(repeated, at):  # Where it begins in the line before.
+            at = text.find(_VALUE)
+            if not text.startswith(repeated, at):
+                parts.append(text)
+                continue
+        parts += (text[: at + begin], b"0", text[at + end :])
     return b"".join(parts)
 
 

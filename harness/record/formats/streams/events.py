@@ -43,10 +43,10 @@ class Table:
 
     def places(self, values: Sequence[Any]) -> Int64s:
         """The places of those values."""
-        if values.count(values[0]) == len(values):
-            return np.full(len(values), self.place(values[0]))
-        known = self._places
-        return np.array([NEVER if value is None else known.setdefault(value, len(known)) for value in values], np.int64)
+        found = {value: self.place(value) for value in dict.fromkeys(values)}
+        if len(found) == 1:
+            return np.full(len(values), found[values[0]])
+        return np.array(list(map(found.__getitem__, values)), np.int64)
 
     def values(self) -> list[Any]:
         """All values in order."""
@@ -170,13 +170,14 @@ def tables_of(
 
 def _records(columns: Columns, texts: dict[str, Sequence[str]], names: BulkNames) -> Iterator[memoryview]:
     """The bytes of the records, in parts so small that the processor's cache holds their values."""
+    shown = {name: {None: None, **dict(enumerate(own))} for name, own in texts.items()}
     for begin in range(0, len(columns["ns"]), _PART):
         some = {name: column[begin : begin + _PART] for name, column in columns.items()}
         fields: list[Sequence[object]] = [[_TAG] * len(some["ns"])]
         for name, column in some.items():
             cells = _values(column, names) if name in ("key", "value") else _cells(column)
-            own = texts.get(name)
-            fields.append(cells if own is None else [None if cell is None else own[cell] for cell in cells])
+            own = shown.get(name)
+            fields.append(cells if own is None else list(map(own.__getitem__, cells)))
         yield canonical_rows(list(zip(*fields, strict=True)))
 
 

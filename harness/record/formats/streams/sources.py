@@ -7,6 +7,7 @@ MongoDB, Db2 and Informix, each its section on the `source` structure of change 
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from operator import attrgetter
 from types import MappingProxyType
 from typing import Annotated, Any, Final, Literal, Protocol
 
@@ -27,6 +28,7 @@ _LSN_MAX: Final = (1 << 62) - 1
 # The commit before, and the change itself, where both are known.
 _COMMITTED: Final = re.compile(r'^\["([0-9]{1,18})", ?"[0-9]{1,18}"\]$', re.MULTILINE)
 _SEQUENCE: Final = msgspec.json.Decoder(list[int | str | None])
+_SEQUENCE_IN: Final = attrgetter("sequence")
 
 
 class Source(Protocol):
@@ -95,7 +97,7 @@ class PostgreSQLSource(msgspec.Struct, gc=False):
 def places_in(sources: Sequence[PlainSource] | Sequence[PostgreSQLSource]) -> Sequence[Place | None]:
     """The positions of changes, as `place_in` gives them."""
     if isinstance(sources[0], PostgreSQLSource):
-        sequences = "\n".join([each.sequence for each in sources if isinstance(each, PostgreSQLSource)])
+        sequences = "\n".join(map(_SEQUENCE_IN, sources))
         commits = _COMMITTED.findall(sequences)
         if len(commits) == len(sources) == sequences.count("\n") + 1:
             parts = np.array((list(map(int, commits)), [each.lsn for each in sources]), np.int64)
