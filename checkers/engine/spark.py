@@ -1,45 +1,36 @@
-"""The engine on Spark: the same kernels, one message at a time. The only user of pyspark among the checkers.
+"""The engine on Spark: the same kernels, one message at a time.
 
-A message between tasks is a number and a blob: pickled by the task that sends it and read only by the one that receives
-it, as Spark does with Python rows. The JVM moves blobs and never looks into them.
+Classic Spark runs them by RDDs (checkers/engine/spark_rdd.py), Spark Connect by data frames (spark_frames.py).
 """
 
 import gc
 import os
-import pickle
 import signal
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from functools import partial
 from hashlib import sha256
 from importlib import import_module
 from pathlib import Path, PurePosixPath
 from types import ModuleType
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 from zipfile import ZIP_STORED, ZipFile, ZipInfo
 
-import numpy as np
-import pyarrow as pa
-from pyspark import SparkConf, SparkContext, SparkFiles, StorageLevel, java_gateway
-from pyspark.sql import DataFrame, SparkSession
+from pyspark import SparkConf, SparkContext, SparkFiles, java_gateway
+from pyspark.sql import SparkSession
 
 import checkers
 import harness.core
-from checkers.engine import spark_classes
-from checkers.engine.datasets import Dataset, Noted
+from checkers.engine import spark_classes, spark_frames, spark_rdd
+from checkers.engine.datasets import Dataset
 from checkers.engine.memory import one_heap
-from checkers.engine.wire import blob_of
+from harness.core.arrow import leave_out_pandas
 
 T = TypeVar("T")
-M = TypeVar("M")
-R = TypeVar("R")
-N = TypeVar("N")
+Session: TypeAlias = SparkContext | SparkSession  # Classic Spark, or Spark Connect.
 
-_SCHEMA: Final = "number int, blob binary"
-_ARROW: Final = pa.schema([("number", pa.int32()), ("blob", pa.binary())])
 _SPREAD: Final = "spark.sql.shuffle.partitions"
 _LOADED: Final = "SEAMARK_LOADED"  # Environment variable of the process that forks workers: the modules to import.
 _PUBLIC: Final = "seamark/__init__.py"
@@ -52,14 +43,13 @@ _CONTEXT_SETTINGS: Final = {
     "spark.ui.showConsoleProgress": "false",
     "spark.driver.maxResultSize": "0",
     "spark.driver.memory": "1g",
+    "spark.serializer.objectStreamReset": "1",  # Else Java keeps the last hundred records, each of many megabytes.
 }
 # Short jobs: a better compiler and a parallel collector cost more than they save.
 _JAVA_OPTIONS: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData"
-_SESSION_SETTINGS: Final = {
+_CONNECT_SETTINGS: Final = {
     "spark.sql.execution.arrow.maxRecordsPerBatch": "1",  # A record may hold tens of megabytes.
     "spark.sql.adaptive.enabled": "false",
-    # Spark forks the workers of two jobs from one process only if their environments are equal, and this adds to it.
-    "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "false",
 }
 
 
@@ -68,14 +58,14 @@ def start_session(
     master: str | None = None,
     remote: str | None = None,
     *,
-    loaded: Sequence[ModuleType] = (),
+    loaded: Sequence[str] = (),
     java_options: str | None = None,
     package: Path | None = None,
-) -> SparkSession:
+) -> Session:
     """A Spark session with our code on its workers. Spark's own files go below `work_dir`.
 
-    `package` is the archive of that code, by default that of the checkers. `loaded` are the modules of the kernels to
-    come: local workers are forked from a process that has imported them.
+    `package` is the archive of that code, by default that of the checkers. `loaded` names the modules of the kernels
+    to come: local workers are forked from a process that has imported them.
 
     Without `master` (spark://...) and `remote` (sc://...) Spark runs here on all cores, on the loopback interface, and
     ignores any installation or configuration of the user's. `java_options` replace the options for the class archive.
@@ -85,11 +75,10 @@ def start_session(
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     if master is None and remote is None:
         _require_our_own()
-    package = package or packed(work_dir)
     if remote is not None:
-        return _connected(remote, package)
+        return _connected(remote, package or packed(work_dir))
     conf = SparkConf().setAppName("seamark").setMaster(master or "local[*]")
-    conf.setAll([*_SESSION_SETTINGS.items(), *_CONTEXT_SETTINGS.items()])
+    conf.setAll(list(_CONTEXT_SETTINGS.items()))
     if master is None:
         options = spark_classes.java_options() if java_options is None else java_options
         conf.setAll(list(_local_settings(work_dir, options, loaded).items()))
@@ -103,13 +92,12 @@ def start_session(
             raise
     context = SparkContext(conf=conf, gateway=gateway)
     context.setLogLevel("ERROR")
-    context.addPyFile(str(package))
+    context.addPyFile(str(package or packed(work_dir)))
     if master is None:
         ThreadPoolExecutor(1).submit(_begin_forking, context)
-    session = SparkSession(context)
-    if master is not None:
-        session.conf.set(_SPREAD, str(_task_count(session)))
-    return session
+    else:
+        _begin_forking(context)  # After it Spark knows the cluster's executors, and so how many tasks run at once.
+    return context
 
 
 def _require_our_own() -> None:
@@ -147,7 +135,7 @@ def _launched(*arguments: Any, **named: Any) -> Any:
 
 
 def _begin_forking(context: SparkContext) -> None:
-    """Start the process that forks workers: it imports for a second, while Java loads what queries need."""
+    """Start the process that forks workers: it imports for half a second, while this one sends the first items."""
     with suppress(Exception):  # The first check's job meets the same trouble, and reports it.
         context.parallelize([0], 1).map(abs).collect()
 
@@ -155,7 +143,7 @@ def _begin_forking(context: SparkContext) -> None:
 def _connected(remote: str, package: Path) -> SparkSession:
     """A session on a Connect server, which gets our code as an artifact."""
     builder = SparkSession.builder.remote(remote)
-    for key, value in _SESSION_SETTINGS.items():
+    for key, value in _CONNECT_SETTINGS.items():
         builder = builder.config(key, value)
     session = builder.getOrCreate()
     session.addArtifacts(str(package), pyfile=True)
@@ -168,23 +156,23 @@ def _task_count(session: SparkSession) -> int:
     return 1 + max(int(row[0]) for row in session.range(1 << 12).selectExpr("spark_partition_id()").collect())
 
 
-def stop_java(session: SparkSession, timeout_s: float) -> None:
+def stop_java(session: Session, timeout_s: float) -> None:
     """Stop a local session and its Java process, which would otherwise live as long as this process."""
-    java = session.sparkContext._gateway.proc
+    java = session._gateway.proc
     session.stop()
     java.stdin.close()
     java.wait(timeout_s)
     SparkContext._gateway = SparkContext._jvm = None  # The next session starts a new one.
 
 
-def stop(session: SparkSession) -> None:
+def stop(session: Session) -> None:
     """Stop a local session. Its Java process ends with this process, which ends soon."""
     # Stopping the thread of accumulators, which we do not use, takes up to a second: it is left running.
-    session.sparkContext._accumulatorServer = None
+    session._accumulatorServer = None
     session.stop()
 
 
-def warm_up(session: SparkSession) -> None:
+def warm_up(session: Session) -> None:
     """Run a job that loads everything a check needs, so that the first check does not wait for it."""
     engine = SparkEngine(session)
     engine.over(range(engine.parallelism)).shuffle(_echo, _count, partitions=engine.parallelism).collect()
@@ -233,16 +221,22 @@ class SparkEngine:
     name = "spark"
     checks_at_once = 2  # While one computes in the driver, the other one's jobs run.
 
-    def __init__(self, session: SparkSession) -> None:
+    def __init__(self, session: Session) -> None:
         self._session = session
         self._carried: set[str] = set()
-        self.parallelism = int(str(session.conf.get(_SPREAD)))  # Connect has no context that knows it.
+
+    @property
+    def parallelism(self) -> int:
+        """The number of kernels that run at once."""
+        if isinstance(self._session, SparkContext):
+            return int(self._session.defaultParallelism)
+        return int(str(self._session.conf.get(_SPREAD)))  # Connect has no context that knows it.
 
     def over(self, items: Sequence[T]) -> Dataset[T]:
         """The items as a dataset with one partition per item."""
-        table = pa.Table.from_batches([_batch(number, item) for number, item in enumerate(items)], _ARROW)
-        frame = self._session.createDataFrame(table, schema=_SCHEMA)
-        return _SparkDataset(frame.repartitionById(max(1, len(items)), "number"), self.parallelism)
+        if isinstance(self._session, SparkContext):
+            return spark_rdd.over(self._session, items)
+        return spark_frames.over(self._session, items, self.parallelism)
 
     def carry(self, files: Mapping[str, bytes]) -> None:
         """Send these modules to the executors, once, in a zip file that is named by its content."""
@@ -253,125 +247,28 @@ class SparkEngine:
             self._carried.add(name)
 
 
-def _send(session: SparkSession, files: Sequence[tuple[str, bytes]]) -> None:
-    if "connect" in type(session).__module__:
+def _send(session: Session, files: Sequence[tuple[str, bytes]]) -> None:
+    if not isinstance(session, SparkContext):
         with tempfile.TemporaryDirectory(prefix="seamark-carried-") as folder:
             session.addArtifacts(str(_zipped(files, Path(folder))), pyfile=True)
         return
     carried = Path(SparkFiles.getRootDirectory(), "carried")  # Executors fetch it later.
     carried.mkdir(exist_ok=True)
-    session.sparkContext.addPyFile(str(_zipped(files, carried)))
+    session.addPyFile(str(_zipped(files, carried)))
 
 
-class _SparkDataset(Dataset[T]):
-    def __init__(self, frame: DataFrame, parallelism: int) -> None:
-        self._frame = frame
-        self._parallelism = parallelism
-
-    def map(self, kernel: Callable[[T], R]) -> Dataset[R]:
-        return self._then(self._frame.mapInArrow(partial(_map, kernel), _SCHEMA))
-
-    def shuffle(
-        self,
-        route: Callable[[T], Iterable[tuple[int, M]]],
-        gather: Callable[[Sequence[M]], R],
-        *,
-        partitions: int | None = None,
-    ) -> Dataset[R]:
-        sent = self._frame.mapInArrow(partial(_route, route), _SCHEMA)
-        if partitions is None:
-            spread = sent.repartition(self._parallelism, "number")
-        else:
-            spread = sent.repartitionById(partitions, "number")
-        return self._then(spread.mapInArrow(partial(_gather, gather), _SCHEMA))
-
-    def keep(self) -> Dataset[T]:
-        # Not `persist`: it outlives the check, and Spark takes what it holds for the result of any equal plan, also
-        # after the files that the plan names were written anew.
-        return self._then(self._frame.localCheckpoint(eager=False, storageLevel=StorageLevel.DISK_ONLY))
-
-    def beside(self, other: Dataset[M]) -> Dataset[T | M]:
-        if not isinstance(other, _SparkDataset):
-            raise TypeError("a dataset of another engine")
-        return self._then(self._frame.union(other._frame))
-
-    def items(self: "_SparkDataset[Noted[R, N]]") -> Dataset[R]:
-        return self._then(self._frame.filter("number >= 0"))
-
-    def notes(self: "_SparkDataset[Noted[R, N]]") -> list[N]:
-        notes: _SparkDataset[N] = self._then(self._frame.filter("number < 0"))
-        return notes.collect()
-
-    def collect(self) -> list[T]:
-        return [item for _, item in _Messages[T](self._frame.toArrow().to_batches())]
-
-    def _then(self, frame: DataFrame) -> "_SparkDataset[R]":
-        return _SparkDataset(frame, self._parallelism)
-
-
-def _local_settings(work_dir: Path, java_options: str, loaded: Sequence[ModuleType]) -> dict[str, str]:
+def _local_settings(work_dir: Path, java_options: str, loaded: Sequence[str]) -> dict[str, str]:
     return {
-        _SPREAD: str(os.cpu_count() or 1),
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.local.dir": str(work_dir),
         # Our blobs are narrow, and go no further than to this machine's disk.
         "spark.shuffle.compress": "false",
-        "spark.sql.warehouse.dir": str(work_dir / "warehouse"),
         "spark.driver.extraJavaOptions": f"{_JAVA_OPTIONS} {java_options}",
         # This file, run as a program. When it forks a worker, it has imported all that kernels need.
         "spark.python.daemon.module": "checkers.engine.spark",
-        f"spark.executorEnv.{_LOADED}": " ".join(module.__name__ for module in loaded),
+        f"spark.executorEnv.{_LOADED}": " ".join(loaded),
     }
-
-
-def _batch(number: int, item: object) -> pa.RecordBatch:
-    blob = blob_of(item)
-    # Not pa.array: for a list it imports pandas first, which takes half a second.
-    numbers = pa.Array.from_buffers(pa.int32(), 1, [None, pa.py_buffer(np.int32(number).tobytes())])
-    offsets = pa.py_buffer(np.array([0, len(blob)], np.int32).tobytes())
-    blobs = pa.Array.from_buffers(pa.binary(), 1, [None, offsets, pa.py_buffer(blob)])
-    return pa.RecordBatch.from_arrays([numbers, blobs], schema=_ARROW)
-
-
-def _results(number: int, result: object) -> Iterator[pa.RecordBatch]:
-    """Records of a kernel's result for that receiver. A note has a number below 0, by which Spark finds it."""
-    if isinstance(result, Noted):
-        yield _batch(number, result.item)
-        yield _batch(~number, result.note)
-    else:
-        yield _batch(number, result)
-
-
-class _Messages(Generic[T]):
-    def __init__(self, batches: Iterable[pa.RecordBatch]) -> None:
-        self._batches = batches
-
-    def __iter__(self) -> Iterator[tuple[int, T]]:
-        for batch in self._batches:
-            for number, blob in zip(batch.column(0), batch.column(1), strict=True):
-                yield number.as_py(), pickle.loads(blob.as_buffer())  # noqa: S301  Made by `_batch`, in this session.
-
-
-def _map(kernel: Callable[[T], R], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    for number, item in _Messages[T](batches):
-        yield from _results(number, kernel(item))
-
-
-def _route(
-    kernel: Callable[[T], Iterable[tuple[int, M]]], batches: Iterable[pa.RecordBatch]
-) -> Iterator[pa.RecordBatch]:
-    for _, item in _Messages[T](batches):
-        for number, message in kernel(item):
-            yield _batch(number, message)
-
-
-def _gather(kernel: Callable[[Sequence[M]], R], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    mailboxes: dict[int, list[M]] = {}
-    for number, message in _Messages[M](batches):
-        mailboxes.setdefault(number, []).append(message)
-    for number in list(mailboxes):
-        yield from _results(number, kernel(mailboxes.pop(number)))
 
 
 def _echo(item: int) -> list[tuple[int, int]]:
@@ -387,7 +284,8 @@ if __name__ == "__main__":
     from pyspark.daemon import manager
 
     one_heap()  # Workers are forked from here.
-    for name in ("pandas", *os.environ.get(_LOADED, "").split()):  # Arrow imports pandas for its first array.
+    leave_out_pandas()
+    for name in os.environ.get(_LOADED, "").split():
         import_module(name)
     # After each task a worker collects garbage. That visited everything imported, and cost more than a short task.
     gc.freeze()

@@ -30,13 +30,13 @@ def carry(kind: type[T], form: Callable[[T], tuple[Callable[..., T], tuple[objec
     _FORMS[kind] = form
 
 
-def blob_of(message: object) -> memoryview:
+def blob_of(message: object) -> bytes:
     """The message as bytes."""
     buffer = BytesIO()
     pickler = pickle.Pickler(buffer, protocol=5)
     pickler.dispatch_table = _FORMS
     pickler.dump(message)
-    return buffer.getbuffer()
+    return buffer.getvalue()
 
 
 def narrow(values: Int64s | Int32s | Int8s) -> Ints:

@@ -26,6 +26,7 @@ FAREWELL_S = 2.0  # For a thread whose Java was killed.
 GLANCE_S: Final = 0.05
 VALUES_OF_THREADS: Final = 25_000_000  # The largest measured at which threads need less time and memory: docs/scale.md.
 BYTES_OF_THREADS: Final = 400 << 20  # A file of this size may hold as many: the shortest, EDN, has 15 bytes for each.
+WITH_KERNELS: Final = ("checkers.transactions.check", "checkers.watermarks.check")  # Most jobs of Spark use them.
 EngineName = Literal["auto", "spark", "local"]
 HELP: Final = (
     f"What judges: local, the threads of this process; spark; or auto: threads up to {VALUES_OF_THREADS:,} values, and "
@@ -159,14 +160,12 @@ class EngineStart:
         is_here = self._master is None and self._remote is None
         try:
             from checkers.engine import spark  # noqa: PLC0415  Only judging with Spark loads it: half a second.
-            from checkers.transactions import check as transactions  # noqa: PLC0415  Likewise: with all their kernels.
-            from checkers.watermarks import check as watermarks  # noqa: PLC0415
 
             if self._is_over:
                 raise EngineFailed("it was stopped")
             place = (self._path, self._master, self._remote)
             package = None if self._archive is None else self._archive(self._path)
-            session = spark.start_session(*place, loaded=(transactions, watermarks), package=package)
+            session = spark.start_session(*place, loaded=WITH_KERNELS, package=package)
             self._stop = partial(spark.stop, session) if is_here else session.stop
         except Exception as error:  # noqa: BLE001  Whatever failed (Java, the network, Spark) is reported once.
             reason = " ".join(str(error).split())[:300]

@@ -18,9 +18,8 @@ from typing import Final
 from checkers.engine.datasets import Engine, LocalEngine
 from checkers.engine.spark import SparkEngine, start_session, stop_java, warm_up
 from checkers.history.transactions import Chunk, chunks
-from checkers.transactions import check as transactions
 from checkers.transactions.check import check_sources
-from checkers.watermarks import check as watermarks
+from harness.judging.engines import WITH_KERNELS
 from tests.bench import generated
 from tests.bench.generated import Shape
 from tests.bench.watched import Watch, watched
@@ -86,7 +85,7 @@ def from_nothing(engine: str, name: str, count: int, folder: Path) -> Row:
 def spark(folder: Path) -> Iterator[SparkEngine]:
     """A warm session, which ends with its Java."""
     begin = time.perf_counter()
-    session = start_session(folder, loaded=(transactions, watermarks))
+    session = start_session(folder, loaded=WITH_KERNELS)
     try:
         warm_up(session)
         print(f"Spark's start and first job: {time.perf_counter() - begin:.1f} s", flush=True)

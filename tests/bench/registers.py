@@ -11,10 +11,9 @@ from checkers.engine.datasets import Engine, LocalEngine
 from checkers.engine.spark import SparkEngine, start_session, warm_up
 from checkers.history.registers import ORDER, Order, Trust
 from checkers.history.transactions import Chunk, chunks
-from checkers.transactions import check as transactions
 from checkers.transactions.check import check_sources
 from checkers.transactions.options import Options
-from checkers.watermarks import check as watermarks
+from harness.judging.engines import WITH_KERNELS
 from tests.bench import generated
 
 SIZES = (10_000, 100_000, 1_000_000)
@@ -41,7 +40,7 @@ def seconds(engine: Engine, history: tuple[Chunk, ...], order: Order) -> tuple[f
 def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        session = start_session(folder / "spark", loaded=(transactions, watermarks))
+        session = start_session(folder / "spark", loaded=WITH_KERNELS)
         warm_up(session)
         print(f"seed {SEED}")
         for size in SIZES:

@@ -36,7 +36,7 @@ ONLY_IN = {
     "grpc": "clusters/etcd/line.py",
     "nats": "clusters/nats/line.py",
     "networkx": "checkers/graph/paths.py",
-    "pyspark": "checkers/engine/spark.py",
+    "pyspark": "checkers/engine/spark",
     "redis": "clusters/redis/line.py",
     "docker": "harness/runtimes/containers/",
     "toxiproxy": "harness/runtimes/containers/links/links.py",
