@@ -6,17 +6,19 @@ lock if it has them. Headers and footers are allowed, and are not evidence. A pr
 several, as in Jepsen's maps (`harness.record.formats.sessions`).
 """
 
+import functools
 import io
+import itertools
+import operator
 import re
-from collections.abc import Callable, Iterable, Iterator
-from itertools import chain
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any, Final, NamedTuple, cast
 
 import msgspec
 
 from harness.core.errors import HistoryError
-from harness.core.record import RECORD_TYPES, Evidence, Footer, Header, Json, MicroOp, Record
+from harness.core.record import RECORD_TYPES, Complete, Evidence, Footer, Header, Invoke, Json, MicroOp, Record
 from harness.record.formats.edn.jepsen import records_of_maps
 from harness.record.formats.edn.times import Times
 from harness.record.formats.edn.values import INT_MAX, INT_MIN, shown
@@ -54,19 +56,40 @@ class Shape(NamedTuple):
 _FIELDS: Final = {tag: msgspec.structs.fields(kind) for tag, kind in _KINDS.items()}
 
 
+def _same_default(field: msgspec.structs.FieldInfo) -> Any:
+    if field.default_factory is not msgspec.NODEFAULT:
+        return msgspec.field(default_factory=field.default_factory)
+    return msgspec.field(default=field.default)
+
+
+def _object_type(tag: str) -> type[msgspec.Struct]:
+    """The type of an object with the fields of a record. Those in SAME_AS are UNSET if absent."""
+    fields: list[tuple[str, Any, Any]] = [
+        (each.name, each.type | msgspec.UnsetType, msgspec.UNSET)
+        if each.name in SAME_AS
+        else (each.name, each.type, _same_default(each))
+        for each in _FIELDS[tag]
+    ]
+    return msgspec.defstruct(tag, fields, tag=tag, forbid_unknown_fields=True, kw_only=True)
+
+
+_RECORDS_OF: Final = {_object_type(tag): kind for tag, kind in _KINDS.items()}
+_OBJECTS: Final[msgspec.json.Decoder[Any]] = msgspec.json.Decoder(functools.reduce(operator.or_, _RECORDS_OF))
+_BRACES: Final = bytes.maketrans(b"{", b"[")
+_OTHER_SIGNS: Final = bytes(sign for sign in range(256) if sign not in b"[{\n")
+_DEEP: Final = b"[" * (NESTING_MAX + 1)  # What a line that may be too deep has without those signs.
+
+
 def read_jsonl(path: Path, times: Times | None = None) -> Iterator[Evidence]:
     """The evidence in a file of ours, or the records of a history in Jepsen's shape, for which `times` is.
 
     Raises HistoryError with the file and the line (or the element of the array), from 1.
     """
     try:
-        values = _values(path)
-        first = next(values, None)
-        if first is None:
-            return
-        is_ours = isinstance(first[1], dict) and ("time_ns" in first[1] or first[1].get("type") == "header")
-        every = chain([first], values)
-        yield from in_sessions(_our_records(every)) if is_ours else records_of_maps(str(path), every, "", times)
+        _, first = next(_values(path), ("", None))
+        is_ours = isinstance(first, dict) and ("time_ns" in first or first.get("type") == "header")
+        maps = _values(path)
+        yield from in_sessions(_our_records(path)) if is_ours else records_of_maps(str(path), maps, "", times)
     except OSError as error:
         raise HistoryError(f"{path}: cannot be read ({error.strerror})") from None
     except BadJson as bad:
@@ -126,11 +149,35 @@ def json_line(record: Record) -> bytes:
     return msgspec.json.encode(_fields(record))
 
 
-def _our_records(values: Iterable[tuple[str, Json]]) -> Iterator[Evidence]:
-    for place, value in values:
-        record = _record(place, value)
-        if not isinstance(record, Header | Footer):
-            yield record
+def _our_records(path: Path) -> Iterator[Evidence]:
+    for word, first, texts in json_texts(path):
+        records: Iterable[Record] | None = _records_at_once(texts)
+        if records is None:
+            records = itertools.starmap(_record, values_of(word, first, texts))
+        for record in records:
+            if not isinstance(record, Header | Footer):
+                yield record
+
+
+def _records_at_once(texts: Sequence[bytes]) -> list[Record] | None:
+    """The records in those texts; None if `_record` must read them, as one is blank, near a limit, or wrong.
+
+    This takes a quarter of the time of `_record`, which makes a dictionary of each.
+    """
+    together = b"".join(texts)
+    if len(together) > VALUES_MAX or may_be_long(together) or _DEEP in together.translate(_BRACES, _OTHER_SIGNS):
+        return None
+    try:
+        objects = [_OBJECTS.decode(text) for text in texts]
+    except (ValueError, RecursionError):
+        return None
+    for each in objects:
+        for name, other in SAME_AS.items():
+            if getattr(each, name, None) is msgspec.UNSET:
+                setattr(each, name, getattr(each, other))
+    records = [_RECORDS_OF[type(each)](*msgspec.structs.astuple(each)) for each in objects]
+    steps = [step for record in records if isinstance(record, Invoke | Complete) for step in record.mops or ()]
+    return None if any([step.value is None and step.f != "r" for step in steps]) else records  # noqa: C419  Faster.
 
 
 def _record(place: str, value: Json) -> Record:

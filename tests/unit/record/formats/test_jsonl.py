@@ -112,6 +112,46 @@ def test_what_is_wrong_is_named_with_its_line(text: str, problem: str, tmp_path:
         read(tmp_path, text.encode("latin-1"))
 
 
+START = '{"type":"invoke","index":0,"time_ns":1,"process":0,"f":"txn"'
+PROBE = '{"type":"probe","time_ns":1,"node":"n","name":"m","value":1'
+
+
+@pytest.mark.parametrize(
+    ("line", "is_at_once"),
+    [
+        (START + ',"mops":[["append","x",[1,{"a":null}]],["r",2],["r",3,[4],"t","shared"]]}', True),
+        (START + ',"intended_ns":0,"value":[1.5,"\\u0041"]}', True),
+        ('{"value":-1,"name":"m","node":"[{","time_ns":1,"type":"probe"}', True),
+        ('{"type":"mark","time_ns":1,"phase":"load","streams":{"a":1}}', True),
+        (PROBE + ',"value":2,"type":"probe"}', True),
+        ("  ", False),
+        (START + ',"intended_ns":null}', False),
+        (START + ',"mops":[["append","x"]]}', False),
+        (START + ',"mops":[["append","x",null]]}', False),
+        (START + ',"mops":[["cas","x",1]]}', False),
+        (START + ',"value":' + "9" * 20 + "}", False),
+        (START + ',"value":' + "[" * 64 + "]" * 64 + "}", False),
+        (PROBE + ',"other":1}', False),
+        (PROBE + ',"value":"x","value":2}', False),
+        (PROBE + ',"type":"mark"}', False),
+        (PROBE + "}" + PROBE + "}", False),
+        ('{"type":"ok","time_ns":1}', False),
+    ],
+)
+def test_lines_read_at_once_are_the_records_of_each(
+    line: str, is_at_once: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert (jsonl._records_at_once([PROBE.encode() + b"}\n", line.encode()]) is not None) == is_at_once
+    text, outcomes = PROBE + "}\n" + line, []
+    for at_once in (jsonl._records_at_once, lambda _: None):
+        monkeypatch.setattr(jsonl, "_records_at_once", at_once)
+        try:
+            outcomes.append(repr(read(tmp_path, text)))
+        except HistoryError as error:
+            outcomes.append(str(error))
+    assert outcomes[0] == outcomes[1]
+
+
 def test_a_line_that_is_too_long_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jsonl, "LINE_MAX", 1 << 20)
     with pytest.raises(HistoryError, match="line 2: it is longer than 1 MiB, the limit"):
