@@ -12,6 +12,7 @@ So there is no second opinion of what a map means here: a line that differs in a
 Numbers of more than 18 digits, or with leading zeros, and keys and values that need a name are not plain.
 """
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
@@ -72,12 +73,18 @@ class Events(Struct, frozen=True, kw_only=True):
     elements: Int64s  # (r,)
 
 
-def events_of(text: bytes, name: NotationName) -> Events | None:
-    """The events in those lines of that notation; None unless all lines are plain."""
-    if not text.strip() or any(each in text for each in _RESERVED):
-        return None
+def even_lines(text: bytes, name: NotationName) -> list[bytes]:
+    """The lines that may be plain; none if some cannot be."""
+    if any(each in text for each in _RESERVED):
+        return []
+    text = NOTATIONS[name].even(text.removesuffix(b"\n"))
+    return text.split(b"\n") if text.strip() else []
+
+
+def events_of(lines: Sequence[bytes], name: NotationName) -> Events | None:
+    """The events in those lines; None unless all of them are plain."""
     notation = NOTATIONS[name]
-    pieces = notation.lists.split(notation.even(text.removesuffix(b"\n")))
+    pieces = notation.lists.split(b"\n".join(lines))
     elements = _numbers(b" ] ".join([*pieces[1::2], b""]))
     outside = _numbers(b"[~]".join(pieces[::2]))
     if elements is None or outside is None:
@@ -150,10 +157,10 @@ def _head(text: bytes, name: NotationName) -> Head | None:
     size = len(pieces) - 1
     marked = b"".join([piece + b"%d" % (_MARK + place) for place, piece in enumerate(pieces[:-1])]) + pieces[-1]
     step = b"%d".join(notation.steps[0][1].split(b"0")) % (_MARK + size, _MARK + size + 1)
+    steps = [[f"{notation.names.mark}append", _MARK + size, _MARK + size + 1]] * text.count(_STEPS)
     try:
         form = notation.form(marked.replace(_STEPS, step))
         each, index = checked(form, notation.names, place="", number=_ABSENT, previous=-1)
-        steps = [notation.form(step)] * text.count(_STEPS)
     except ValueError:
         return None
     places = [-1 if number in {0, _ABSENT} else number - _MARK for number in (each.process or 0, each.time_ns, index)]

@@ -55,6 +55,7 @@ class FieldNames:
     """The names of a map's fields."""
 
     def __init__(self, mark: Mark) -> None:
+        self.mark = mark
         self.type, self.index, self.process = f"{mark}type", f"{mark}index", f"{mark}process"
         self.f, self.value, self.time, self.error = f"{mark}f", f"{mark}value", f"{mark}time", f"{mark}error"
         self.key = f"{mark}key"

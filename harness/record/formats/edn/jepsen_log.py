@@ -21,6 +21,7 @@ _LOGGER: Final = b"jepsen.util"
 _EVENT: Final = rb"(\S+)\s+(:\S+)\s+(:\S+)\s+([^\t]+)(?:\t+([^\t]+))?$"
 _LINE: Final = re.compile(rb"jepsen\.util:?\s+(?:-\s+)?" + _EVENT)
 _BARE: Final = re.compile(rb"\s*" + _EVENT)
+_LOGGED: Final = re.compile(rb"jepsen\.util.*")
 _VALUES_MAX: Final = 100_000  # Values cached: histories repeat theirs.
 
 
@@ -35,11 +36,15 @@ def read_jepsen_log(path: Path, *, is_bare: bool = False) -> Iterator[Evidence]:
     Raises HistoryError with the file and the line, from 1.
     """
     try:
-        with path.open("rb") as file:
-            lines = iter(lambda: file.readline(LINE_MAX + 1), b"")
-            yield from records_of_maps(str(path), _maps(path, lines, is_bare=is_bare), ":")
+        yield from records_of_maps(str(path), log_maps(path, is_bare=is_bare), ":")
     except OSError as error:
         raise HistoryError(f"{path}: cannot be read ({error.strerror})") from None
+
+
+def log_maps(path: Path, *, is_bare: bool) -> Iterator[tuple[str, Json]]:
+    """The maps of the lines, each with its place. Raises OSError, or HistoryError with the place."""
+    with path.open("rb") as file:
+        yield from _maps(path, iter(lambda: file.readline(LINE_MAX + 1), b""), is_bare=is_bare)
 
 
 def _maps(path: Path, lines: Iterator[bytes], *, is_bare: bool) -> Iterator[tuple[str, Json]]:
@@ -52,29 +57,42 @@ def _maps(path: Path, lines: Iterator[bytes], *, is_bare: bool) -> Iterator[tupl
             raise HistoryError(f"{path}, {place}: it is longer than {LINE_MAX >> 20} MiB, the limit")
         if line.isspace() if is_bare else _LOGGER not in line:
             continue
-        match = _BARE.match(line.rstrip()) if is_bare else _LINE.search(line.rstrip())
-        if match is None:
-            where = "it has not" if is_bare else "after jepsen.util come"
-            raise HistoryError(f"{path}, {place}: {where} process, type, f and value")
         try:
-            process, kind, f = (match[group].decode() for group in (1, 2, 3))
-            value, error = (None if text is None else _value(text, known) for text in (match[4], match[5]))
+            yield place, _map(line, requested, known, is_bare=is_bare)
         except ValueError as problem:
             raise HistoryError(f"{path}, {place}: {problem}") from None
-        if kind == ":invoke":
-            requested[process] = value
-        elif kind != ":ok" and error is None and isinstance(value, str) and value[:1] == ":":
-            value, error = requested.get(process), value
-        yield (
-            place,
-            {
-                ":process": int(process) if process.isdecimal() and len(process) < 19 else process,
-                ":type": kind,
-                ":f": f,
-                ":value": value,
-                ":error": error,
-            },
-        )
+
+
+def events_in(text: bytes, *, is_bare: bool) -> bytes:
+    """The lines with events, from the logger's name on; none if a line is longer than `LINE_MAX`."""
+    if max(map(len, text.split(b"\n"))) >= LINE_MAX:
+        return b""
+    return text if is_bare else b"\n".join(_LOGGED.findall(text))
+
+
+def event_in(line: bytes, *, is_bare: bool) -> Json:
+    """The map of such a line, unless it refers to other lines. Raises ValueError."""
+    return _map(line, {}, {}, is_bare=is_bare)
+
+
+def _map(line: bytes, requested: dict[str, Json], known: dict[bytes, Json], *, is_bare: bool) -> Json:
+    """The map of a line with an event. Raises ValueError."""
+    match = _BARE.match(line.rstrip()) if is_bare else _LINE.search(line.rstrip())
+    if match is None:
+        raise ValueError(f"{'it has not' if is_bare else 'after jepsen.util come'} process, type, f and value")
+    process, kind, f = (match[group].decode() for group in (1, 2, 3))
+    value, error = (None if text is None else _value(text, known) for text in (match[4], match[5]))
+    if kind == ":invoke":
+        requested[process] = value
+    elif kind != ":ok" and error is None and isinstance(value, str) and value[:1] == ":":
+        value, error = requested.get(process), value
+    return {
+        ":process": int(process) if process.isdecimal() and len(process) < 19 else process,
+        ":type": kind,
+        ":f": f,
+        ":value": value,
+        ":error": error,
+    }
 
 
 def _value(text: bytes, known: dict[bytes, Json]) -> Json:

@@ -6,7 +6,7 @@ operations still open at its end (`Opened`), and completions of operations that 
 1. A part must end between two forms. So it also begins between two forms, if all parts before it could be read.
 2. Only a process's first map in a part may be deferred. Any other violation of the order of invocation and completion,
    and any error, makes the part unreadable: then the whole file is read in one pass, like a small one.
-3. A part of JSON is read by columns, or not at all.
+3. A part of JSON or of a log is read by columns, or not at all.
 4. Ids of keys and values count from NAMED within a part; `names` has their texts.
 """
 
@@ -37,7 +37,7 @@ def digest_of(part: Part) -> Digest | None:
             text = file.read(part.size)
             if (digest := plain_digest(part, text)) is not None:
                 return digest
-            if part.notation == "JSON":  # Rule 3.
+            if part.notation != "EDN":  # Rule 3.
                 return None
             reader = _Reader(part)
             reader.read(text)

@@ -4,7 +4,7 @@ It is the same, bit for bit, as `harness.record.formats.edn.part` computes map b
 open at the beginning or at the end of the part are read map by map here as well.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise, repeat
 from typing import Any, Final, NamedTuple
 
@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 from checkers.columns.runs import expand
 from harness.core import columns as core
 from harness.core.columns import NEVER, Bools, Int8s, Int64s
-from harness.record.formats.edn.columns import INVOKE, TYPES, Events, events_of
+from harness.core.record import Json
+from harness.record.formats.edn.columns import INVOKE, TYPES, Events, even_lines, events_of
 from harness.record.formats.edn.digest import Batch, Deferred, Digest, Opened, Part
-from harness.record.formats.edn.jepsen import Map, Pairing, checked
+from harness.record.formats.edn.jepsen import SAMPLE, Map, Pairing, checked, is_of_lists
 from harness.record.formats.edn.notation import (
     APPEND,
     NOTATIONS,
@@ -37,7 +38,25 @@ _WORDS: Final = {APPEND: "append", WRITE: "w", READ_VALUE: "r", READ_NIL: "r", R
 _WORD: Final = np.array([None, *(_WORDS[kind] for kind in sorted(_WORDS))], object)  # By kind of step.
 _F: Final = np.array([-1, *(MOP_KINDS[_WORDS[kind]] for kind in sorted(_WORDS))], np.int8)
 _OUTCOME: Final = np.array([OUTCOMES.get(name, -1) for name in TYPES], np.int8)
+_NEMESIS: Final = b"nemesis"  # Its maps have many forms, and are few: each is read separately.
 _REST: Final = (None,) * 6  # Fields of a completion after its error: Jepsen's maps have none of them.
+
+
+class _Fault(NamedTuple):
+    """A map of the nemesis: the number of maps before it, and its index, which is the same if it has none."""
+
+    number: int
+    position: int
+    form: Json
+
+
+class _Read(NamedTuple):
+    """The events of clients in plain lines, with the numbers of their maps; and the maps of the nemesis."""
+
+    lines: Sequence[bytes]
+    number: Int64s
+    events: Events
+    faults: list[_Fault]
 
 
 class _Pairs(NamedTuple):
@@ -55,12 +74,13 @@ def plain_digest(part: Part, text: bytes) -> Digest | None:
 
     Raises ValueError if a part that is plain cannot be read alone.
     """
-    events = events_of(text, part.notation)
-    if events is None:
+    read = _read(even_lines(text, part.notation), part.notation, part.first_map)
+    if read is None:
         return None
+    lines, number, events, faults = read
     count, is_invoke = len(events.type), events.type == INVOKE
-    number = np.arange(part.first_map, part.first_map + count)
-    index, time = (np.where(each < 0, number, each) for each in (events.index, events.time))
+    time = np.where(events.time < 0, number, events.time)
+    index = _indexes(read)
     if (np.diff(index) <= 0).any():
         raise ValueError("indexes fall")
     if (np.diff(time) < 0).any():
@@ -73,15 +93,14 @@ def plain_digest(part: Part, text: bytes) -> Digest | None:
     op[pairs.completed] = op[pairs.invoked]
     has_result = _has_result(events, kind)
     records = _Records(events, kind=kind, op=op, time=time, has_result=has_result)
-    lines = text.split(b"\n")
     canonical, places = records.canonical(pairs.deferred)
     maps = {place: _map(lines[place], part.notation, int(number[place])) for place in (*pairs.deferred, *pairs.opened)}
     return Digest(
         part=part,
-        map_count=count,
+        map_count=len(index),
         op_count=int(is_invoke.sum()),
         record_count=count,
-        fault_count=0,
+        fault_count=len(faults),
         first_index=int(index[0]),
         last_index=int(index[-1]),
         first_ns=int(time[0]),
@@ -95,6 +114,47 @@ def plain_digest(part: Part, text: bytes) -> Digest | None:
         batch=records.batch(pairs, begun),
         canonical=canonical,
     )
+
+
+def plain_is_of_lists(text: bytes, name: NotationName, *, is_whole: bool) -> bool | None:
+    """The decision of `is_of_lists` on the file that begins with that text; None if the text does not decide it."""
+    lines = even_lines(text, name)
+    read = _read(lines[:SAMPLE], name, 0)
+    if read is None:
+        return None
+    names = NOTATIONS[name].names
+    steps: list[Json] = [[names.mark + _WORDS[kind]] for kind in np.unique(read.events.kind).tolist()]
+    forms = [("", fault.form) for fault in read.faults]
+    is_known = is_whole or len(lines) >= SAMPLE or [names.mark + "append"] in steps
+    return is_of_lists([("", {names.value: steps}), *forms], names) if is_known else None
+
+
+def _read(lines: Sequence[bytes], name: NotationName, first_map: int) -> _Read | None:
+    """The maps in those lines; None unless all of them are plain or of the nemesis."""
+    notation, faults = NOTATIONS[name], list[_Fault]()
+    try:
+        for place, line in enumerate(lines):
+            if _NEMESIS in line:
+                form = notation.form(line)
+                each, index = checked(form, notation.names, place="", number=first_map + place, previous=-1)
+                if each.process is not None:
+                    return None
+                faults.append(_Fault(first_map + place, index, form))
+    except ValueError:
+        return None
+    number = np.arange(first_map, first_map + len(lines))
+    if faults:
+        number = np.delete(number, [fault.number - first_map for fault in faults])
+        lines = [lines[place] for place in (number - first_map).tolist()]
+    events = events_of(lines, name) if lines else None
+    return None if events is None else _Read(lines, number, events, faults)
+
+
+def _indexes(read: _Read) -> Int64s:
+    """The indexes of all maps, in order of the lines."""
+    index = np.where(read.events.index < 0, read.number, read.events.index)
+    places = [fault.number for fault in read.faults]
+    return np.insert(index, np.searchsorted(read.number, places), [fault.position for fault in read.faults])
 
 
 def _kinds(events: Events, *, is_of_lists: bool) -> Int8s:

@@ -18,6 +18,7 @@ from harness.record.formats.edn.digest import Digest, Opened, Part, batch
 from harness.record.formats.edn.jepsen import SAMPLE, Pairing, is_of_lists
 from harness.record.formats.edn.notation import NOTATIONS, NotationName
 from harness.record.formats.edn.part import digest_of
+from harness.record.formats.edn.plain_part import plain_is_of_lists
 from harness.record.formats.edn.stitching import Stitcher
 from harness.record.formats.parquet.operations import completed_row, open_row
 from harness.record.formats.parquet.parquet import HistoryWriter
@@ -121,20 +122,22 @@ def _parts(path: Path, name: NotationName, part_bytes: int) -> Iterator[Part]:
         with path.open("rb") as file:
             if not notation.beginning.match(file.read(_LINE)):
                 raise NotInParts
-            of_lists = is_of_lists(islice(notation.values(path), SAMPLE), notation.names)
             offset = first_map = first_op = 0
-            while text := _text(file, offset, part_bytes, notation.maps):
+            of_lists: bool | None = None
+            while text := _text(file, offset, part_bytes, notation.beginnings):
+                if of_lists is None:
+                    of_lists = plain_is_of_lists(text, name, is_whole=len(text) == path.stat().st_size)
+                if of_lists is None:
+                    of_lists = is_of_lists(islice(notation.values(path), SAMPLE), notation.names)
                 yield Part(str(path.absolute()), offset, len(text), first_map, first_op, of_lists, name)
                 offset += len(text)
-                first_map += sum(
-                    text.count(begin) + text.startswith(begin[1:]) for begin in notation.maps if begin[1:2] in text
-                )
+                first_map += sum(map((b"\n" + text.removesuffix(b"\n")).count, notation.maps))
                 first_op += sum(map(text.count, notation.invocations))
     except (OSError, HistoryError):
         raise NotInParts from None
 
 
-def _text(file: IO[bytes], offset: int, part_bytes: int, maps: tuple[bytes, ...]) -> bytes:
+def _text(file: IO[bytes], offset: int, part_bytes: int, beginnings: tuple[bytes, ...]) -> bytes:
     """The bytes of the part at `offset`: about `part_bytes`, extended to the next line that begins a map."""
     file.seek(offset)
     text = file.read(part_bytes)
@@ -142,7 +145,7 @@ def _text(file: IO[bytes], offset: int, part_bytes: int, maps: tuple[bytes, ...]
     if not following:
         return text
     text += following
-    found = [at for at in (text.find(sign, part_bytes - 1) for sign in maps) if at >= 0]
+    found = [at for at in (text.find(sign, part_bytes - 1) for sign in beginnings) if at >= 0]
     if found:
         return text[: min(found) + 1]
     if len(following) == _LINE:
