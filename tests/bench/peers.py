@@ -6,6 +6,7 @@ A peer is measured if a package registry serves it: porcupine, a module of Go. C
 compared with our own code at COMMIT (before the work on speed, unless one is named), which git has.
 """
 
+import ctypes
 import json
 import os
 import resource
@@ -39,6 +40,7 @@ ELSEWHERE: Final = (
 )
 REGISTER: Final = Register(model="key-value", initial="", is_initial_known=True, nil="absent")
 CLIENTS, OPERATIONS = 20, 10_000
+_PR_SET_CHILD_SUBREAPER: Final = 36
 GIVEN_S: Final = 10  # To porcupine, which may need for ever.
 COMMAND: Final = "import sys; from harness.cli.entry import main; sys.argv[0] = 'seamark'; sys.exit(main())"
 WEAK: Final = "import sys, pathlib; from tests.bench.weak import judged; judged(pathlib.Path(sys.argv[1]), sys.argv[2])"
@@ -71,14 +73,22 @@ class Pair:
 
 
 def run(command: list[str], folder: Path) -> tuple[float, str]:
-    """The CPU seconds of a command and its children, and its output. It must end with a verdict, good or bad."""
+    """The CPU seconds of a command and its descendants, and its output. It must end with a verdict, good or bad."""
+    ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1)  # Java ends after the command that started it.
+    others = _children()
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     environ = os.environ | {"XDG_CACHE_HOME": str(folder)}
     done = subprocess.run(command, cwd=folder, env=environ, capture_output=True, text=True, check=False)
+    while left := _children() - others:
+        os.waitpid(left.pop(), 0)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     if done.returncode not in {0, 1}:
         raise ValueError(f"{' '.join(command)} exited with {done.returncode}: {done.stderr}")
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, done.stdout
+
+
+def _children() -> set[int]:
+    return set(map(int, Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()))
 
 
 def seamark(*arguments: str) -> list[str]:
