@@ -40,6 +40,8 @@ class Images:
     @cached_property
     def deleted(self) -> int | None:
         """The id of the value that reports a deletion; None if there is none."""
+        if not self._names.is_file():
+            return None
         found = read_columns(self._names, ("id",), json=[DELETED])["id"]
         return found[0].as_py() if len(found) else None
 
@@ -67,9 +69,11 @@ class Images:
 
     def _json(self, values: Int64s) -> pa.ChunkedArray:
         """The JSON of those values."""
+        numbers = pa.chunked_array([pa.array(values).cast(pa.large_string())])
+        if not self._names.is_file():  # Each value is an integer.
+            return numbers
         named = read_columns(self._names, ("id", "json"), id=np.unique(values))
         ids, names = named["id"].to_numpy(), named["json"].cast(pa.large_string())
-        numbers = pa.chunked_array([pa.array(values).cast(pa.large_string())])
         if not len(ids):
             return numbers
         place = np.minimum(np.searchsorted(ids, values), len(ids) - 1)
