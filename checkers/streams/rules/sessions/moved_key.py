@@ -24,10 +24,11 @@ def moved_keys(view: StreamView) -> Ruling:
     """
     d = view.deliveries
     rows = np.flatnonzero((d.kind == ROW) & ~view.is_phantom & (d.span >= 0))
+    rows = rows[_has_several(view.session[rows], d.span[rows])]
     rows = rows[first_rows(view.session[rows], view.identity[rows], d.span[rows])]
     by_key = codes(view.session[rows], d.key[rows])
     earlier = GroupIndex(by_key, rows, rows).last_before(by_key, rows)
-    is_compared = (earlier >= 0) & _has_several(view.session[rows], d.span[rows])
+    is_compared = earlier >= 0
     moved = np.flatnonzero(is_compared & (d.span[earlier] != d.span[rows]))
     row, before = rows[moved], earlier[moved]
     marks = np.flatnonzero(is_kind(d.kind, (OPEN, SUCCESSORS, *ENDS)) & (d.key == NEVER))
