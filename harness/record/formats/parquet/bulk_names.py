@@ -9,7 +9,6 @@ from typing import Any, Final
 import msgspec
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from harness.core.columns import NAMED, NEVER, Int64s
 from harness.record.formats.parquet.schema import SCHEMAS
@@ -40,16 +39,13 @@ class BulkNames:
 
     def ids(self) -> Int64s:
         """The ids of all values that were added, in order."""
-        self._settle()
-        self._ids = [np.concatenate([np.empty(0, np.int64), *self._ids])]
-        return self._ids[0]
+        return self.ids_beside(b"")[0]
 
-    def known(self, texts: pa.LargeStringArray) -> Int64s:
-        """The ids of those texts; NEVER for a value without a name. Call `ids` first."""
-        places = pc.index_in(texts, value_set=self._known)
-        result: Int64s = NAMED + places.fill_null(0).to_numpy().astype(np.int64)
-        result[places.is_null().to_numpy(zero_copy_only=False)] = NEVER
-        return result
+    def ids_beside(self, texts: bytes) -> tuple[Int64s, Int64s]:
+        """The ids of all values that were added, in order; and those of other texts, NEVER for one without an id."""
+        others = self._settle(texts)
+        self._ids = [np.concatenate([np.empty(0, np.int64), *self._ids])]
+        return self._ids[0], others
 
     def values(self, ids: Int64s) -> list[Any]:
         """The values of those ids; objects may be structs (`alike`). Call `ids` first."""
@@ -70,17 +66,20 @@ class BulkNames:
             yield pa.table({"id": pa.array(np.arange(NAMED + begin, NAMED + end)), "json": some}, SCHEMAS["names"])
             begin = end
 
-    def _settle(self) -> None:
-        """Find the ids of what is pending."""
-        if self._pending:
-            count = len(self._known)
-            parts: list[bytes | memoryview] = [_content(self._known), *self._pending]
+    def _settle(self, texts: bytes = b"") -> Int64s:
+        """Find the ids of what is pending. Returns those of other texts, NEVER for one without an id."""
+        before, their_ends = len(self._known), ends_of(texts)
+        places = np.empty(0, np.int64)
+        if self._pending or len(their_ends):
+            parts: list[bytes | memoryview] = [_content(self._known), *self._pending, texts]
             begins = np.cumsum([0, *map(len, parts[:-1])]).tolist()
-            ends = [_offsets(self._known), *(some + begin for some, begin in zip(self._ends, begins[1:], strict=True))]
-            whole = _array(np.concatenate(ends), b"".join(parts)).dictionary_encode()
+            ends = [some + begin for some, begin in zip((*self._ends, their_ends), begins[1:], strict=True)]
+            whole = _array(np.concatenate([_offsets(self._known), *ends]), b"".join(parts)).dictionary_encode()
             self._pending, self._ends, self._pending_size = [], [], 0
-            self._known = whole.dictionary
-            self._ids.append(NAMED + whole.indices.to_numpy()[count:].astype(np.int64))
+            named, places = np.split(whole.indices.to_numpy().astype(np.int64), [len(whole) - len(their_ends)])
+            self._known = whole.dictionary[: int(named.max(initial=-1)) + 1]  # Texts come in order of appearance.
+            self._ids.append(NAMED + named[before:])
+        return np.where(places < len(self._known), NAMED + places, NEVER)
 
 
 def texts_of(content: bytes) -> pa.LargeStringArray:

@@ -119,8 +119,10 @@ class Survey:
             self._sizes[begin + row] = contents.column("sizes")[row]
 
     def _name(self) -> None:
-        """Put the ids of keys and values in place of their numbers among all that need one."""
-        ids = self.names.ids()
+        """Put the ids of keys and values in place of their numbers among all that need one; look up the images."""
+        images = b"".join(self._images)
+        ids, self._image_ids = self.names.ids_beside(images)
+        self._images = [images]
         for name in ("key", "value"):
             column = self._columns[name]
             rows = np.flatnonzero((column >= NAMED) & (column != NEVER))
@@ -253,9 +255,8 @@ class Survey:
         if self._imaged:
             place = np.empty(len(self._cells), np.int64)
             place[row[row >= 0]] = np.flatnonzero(row >= 0)
-            images = texts_of(b"".join(self._images))
-            values = self.names.known(images)
-            others = without_ends(images.filter(pa.array(values == NEVER)))
+            values = self._image_ids
+            others = without_ends(texts_of(*self._images).filter(pa.array(values == NEVER)))
             write_images(history / IMAGES, place[np.frombuffer(self._imaged, np.int64)], values, others)
         write_origins(
             history,

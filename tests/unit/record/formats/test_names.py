@@ -51,9 +51,11 @@ def test_values_in_bulk_get_the_ids_of_values_one_by_one(pending: int, monkeypat
     assert many.values(ids) == values
     rows = [row for table in many.tables(7) for row in table.to_pylist()]
     assert ([row["id"] for row in rows], [row["json"] for row in rows]) == single.rows()
-    texts = texts_of(b"[7]\n77\n-1\n")
-    assert many.known(texts).tolist() == [single.id([7]), NEVER, single.id(-1)]
-    assert without_ends(texts).to_pylist() == ["[7]", "77", "-1"]
+    others = b"[7]\n77\n-1\n"
+    same, beside = many.ids_beside(others)
+    assert same.tolist() == ids.tolist()
+    assert beside.tolist() == [single.id([7]), NEVER, single.id(-1)]
+    assert without_ends(texts_of(others)).to_pylist() == ["[7]", "77", "-1"]
     more = b"77\n[7]\n"
     many.add(more, ends_of(more))
     assert many.ids()[-2:].tolist() == [NAMED + len(rows), single.id([7])]
@@ -61,4 +63,6 @@ def test_values_in_bulk_get_the_ids_of_values_one_by_one(pending: int, monkeypat
 
 def test_no_value_has_no_name() -> None:
     names = BulkNames()
-    assert (len(names.ids()), len(names.known(texts_of(b""))), list(names.tables(1))) == (0, 0, [])
+    assert (list(map(len, names.ids_beside(b""))), list(names.tables(1))) == ([0, 0], [])
+    assert names.ids_beside(b"7\n")[1].tolist() == [NEVER]
+    assert list(names.tables(1)) == []
