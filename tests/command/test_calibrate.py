@@ -18,7 +18,7 @@ SMALL = (
     "--hits",
     "2",
     "--runs",
-    "12",  # As a rule three are enough; which, changes with the weights of the styles.
+    "12",  # The weights of the styles decide how many are needed: mostly three.
     "--correct",
     "1",
     "--jobs",

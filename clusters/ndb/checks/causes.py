@@ -186,7 +186,7 @@ class _Record:
         # A node may end a session before it opens, as nodes learn of it one after the other.
         mine = [s for s in self._sessions if s.subscriber == session.subscriber]
         before = [s.marks[0] for s in mine if s.number < session.number]
-        ends = [s for s in self.found["disconnect"] if s.key == session.subscriber and s.ns <= gap.ns]
+        ends = [end for end in self.found["disconnect"] if end.key == session.subscriber and end.ns <= gap.ns]
         ended = any(all(_is_later(end, opened) for opened in before) for end in ends)
         struck = (session.subscriber, *self._nodes)
         is_struck = any(any(map(window.touches, struck)) for window in self._faults_before(gap))
