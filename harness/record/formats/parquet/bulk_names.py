@@ -42,7 +42,7 @@ class BulkNames:
         return self.ids_beside(b"")[0]
 
     def ids_beside(self, texts: bytes) -> tuple[Int64s, Int64s]:
-        """The ids of all values that were added, in order; and those of other texts, NEVER for one without an id."""
+        """The ids of all values that were added, in order; and the ids of other texts. A text without id has NEVER."""
         others = self._settle(texts)
         self._ids = [np.concatenate([np.empty(0, np.int64), *self._ids])]
         return self._ids[0], others
@@ -67,7 +67,7 @@ class BulkNames:
             begin = end
 
     def _settle(self, texts: bytes = b"") -> Int64s:
-        """Find the ids of what is pending. Returns those of other texts, NEVER for one without an id."""
+        """Find the ids of the pending values. Returns the ids of other texts. A text without id has NEVER."""
         before, their_ends = len(self._known), ends_of(texts)
         places = np.empty(0, np.int64)
         if self._pending or len(their_ends):

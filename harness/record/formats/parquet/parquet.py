@@ -63,16 +63,7 @@ class _Table:
         self.path = folder / f"{name}.parquet"
         schema = SCHEMAS[name]
         self._writer = (
-            pq.ParquetWriter(
-                self.path,
-                schema,
-                compression="zstd",
-                use_dictionary=[path for field in schema if (path := _path(field)) not in {*_RISING, _UNIQUE}],
-                column_encoding={name: "DELTA_BINARY_PACKED" for name in schema.names if name in _RISING},
-                write_page_checksum=True,
-            )
-            if is_kept
-            else passing_writer(self.path, schema, distinct=_UNIQUE)
+            _keeping_writer(self.path, schema) if is_kept else passing_writer(self.path, schema, distinct=_UNIQUE)
         )
         self._text_columns = [place for place, field in enumerate(SCHEMAS[name]) if field.type == pa.string()]
         self._text_size = 0
@@ -151,6 +142,18 @@ class _Table:
 
     def _table(self, rows: Sequence[tuple[object, ...]]) -> pa.Table:
         return table_of(self._name, dict(zip(SCHEMAS[self._name].names, zip(*rows, strict=True), strict=True)))
+
+
+def _keeping_writer(path: Path, schema: pa.Schema) -> pq.ParquetWriter:
+    """A writer of a file that is kept: a small one."""
+    return pq.ParquetWriter(
+        path,
+        schema,
+        compression="zstd",
+        use_dictionary=[each for field in schema if (each := _path(field)) not in {*_RISING, _UNIQUE}],
+        column_encoding={name: "DELTA_BINARY_PACKED" for name in schema.names if name in _RISING},
+        write_page_checksum=True,
+    )
 
 
 def _path(field: pa.Field) -> str:

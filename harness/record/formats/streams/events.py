@@ -159,18 +159,21 @@ def tables_of(
 ) -> Iterator[tuple[pa.Table, Iterator[memoryview]]]:
     """The events as tables of a history, each with the bytes of its records that the history's hash covers."""
     texts: dict[str, Sequence[str]] = {"subscriber": subscribers, "kind": KINDS, "span": spans}
+    shown = {name: {None: None, **dict(enumerate(own))} for name, own in texts.items()}
     for begin in range(0, len(columns["ns"]), _BATCH):
         some = {name: columns[name][begin : begin + _BATCH] for name in FIELDS}
         table = {"seq": pa.array(np.arange(begin, begin + len(some["ns"])))}
         for name, column in some.items():
             numbers = pa.array(column, mask=column == NEVER)
             table[name] = pa.array(texts[name], pa.string()).take(numbers) if name in texts else numbers
-        yield pa.table(table, schema=SCHEMAS["events"]), _records(some, texts, names)
+        yield pa.table(table, schema=SCHEMAS["events"]), _records(some, shown, names)
 
 
-def _records(columns: Columns, texts: dict[str, Sequence[str]], names: BulkNames) -> Iterator[memoryview]:
-    """The bytes of the records, in parts so small that the processor's cache holds their values."""
-    shown = {name: {None: None, **dict(enumerate(own))} for name, own in texts.items()}
+def _records(columns: Columns, shown: dict[str, dict[Any, str | None]], names: BulkNames) -> Iterator[memoryview]:
+    """The bytes of the records, in parts so small that the processor's cache holds their values.
+
+    `shown` has the texts of the columns whose cells are places in a table of texts.
+    """
     for begin in range(0, len(columns["ns"]), _PART):
         some = {name: column[begin : begin + _PART] for name, column in columns.items()}
         fields: list[Sequence[object]] = [[_TAG] * len(some["ns"])]
