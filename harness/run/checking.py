@@ -39,7 +39,8 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     `more` are the files in which a stream goes on; `key` names the key's columns in a stream whose lines have no key,
     `html` is the path of the page to write,
     `initial` the initial value of registers ("first" or JSON), `check_s` the limit of each check in seconds, and
-    `checks` modules of checks that may be loaded: files, or installed ones.
+    `checks` modules of checks that may be loaded: files, or installed ones. Without `is_hashed`, and without a page,
+    the report may lack the hash of the history.
     """
 
     path: Path
@@ -52,6 +53,7 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     initial: str | None = None
     check_s: float | None = None
     checks: tuple[str, ...] = ()
+    is_hashed: bool = True
 
 
 class Answerable(msgspec.Struct, frozen=True, kw_only=True):
@@ -129,6 +131,7 @@ def answer(
         tell=tell,
         given=ready.given,
         is_only=ready.is_only,
+        is_hashed=question.is_hashed or question.html is not None,
     )
 
 

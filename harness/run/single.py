@@ -126,33 +126,33 @@ def judge_foreign(  # noqa: PLR0913  Each argument is an option of the command.
     tell: Callable[[str], None] | None = None,
     given: Sequence[Loadable] = (),
     is_only: bool = False,
+    is_hashed: bool = True,
 ) -> Report:
     """The report on a foreign history. Nothing is written beside the history; the page goes to `html`, if given.
 
     With `stream` it is a stream alone, which goes on in the files `more`, judged by the promises of that format.
     `command` repeats this judgement. `tell` gets the name of the check at work. `given` are the modules of checks that
-    the command line names; with `is_only` they alone are asked. Raises ScenarioError if the page cannot be written.
+    the command line names; with `is_only` they alone are asked. Without `is_hashed` the report may lack the history's
+    hash. Raises ScenarioError if the page cannot be written.
     """
-    outlet = Outlet(tell=tell)
     one_heap()  # Before any thread: a thread's own heap would stay, and lose what it frees.
     with temporary_folder("check") as folder:
         with reading(path, tell):
             if stream is None:
                 loaded = load(path, folder)
             else:
-                loaded, promised = _loaded_stream(path, folder, stream, more)
+                loaded, promised = _loaded_stream(path, folder, stream, more, is_hashed=is_hashed)
         loaded = msgspec.structs.replace(loaded, source=path.name or loaded.source)
         with _helped(f"{command} --engine local"):
-            begun = engine(loaded.history)
             table = table_of(None, given, is_only=is_only)
             report = judge(
                 loaded,
-                begun,
+                engine(loaded.history),
                 promised=promised,
                 model=model,
                 budget=budget,
                 initial=initial,
-                outlet=outlet,
+                outlet=Outlet(tell=tell),
                 table=table,
             )
         sha256, _ = history_identity(loaded.history)
@@ -163,10 +163,12 @@ def judge_foreign(  # noqa: PLR0913  Each argument is an option of the command.
     return report
 
 
-def _loaded_stream(path: Path, folder: Path, stream: StreamFormat, more: Sequence[Path]) -> tuple[Loaded, Promised]:
+def _loaded_stream(
+    path: Path, folder: Path, stream: StreamFormat, more: Sequence[Path], *, is_hashed: bool
+) -> tuple[Loaded, Promised]:
     from harness.record.formats.streams.convert import load_stream  # noqa: PLC0415  It loads all rules of streams.
 
-    return load_stream(path, folder, stream, more)
+    return load_stream(path, folder, stream, more, is_hashed=is_hashed)
 
 
 def _write_page(html: Path, report: Report, history: Path, *, source: str, command: str, forms: Forms) -> None:

@@ -102,7 +102,7 @@ def _one(
     """Judge the history at `path`, and write the other files that were asked for. Returns the exit code."""
     console = standard_error() if as_json else Console(highlight=False)
     with standard_input(path) as copy:
-        ready = answerable(msgspec.structs.replace(question, path=copy))
+        ready = answerable(msgspec.structs.replace(question, path=copy, is_hashed=as_json))
         if files.small is not None:
             require_history(ready)
         with start(first=ready.question.path) as started:
@@ -127,7 +127,7 @@ def _several(paths: Sequence[Path], question: Question, start: Callable[..., Eng
 
     def judged(path: Path) -> Report:
         with standard_input(path) as copy:
-            ready = answerable(msgspec.structs.replace(question, path=copy))
+            ready = answerable(msgspec.structs.replace(question, path=copy, is_hashed=as_json))
             return answer(ready, started.engine_for, _warn)
 
     with start() as started:

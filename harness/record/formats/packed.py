@@ -17,7 +17,7 @@ _GZIP: Final = b"\x1f\x8b"
 _ZEROS: Final = bytes(10)  # More than any content ends with: that of nothing ends with nine.
 LEAST: Final = 256 << 20  # Bytes that may come from any file.
 RATIO: Final = 1_000  # Bytes that may come from each byte of a file.
-_BUFFER: Final = 1 << 16  # Bytes: few, so that a processor's cache has room for what is read from them.
+_BUFFER: Final = 1 << 18  # Bytes: few, so that a processor's cache has room for what is read from them.
 
 
 def is_packed(path: Path) -> bool:

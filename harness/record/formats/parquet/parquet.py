@@ -164,10 +164,11 @@ def _path(field: pa.Field) -> str:
 class HistoryWriter:
     """A writer of records in order. `finish` makes the folder appear; `discard` removes an unfinished one.
 
-    With `is_kept` false, the history is for one check, and is written in less time.
+    With `is_kept` false, the history is for one check, and is written in less time. Without `is_hashed` it does not
+    record its hash.
     """
 
-    def __init__(self, folder: Path, *, is_kept: bool = True) -> None:
+    def __init__(self, folder: Path, *, is_kept: bool = True, is_hashed: bool = True) -> None:
         self._folder = folder
         folder.parent.mkdir(parents=True, exist_ok=True)
         self._temporary = folder.with_name(temporary_name(folder.name))
@@ -178,6 +179,7 @@ class HistoryWriter:
         self._operations = Operations(self.names, self.add_chunk)
         self._metadata = {_SCHEMA_KEY: b"%d" % SCHEMA}
         self._hash = HistoryHash()
+        self._is_hashed = is_hashed
         self._seq = 0
 
     def add(self, record: Record) -> None:
@@ -248,7 +250,9 @@ class HistoryWriter:
         mops = self._tables.pop("mops")
         mops.close((lambda table: with_values(table, keys, self.names)) if len(keys) else None)
         self.add_names(self.names.tables(BATCH_ROWS))
-        self._tables["ops"].annotate(self._metadata | {_HASH_KEY: self._hash.hexdigest().encode()})
+        if self._is_hashed:
+            self._metadata[_HASH_KEY] = self._hash.hexdigest().encode()
+        self._tables["ops"].annotate(self._metadata)
         for table in self._tables.values():
             table.close()
         sync_folder(self._temporary)
@@ -278,18 +282,21 @@ def write_history(records: Iterable[Record], folder: Path) -> None:
         writer.discard()
 
 
-def write_events(events: Iterable[tuple[pa.Table, Iterable[memoryview]]], names: BulkNames, folder: Path) -> None:
+def write_events(
+    events: Iterable[tuple[pa.Table, Iterable[memoryview]]], names: BulkNames, folder: Path, *, is_hashed: bool
+) -> None:
     """Write a history of events alone, for one check.
 
-    `events` are tables with ids from `names`, and with the bytes that the history's hash covers.
+    `events` are tables with ids from `names`, and with the bytes that the history's hash covers: without `is_hashed`
+    these are left out, and `hash_of` is None.
     """
-    writer = HistoryWriter(folder, is_kept=False)
+    writer = HistoryWriter(folder, is_kept=False, is_hashed=is_hashed)
     try:
         with without_collector():
             writer.add_names(names.tables(BATCH_ROWS))
             for table, records in events:
                 writer.add_events(table)
-                for some in records:
+                for some in records if is_hashed else ():
                     writer.add_canonical(some)
             writer.add(Footer(0, "imported"))
             writer.finish()
@@ -312,7 +319,7 @@ def footer_of(folder: Path) -> Footer | None:
 
 
 def hash_of(folder: Path) -> str | None:
-    """The history's hash, recorded when the files were written; None if Seamark did not write them."""
+    """The history's hash, recorded when the files were written; None if it was not."""
     path = folder / "ops.parquet"
     with reading(path):
         text = (pq.read_metadata(path).metadata or {}).get(_HASH_KEY)

@@ -30,8 +30,12 @@ NEED_IMAGES: Final = names_that_need(Need.IMAGES)
 NEED_SOURCE: Final = names_that_need(Need.SOURCE)
 
 
-def load_stream(path: Path, into: Path, form: StreamFormat, more: Sequence[Path] = ()) -> tuple[Loaded, Promised]:
+def load_stream(
+    path: Path, into: Path, form: StreamFormat, more: Sequence[Path] = (), *, is_hashed: bool = True
+) -> tuple[Loaded, Promised]:
     """The stream in that file as a history inside `into`, and its promises. It goes on in the files `more`.
+
+    Without `is_hashed` the history may lack its hash, which saves a tenth of the time.
 
     Raises HistoryError with the file, the line and the problem.
     """
@@ -53,7 +57,7 @@ def load_stream(path: Path, into: Path, form: StreamFormat, more: Sequence[Path]
         raise HistoryError(f'{path}: its positions are no integers, so [stream] positions = "dense" means nothing')
     try:
         into.mkdir(parents=True, exist_ok=True)
-        survey.write(into / HISTORY)
+        survey.write(into / HISTORY, is_hashed=is_hashed)
     except OSError as error:
         raise HistoryError(f"{into}: cannot be written ({error.strerror}); make room, or use another folder") from None
     loaded = Loaded(history=into / HISTORY, format=form.name, is_foreign=True, notes=tuple(_notes(form, survey)))

@@ -5,6 +5,7 @@ for what a line does not have.
 """
 
 from collections.abc import Iterator, Sequence
+from itertools import count, repeat
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -43,10 +44,12 @@ class Table:
 
     def places(self, values: Sequence[Any]) -> Int64s:
         """The places of those values."""
-        found = {value: self.place(value) for value in dict.fromkeys(values)}
-        if len(found) == 1:
-            return np.full(len(values), found[values[0]])
-        return np.array(list(map(found.__getitem__, values)), np.int64)
+        distinct, known = dict.fromkeys(values), self._places
+        new = [each for each in distinct if each is not None and each not in known]
+        known.update(zip(new, count(len(known)), strict=False))
+        if len(distinct) == 1:
+            return np.full(len(values), known.get(values[0], NEVER))
+        return np.array(list(map(known.get, values, repeat(NEVER))), np.int64)
 
     def values(self) -> list[Any]:
         """All values in order."""

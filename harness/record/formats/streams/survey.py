@@ -1,6 +1,5 @@
 """One pass over the files of a foreign stream: its events in columns, its positions, sessions and units."""
 
-from array import array
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
@@ -48,7 +47,7 @@ class Survey:
         self._sessions = Table()  # Subscribers with their sessions.
         self._spans = Table()  # Partitions, and tables that may be taken for partitions.
         self._unit_names = Table()
-        self._imaged = array("q")  # The rows of events with before-images, and
+        self._imaged: list[Int64s] = []  # The rows of events with before-images, and
         self._images: list[bytes] = []  # these images, as texts of names.
         self._tombstones: list[tuple[int, Json, str | None]] = []
         self._declared: set[int] = set()  # Sessions that declare their beginning.
@@ -106,12 +105,13 @@ class Survey:
             "file": np.full(len(kind), self._file),
         }
         befores = contents.fields.get("before", ())
-        images = _ENCODER.encode_lines([each.image for each in befores if each is not None])
+        imaged = [row for row, each in enumerate(befores) if each is not None]
+        images = _ENCODER.encode_lines([befores[row].image for row in imaged])
         # All problems of these contents were found above.
         begin = len(self._cells)
         self._cells.add(cells)
         self._images.append(images)
-        self._imaged.extend([begin + row for row, each in enumerate(befores) if each is not None])
+        self._imaged.append(begin + np.array(imaged, np.int64))
         self._count(contents, cells)
         for row in np.flatnonzero(kind == TOMBSTONE).tolist():
             self._tombstones.append((begin + row, contents.column("key")[row], contents.column("span")[row]))
@@ -208,7 +208,7 @@ class Survey:
     @property
     def images(self) -> int:
         """The number of rows with an image of what they replaced."""
-        return len(self._imaged)
+        return len(self._image_ids)
 
     @property
     def lacks_keys(self) -> bool:
@@ -234,12 +234,12 @@ class Survey:
             contract = msgspec.structs.replace(contract, order_key="partition")
         return contract
 
-    def write(self, history: Path) -> None:
-        """Write the events into a new folder, with their before-images and origins. Raises OSError."""
-        with without_collector():
-            self._write(history)
+    @without_collector()
+    def write(self, history: Path, *, is_hashed: bool = True) -> None:
+        """Write the events into a new folder, with their before-images and origins. Raises OSError.
 
-    def _write(self, history: Path) -> None:
+        Without `is_hashed`, the history does not record its hash.
+        """
         columns = self._columns
         if self.has_tables_for_partitions:
             columns["span"] = np.where(columns["span"] == NEVER, columns["table"], columns["span"])
@@ -251,13 +251,14 @@ class Survey:
         sessions, spans = self._sessions.values(), list(map(str, self._spans.values()))
         columns, row = with_sessions(columns, row, sessions, lowest)
         subscribers = [subscriber for subscriber, _ in sessions]
-        write_events(tables_of(columns, self.names, subscribers, spans), self.names, history)
-        if self._imaged:
+        events = tables_of(columns, self.names, subscribers, spans)
+        write_events(events, self.names, history, is_hashed=is_hashed)
+        if self.images:
             place = np.empty(len(self._cells), np.int64)
             place[row[row >= 0]] = np.flatnonzero(row >= 0)
             values = self._image_ids
             others = without_ends(texts_of(*self._images).filter(pa.array(values == NEVER)))
-            write_images(history / IMAGES, place[np.frombuffer(self._imaged, np.int64)], values, others)
+            write_images(history / IMAGES, place[np.concatenate(self._imaged)], values, others)
         write_origins(
             history,
             _lines(columns, self._paths),

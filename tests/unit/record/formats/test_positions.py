@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.core.record import Json
+from harness.record.formats.streams.debezium.sources import PostgreSQLSource, place_in, places_in
 from harness.record.formats.streams.positions import Positions, position_of
-from harness.record.formats.streams.sources import PostgreSQLSource, place_in, places_in
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,9 @@ def test_the_tables_have_the_hash_of_their_records(name: str, tmp_path: Path) ->
     records = list(records_of(loaded.history))
     assert len(records) > 1
     assert history_sha256(records) == hash_of(loaded.history)
+    unhashed, _ = load_stream(tmp_path / "s", tmp_path / "other", stream_format(name, sample.key), is_hashed=False)
+    assert list(records_of(unhashed.history)) == records
+    assert hash_of(unhashed.history) is None
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from harness.core.errors import ScenarioError, known
 from harness.core.record import Json
 from harness.record.documents import read_toml
 from harness.record.formats.promise_file import contract_of
-from harness.record.formats.streams.debezium import debezium
+from harness.record.formats.streams.debezium.format import debezium
 from harness.record.formats.streams.envelopes import crdb
 from harness.record.formats.streams.line import StreamFormat, decoded, inside
 from harness.record.formats.streams.mappings.mapped import mapped

@@ -1,0 +1,95 @@
+"""The format of a stream from Debezium: its contract, and how its lines are read."""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, Final, TypedDict
+
+import msgspec
+
+from harness.core.promises import StreamContract
+from harness.core.record import Json
+from harness.record.formats.jsonl import Shape
+from harness.record.formats.streams.debezium.columns import PLAIN
+from harness.record.formats.streams.debezium.messages import read
+from harness.record.formats.streams.line import StreamFormat, enveloped, text_in
+from harness.record.formats.streams.mappings.names import DEBEZIUM
+
+# A task that restarts sends again what it had sent. The order is that of a partition; without partitions, of a key.
+_CONTRACT: Final = StreamContract(
+    closed="<=",
+    cut="delivery",
+    position="lsn",
+    order_key="key",
+    delivery="at-least-once",
+    replay="session",
+    atomic_unit="batch",
+    identity="position+key+value",
+)
+
+
+class _Source(TypedDict, total=False):
+    connector: Any
+    snapshot: Any
+    db: Any
+    schema: Any
+    table: Any
+    collection: Any
+    lsn: Any
+    sequence: Any
+    file: Any
+    pos: Any
+    row: Any
+    server_id: Any
+    commit_lsn: Any
+    change_lsn: Any
+    event_serial_no: Any
+    scn: Any
+    commit_scn: Any
+    ts_ms: Any
+    ord: Any
+    rs: Any
+    replica_set: Any
+
+
+class _Block(TypedDict, total=False):
+    id: Any
+    total_order: Any
+    data_collection_order: Any
+
+
+class _Message(TypedDict, total=False):
+    """The fields of a change event and of its envelopes; not the schemas, most of the text of a line."""
+
+    topic: Any
+    partition: Any
+    offset: Any
+    key: Any
+    value: "_Message | str | None"
+    payload: "_Message | str | None"
+    status: Any
+    id: Any
+    data_collections: Any
+    op: Any
+    before: Any
+    after: Any
+    source: _Source | None
+    transaction: _Block | None
+    tombstone: Any
+    resolved: Any
+
+
+def _is_change(line: Json) -> bool:
+    """True for a change event, in whatever envelopes."""
+    try:
+        return "op" in enveloped(line)[1]
+    except ValueError:
+        return False
+
+
+_SHAPE: Final = Shape(msgspec.json.Decoder(_Message), _is_change, text_in)
+
+
+def debezium(key: Sequence[str] = ()) -> StreamFormat:
+    """The format; `key` names the columns of the key where lines come without the message's key."""
+    plain = () if key else PLAIN
+    return StreamFormat(DEBEZIUM, _CONTRACT, partial(read, tuple(key)), is_by_source=True, shape=_SHAPE, plain=plain)
