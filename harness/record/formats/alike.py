@@ -14,7 +14,7 @@ _ANY: Final = msgspec.json.Decoder(Any)
 def decoded_lines(content: bytes | memoryview, first: Json) -> list[Any]:
     """The values of those lines of JSON. If the other values are like the `first`, its objects are structs.
 
-    They are encoded as the dictionaries would be, if the names of each object ascend.
+    Their fields are in the order of their names, so no encoder has to sort them.
     """
     try:
         return decoder_of(type_like(first)).decode_lines(content)
@@ -26,7 +26,7 @@ def type_like(value: Json) -> Any:
     """The type of values that are like that one in the names of their objects; Any if there is none."""
     match value:
         case {}:
-            return _record(tuple(value))
+            return _record(tuple(sorted(value)))
         case [one, other]:  # As keys with their tables are.
             return tuple[type_like(one), type_like(other)]  # type: ignore[misc]  # Known only now.
         case _:

@@ -28,7 +28,7 @@ from harness.record.formats.streams.positions import Key, Positions, keys_of
 from harness.record.formats.streams.units import Units, holes, pairs_of, runs_of
 
 _POSITIONED: Final = frozenset(("row", "backfill", "watermark", "open", "gap", "checkpoint"))
-_ENCODER: Final = msgspec.json.Encoder(order="sorted")  # As names are written.
+_ENCODER: Final = msgspec.json.Encoder(order="deterministic")  # Names ascend, and in structs they already do.
 _NONE: Final = type(None)
 
 

@@ -50,7 +50,7 @@ def rows(path: Path, form: StreamFormat) -> Iterator[object]:
 def plain(cell: object) -> object:
     if isinstance(cell, Place):
         return cell.kind, cell.parts, cell.is_snapshot, cell.is_of_change
-    return msgspec.to_builtins(cell)
+    return list(map(plain, cell)) if isinstance(cell, tuple) else msgspec.to_builtins(cell)  # Both are arrays in JSON.
 
 
 def lines_of(kind: str, seed: int) -> list[dict[str, Any]]:

@@ -48,7 +48,7 @@ LSNS = st.integers(0, 40) | st.integers(0, (1 << 62) - 1)
 
 @given(st.lists(st.tuples(st.integers(0, 5), LSNS), min_size=1), st.booleans())
 def test_positions_of_postgresql_at_once_are_as_one_by_one(pairs: list[tuple[int, int]], is_mixed: bool) -> None:
-    sources = [PostgreSQLSource("postgresql", lsn, f'["{commit}", "{lsn}"]') for commit, lsn in pairs]
+    sources = [PostgreSQLSource("postgresql", lsn, f'["{commit}", "{lsn}"]', "s", "t") for commit, lsn in pairs]
     together, alone = Positions(), Positions()
     for begin in range(0, len(sources), 3):
         together.take_all(places_in(sources[begin : begin + 3]), str)

@@ -75,7 +75,7 @@ class _KeyedPayload(_Around, Generic[S, R, K], kw_only=True):
 
 
 _NO_TRANSACTION: Final = _Transaction()
-_NAMES_IN: Final = attrgetter("schema", "db", "table", "collection")
+_NAMES: Final = frozenset(("schema", "db", "table", "collection"))
 
 
 def _columns(
@@ -89,14 +89,12 @@ def _columns(
     keys = list(map(key_in, lines))
     if None in keys:
         return None
-    names = list(map(_NAMES_IN, sources))
-    tables = {each: collection_of(source) for each, source in dict(zip(names, sources, strict=True)).items()}
-    collections = [tables[each] for each in names] if len(tables) > 1 else [*tables.values()] * len(names)
+    collections = _collections(sources)
     fields: Fields = {
         "span": spans_of(lines),
         "is_first": [line.offset == 0 for line in lines],
         "kind": ["backfill" if op == SNAPSHOT else "row" for op in ops],
-        "key": list(map(list, zip(collections, keys, strict=True))),
+        "key": list(zip(collections, keys, strict=True)),
         "value": [DELETED if each.after is None else each.after for each in changes],
         "position": places_in(sources),
         "collection": collections,
@@ -109,6 +107,16 @@ def _columns(
         fields["ordinal"] = [each.total_order for each in transactions]
         fields["table_ordinal"] = [each.data_collection_order for each in transactions]
     return fields
+
+
+def _collections(sources: Sequence[PlainSource | PostgreSQLSource]) -> list[str]:
+    """The collections of these sources, mostly one."""
+    parts = [list(map(attrgetter(name), sources)) for name in sources[0].__struct_fields__ if name in _NAMES]
+    if all(part.count(part[0]) == len(part) for part in parts):
+        return [collection_of(sources[0])] * len(sources)
+    names = list(zip(*parts, strict=True))
+    known = {each: collection_of(source) for each, source in dict(zip(names, sources, strict=True)).items()}
+    return [known[each] for each in names]
 
 
 def _befores(changes: Sequence[_PlainChange[Any, Any]]) -> list[Before | None]:

@@ -80,10 +80,8 @@ class PostgreSQLSource(msgspec.Struct, gc=False):
     connector: Literal["postgresql"]
     lsn: Annotated[int, msgspec.Meta(ge=0, le=_LSN_MAX)]
     sequence: str
-    db: str | None = None
-    schema: str | None = None
-    table: str | None = None
-    collection: str | None = None
+    schema: Annotated[str, msgspec.Meta(min_length=1)]
+    table: Annotated[str, msgspec.Meta(min_length=1)]
 
     def get(self, name: str, default: Any = None, /) -> Any:
         """The field of that name."""
