@@ -26,7 +26,7 @@ HOSTILE = {
     "attribute": "\" onload='window.taken = 1' x=\"",
     "colour": "\x1b[2J\x1b[32mPASS",
     "right-to-left": "\u202e\u2066SSAP",
-    "megabyte": "k" * 1_000_000,
+    "long": "k" * 100_000,
 }
 
 
