@@ -1,6 +1,8 @@
 """The possible targets of faults: the nodes of a cluster with their roles, its links, its failpoints."""
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
+from types import MappingProxyType
 
 import msgspec
 
@@ -16,7 +18,7 @@ UPGRADES = "an upgrade from these options"
 ENOUGH = 3  # If a role has fewer nodes, a single link between them may carry no traffic for a while.
 
 
-class Topology(msgspec.Struct, frozen=True, kw_only=True):
+class Topology(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """The cluster as fault packages see it. A link exists if its direction was declared."""
 
     nodes: tuple[tuple[str, str], ...]  # Each node's id and role.
@@ -27,6 +29,11 @@ class Topology(msgspec.Struct, frozen=True, kw_only=True):
     point_roles: Mapping[str, str] = {}  # The role of the nodes that reach a failpoint, where one is declared.
     clockless: tuple[str, ...] = ()  # Nodes that have no clock of their own, or do not decide by it.
     procedures: tuple[str, ...] = ()  # Those that the cluster declares: MEMBERSHIP, UPGRADES.
+
+    @cached_property
+    def role_of(self) -> Mapping[str, str]:
+        """The role of each node, and of the clients."""
+        return MappingProxyType({**dict(self.nodes), CLIENT: CLIENT})
 
     def ids(self) -> tuple[str, ...]:
         """All nodes, in order."""
@@ -56,7 +63,7 @@ class Topology(msgspec.Struct, frozen=True, kw_only=True):
 
     def kind(self, source: str, target: str) -> str | None:
         """The kind of link from source to target, or None if there is none."""
-        roles = dict(self.nodes) | {CLIENT: CLIENT}
+        roles = self.role_of
         if source == target or source not in roles or target not in roles:
             return None
         return self.links.get((roles[source], roles[target]))

@@ -13,7 +13,7 @@ import msgspec
 from harness.core.draw import Stream
 from nemesis.fault import Package
 from nemesis.plan import Step
-from nemesis.topology import CLIENT, Strike, Topology, ends
+from nemesis.topology import Strike, Topology, ends
 
 OFFERS = 8  # The number of candidates for each choice.
 AT_POINT = " at a failpoint"
@@ -87,7 +87,7 @@ class Menu:
         return form, form + share
 
     def _form(self, fault: str, targets: tuple[str, ...]) -> tuple[str, str]:
-        roles = dict(self._topology.nodes) | {CLIENT: CLIENT}
+        roles = self._topology.role_of
         if not any(">" in target for target in targets):
             return f"{fault} {' '.join(sorted(roles[target] for target in targets))}", ""
         members = self._topology.largest_role()
