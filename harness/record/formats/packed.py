@@ -38,8 +38,8 @@ def opened(path: Path) -> Iterator[IO[bytes]]:
         return
     packed, damage = opener(path)
     try:
-        with packed as inner, io.BufferedReader(_Limited(path, inner), _BUFFER) as file:
-            yield cast("IO[bytes]", file)
+        with packed as inner:
+            yield cast("IO[bytes]", _Limited(path, inner))
     except (EOFError, OSError, damage) as error:
         if isinstance(error, OSError) and error.errno is not None:  # Arrow and gzip name no error of the system.
             raise
@@ -74,14 +74,14 @@ def _gzip(path: Path) -> tuple[io.BufferedIOBase, type[Exception]]:
 
 
 def _zstd(path: Path) -> tuple[io.BufferedIOBase, type[Exception]]:
-    return pa.input_stream(str(path), compression="zstd", buffer_size=0), pa.ArrowException
+    return io.BufferedReader(pa.input_stream(str(path), compression="zstd", buffer_size=0), _BUFFER), pa.ArrowException
 
 
 _OPENERS: Final = MappingProxyType({_GZIP: _gzip, _ZSTD: _zstd})  # The beginnings of files, and their openers.
 
 
-class _Limited(io.RawIOBase):
-    """What a compressed file holds, up to the limit."""
+class _Limited(io.BufferedIOBase):
+    """What a compressed file holds, up to the limit. What the file gives is passed on without a copy."""
 
     def __init__(self, path: Path, inner: io.BufferedIOBase) -> None:
         self._path, self._inner = path, inner
@@ -90,11 +90,16 @@ class _Limited(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
-    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        count: int = self._inner.readinto(buffer)
-        self._left -= count
+    def read(self, size: int | None = -1, /) -> bytes:
+        return self._counted(self._inner.read(size))
+
+    def readline(self, size: int | None = -1, /) -> bytes:
+        return self._counted(self._inner.readline(size))
+
+    def _counted(self, content: bytes) -> bytes:
+        self._left -= len(content)
         if self._left < 0:
             raise HistoryError(
                 f"{self._path}: it unpacks to more than {RATIO:,} times its size, the limit: unpack it yourself"
             )
-        return count
+        return content
