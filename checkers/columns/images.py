@@ -60,8 +60,9 @@ class Images:
             return result
         row, shown = row[other], shown[other]
         is_value = pa.chunked_array([pa.array(shown != NEVER)])
-        images = pc.if_else(is_value, self._json(shown), self._texts.take(pa.array(row)))
-        known = self._json(values[other])
+        texts = self._json(np.concatenate((shown, values[other])))
+        images = pc.if_else(is_value, texts.slice(0, len(other)), self._texts.take(pa.array(row)))
+        known = texts.slice(len(other))
         unlike = np.flatnonzero(pc.not_equal(images, known).to_numpy())
         both = (each.take(pa.array(unlike)).to_pylist() for each in (images, known))
         result[other[unlike]] = [differ(image, text) for image, text in zip(*both, strict=True)]
