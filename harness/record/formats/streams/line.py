@@ -4,7 +4,7 @@ Positions, sessions and units are numbered once the whole file has been read.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, overload
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, overload
 
 import msgspec
 import pyarrow as pa
@@ -17,6 +17,7 @@ from harness.record.formats.jsonl import Shape
 if TYPE_CHECKING:
     from checkers.replication.sites import Rule  # Only checks of several sites load this room.
 
+T = TypeVar("T")
 _OF_MESSAGES: Final = frozenset(("op", "after", "resolved"))  # Fields of messages, never of their envelopes.
 DELETED = "(deleted)"  # The value of a row that reports its key as deleted.
 
@@ -215,13 +216,18 @@ def is_first_of_all(around: dict[str, Json]) -> bool:
 
 def spans_of(lines: Sequence[Partition]) -> list[str | None]:
     """The partitions that plain lines name."""
-    topics, partitions = [line.topic for line in lines], [line.partition for line in lines]
-    topic, partition = topics[0], partitions[0]
-    if topics.count(topic) == partitions.count(partition) == len(lines):
-        return [span_of({"topic": topic, "partition": partition})] * len(lines)
-    pairs = list(zip(topics, partitions, strict=True))
-    spans = {each: span_of({"topic": each[0], "partition": each[1]}) for each in set(pairs)}
-    return [spans[each] for each in pairs]
+    columns = [line.topic for line in lines], [line.partition for line in lines]
+    return of_rows(columns, lambda topic, partition: span_of({"topic": topic, "partition": partition}))
+
+
+def of_rows(columns: Sequence[Sequence[Any]], text: Callable[..., T]) -> list[T]:
+    """The text of each row of these columns, from its cells: computed once for rows that are alike, as most are."""
+    count = len(columns[0])
+    if all(column.count(column[0]) == count for column in columns):
+        return [text(*(column[0] for column in columns))] * count
+    rows = list(zip(*columns, strict=True))
+    texts = {row: text(*row) for row in set(rows)}
+    return [texts[row] for row in rows]
 
 
 def span_of(around: dict[str, Json]) -> str | None:

@@ -7,7 +7,6 @@ from operator import attrgetter
 from typing import Any, Final, Generic, Literal, TypeVar
 
 import msgspec
-from msgspec.structs import astuple
 
 from harness.core.record import Json
 from harness.record.formats.alike import decoder_of, type_like
@@ -21,7 +20,7 @@ from harness.record.formats.streams.debezium.messages import (
     transaction_of,
 )
 from harness.record.formats.streams.debezium.sources import PlainSource, PostgreSQLSource, places_in
-from harness.record.formats.streams.line import DELETED, Before, Fields, Partition, Plain, spans_of
+from harness.record.formats.streams.line import DELETED, Fields, Partition, Plain, of_rows, spans_of
 
 S = TypeVar("S", PostgreSQLSource, PlainSource)
 R = TypeVar("R")  # Of rows, and
@@ -100,7 +99,7 @@ def _columns(
         "collection": collections,
     }
     if not REPLACING.isdisjoint(ops):
-        fields["before"] = _befores(changes)
+        fields["before"] = [before_of(each.before, each.source) if each.op in REPLACING else None for each in changes]
     transactions = [each.transaction or _NO_TRANSACTION for each in changes]
     if any(each is not _NO_TRANSACTION for each in transactions):
         fields["unit"] = _transactions([each.id for each in transactions])
@@ -110,26 +109,9 @@ def _columns(
 
 
 def _collections(sources: Sequence[PlainSource | PostgreSQLSource]) -> list[str]:
-    """The collections of these sources, mostly one."""
-    parts = [list(map(attrgetter(name), sources)) for name in sources[0].__struct_fields__ if name in _NAMES]
-    if all(part.count(part[0]) == len(part) for part in parts):
-        return [collection_of(sources[0])] * len(sources)
-    names = list(zip(*parts, strict=True))
-    known = {each: collection_of(source) for each, source in dict(zip(names, sources, strict=True)).items()}
-    return [known[each] for each in names]
-
-
-def _befores(changes: Sequence[_PlainChange[Any, Any]]) -> list[Before | None]:
-    """What the changes replaced, as `before_of` gives each; None for insertions."""
-    replacing = [each for each in changes if each.op in REPLACING]
-    images: list[Any] = [each.before for each in replacing]
-    found: Iterator[Before]
-    # Whole images, which most are, need no further look: they have a value in each column.
-    if all(issubclass(each, msgspec.Struct) for each in {*map(type, images)}) and all(map(all, map(astuple, images))):
-        found = iter(map(Before, images))
-    else:
-        found = (before_of(each.before, each.source) for each in replacing)
-    return [next(found) if each.op in REPLACING else None for each in changes]
+    names = [name for name in sources[0].__struct_fields__ if name in _NAMES]
+    columns = [list(map(attrgetter(name), sources)) for name in names]
+    return of_rows(columns, lambda *cells: collection_of(dict(zip(names, cells, strict=True))))
 
 
 class _ValueSchema(msgspec.Struct):

@@ -11,10 +11,11 @@ from harness.core.record import Json
 from harness.record.formats.jsonl import Shape
 from harness.record.formats.streams.debezium.columns import PLAIN
 from harness.record.formats.streams.debezium.messages import read
+from harness.record.formats.streams.debezium.sources import PlainSource
 from harness.record.formats.streams.line import StreamFormat, enveloped, text_in
 from harness.record.formats.streams.mappings.names import DEBEZIUM
 
-# A task that restarts sends again what it had sent. The order is that of a partition; without partitions, of a key.
+# A task that restarts sends its events again. Their order is that of a partition or, without partitions, of a key.
 _CONTRACT: Final = StreamContract(
     closed="<=",
     cut="delivery",
@@ -27,28 +28,8 @@ _CONTRACT: Final = StreamContract(
 )
 
 
-class _Source(TypedDict, total=False):
-    connector: Any
-    snapshot: Any
-    db: Any
-    schema: Any
-    table: Any
-    collection: Any
-    lsn: Any
-    sequence: Any
-    file: Any
-    pos: Any
-    row: Any
-    server_id: Any
-    commit_lsn: Any
-    change_lsn: Any
-    event_serial_no: Any
-    scn: Any
-    commit_scn: Any
-    ts_ms: Any
-    ord: Any
-    rs: Any
-    replica_set: Any
+# The fields of `PlainSource` as a dictionary, of which any may be missing.
+_Source = TypedDict("_Source", dict.fromkeys(PlainSource.__struct_fields__, Any), total=False)  # type: ignore[misc]
 
 
 class _Block(TypedDict, total=False):

@@ -91,6 +91,8 @@ def before_of(image: Any, source: Source) -> Before:
     logs the columns of the key alone unless the table's replica identity is full.
     """
     if isinstance(image, msgspec.Struct):
+        if all(msgspec.structs.astuple(image)):
+            return Before(image)
         image = msgspec.to_builtins(image)
     if not isinstance(image, dict):
         return _NO_IMAGE
