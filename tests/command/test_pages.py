@@ -26,7 +26,7 @@ HOSTILE = {
     "attribute": "\" onload='window.taken = 1' x=\"",
     "colour": "\x1b[2J\x1b[32mPASS",
     "right-to-left": "\u202e\u2066SSAP",
-    "long": "k" * 100_000,
+    "megabyte": "k" * 1_000_000,
 }
 
 

@@ -124,7 +124,7 @@ def test_two_sweepers_at_once_remove_everything_between_them(
     make(engine, run_id, labels_for(run_id, dead))
     with ThreadPoolExecutor(3) as several:
         swept = list(several.map(lambda _: sweep(engine), range(3)))
-    # Of two requests for one container, the engine may grant the later one as well, if the first has just ended.
+    # The engine may grant two requests to remove one container, if the first of them has just ended.
     removed = {(each.kind, each.name) for some in swept for each in some if each.run == run_id}
     assert sorted(kind for kind, _ in removed) == KINDS
     assert left(engine, run_id) == []
