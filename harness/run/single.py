@@ -139,7 +139,7 @@ def judge_foreign(  # noqa: PLR0913  Each argument is an option of the command.
     with temporary_folder("check") as folder:
         with reading(path, tell):
             if stream is None:
-                loaded = load(path, folder)
+                loaded = load(path, folder, is_hashed=is_hashed)
             else:
                 loaded, promised = _loaded_stream(path, folder, stream, more, is_hashed=is_hashed)
         loaded = msgspec.structs.replace(loaded, source=path.name or loaded.source)

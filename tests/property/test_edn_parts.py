@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from random import Random
 
+import pyarrow as pa
 import pytest
 
 from harness.core.columns import NAMED
@@ -22,6 +23,9 @@ from harness.record.formats.edn.plain_part import plain_digest
 from harness.record.formats.edn.whole import NotInParts, write_in_parts
 from harness.record.formats.load import format_of, load
 from harness.record.formats.parquet import operations
+from harness.record.formats.parquet.parquet import hash_of
+from harness.record.formats.parquet.schema import SCHEMAS
+from harness.record.formats.parquet.tables import read_table
 from harness.record.formats.spread import in_turn, spread
 from tests.amount import FIRST_SEED, count
 
@@ -142,10 +146,14 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
 
 
+def tables(folder: Path) -> dict[str, pa.Table]:
+    return {name: read_table(folder, name) for name in SCHEMAS}
+
+
 @pytest.fixture(autouse=True)
 def in_one_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     """`load` reads a file in one pass, so that there is something to compare with."""
-    monkeypatch.setattr(loading, "_in_parts", lambda *_: None)
+    monkeypatch.setattr(loading, "_in_parts", lambda *_, **__: None)
 
 
 @pytest.fixture
@@ -181,6 +189,9 @@ def test_the_files_are_the_same_wherever_the_text_is_cut(spelling: str, tmp_path
         size = Random(seed).randint(100, 3000)
         left_out = write_in_parts(path, tmp_path / "parts", noting, notation=notation, part_bytes=size)
         assert contents(tmp_path / "parts") == contents(whole.history), seed
+        write_in_parts(path, tmp_path / "quick", in_turn, notation=notation, part_bytes=size, is_hashed=False)
+        assert hash_of(tmp_path / "quick") is None
+        assert tables(tmp_path / "quick") == tables(whole.history), seed
         assert whole.notes == ((f"{left_out} nemesis operations skipped",) if left_out else ())
         cuts += len(places) - 1
         assert seed % 3 or len(plain) == len(places), f"seed {seed}: a numeric history is read by columns"

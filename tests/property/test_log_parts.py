@@ -18,7 +18,7 @@ from tests.property.test_edn_parts import contents
 @pytest.fixture(autouse=True)
 def in_one_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     """`load` reads a file in one pass, so that there is something to compare with."""
-    monkeypatch.setattr(loading, "_in_parts", lambda *_: None)
+    monkeypatch.setattr(loading, "_in_parts", lambda *_, **__: None)
 
 
 NEMESIS = ':nemesis\t:info\t:start\t[:r "n1, 007"]'
@@ -82,7 +82,7 @@ def test_maps_of_the_nemesis_are_counted_among_those_that_are_read_by_columns(tm
     for last, is_read in ((", :index 6", True), (", :index 5", False)):
         text = "\n".join([*maps, f"{{:type :ok, :f :txn, :process 1, :value [[:w 1 1]]{last}}}"])
         path.write_text(text, encoding="utf-8")
-        part = Part(str(path), 0, len(text), 0, 0, False, "EDN")
+        part = Part(str(path), 0, len(text), 0, 0, False, "EDN", is_hashed=True)
         assert (digest_of(part) is not None) == is_read
         if is_read:
             assert plain_digest(part, text.encode()) is not None

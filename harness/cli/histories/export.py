@@ -42,7 +42,7 @@ def export(
     path = or_latest(path)
     with temporary_folder("export") as folder:
         # Errors in the history are reported before anything is written.
-        loaded = load(path, folder)
+        loaded = load(path, folder, is_hashed=False)
         counted = _Counted(_records(path, loaded), is_edn=file_format == "edn")
         write = write_edn_history if counted.is_edn else write_jsonl
         if output is None:

@@ -68,7 +68,7 @@ def small_history(ready: Answerable, report: Report, out: Path, engine: EngineFo
     if finding is None:
         return None
     with temporary_folder("shrink") as folder:
-        records = numbered_records(load(question.path, folder).history)
+        records = numbered_records(load(question.path, folder, is_hashed=False).history)
     if out.suffix == EDN and any(isinstance(each, StreamEvent) for each in records.values()):
         raise ScenarioError(f"{out}: EDN has no stream events: let the name end with .jsonl")
 

@@ -5,6 +5,8 @@ digest of the content of the imported file, of its format and of our code that i
 It is used if its files are those that the manifest names, by their hashes; a damaged one is removed. The files are
 linked or copied first, so that no other process can remove them meanwhile. A cache that cannot be read or written
 counts as empty.
+
+A history that does not record its own hash has an entry of another name: only imports that need no hash use it.
 """
 
 import hashlib
@@ -22,12 +24,13 @@ import harness.core
 import harness.record
 from harness.core.errors import HistoryError
 from harness.record.documents import decoded, opened, read_plain
-from harness.record.formats.parquet.parquet import is_history
+from harness.record.formats.parquet.parquet import hash_of, is_history
 from harness.record.ownership import temporary_folder
 
 ENTRIES_MAX: Final = 8  # The most entries,
 BYTES_MAX: Final = 4 << 30  # and the most bytes of all: the least recently used entries are removed.
 _MANIFEST: Final = "import.json"
+_UNHASHED: Final = "-unhashed"  # Ends the name of an entry whose history does not record its hash.
 
 
 class _Manifest(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,7 +42,7 @@ class _Manifest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def key_of(path: Path, name: str) -> str | None:
-    """The name of the entry of that file, read in the format `name`; None if the file cannot be read."""
+    """The key of the import of that file, read in the format `name`; None if the file cannot be read."""
     try:
         with path.open("rb") as file:
             content = hashlib.file_digest(file, "sha256").hexdigest()
@@ -48,15 +51,20 @@ def key_of(path: Path, name: str) -> str | None:
         return None
 
 
-def found(key: str, history: Path) -> tuple[str, ...] | None:
-    """Put the files of that entry into the folder `history`; returns the notes of the import.
+def found(key: str, history: Path, *, is_hashed: bool) -> tuple[str, ...] | None:
+    """Put the files of that import into the folder `history`; returns the notes of the import.
 
-    None if there is no whole entry.
+    None if there is no whole entry; with `is_hashed`, also if the history does not record its hash.
     """
-    folder = place() / key
+    names = [key] if is_hashed else [key, key + _UNHASHED]
+    return next((notes for name in names if (notes := _entry(name, history)) is not None), None)
+
+
+def _entry(name: str, history: Path) -> tuple[str, ...] | None:
+    folder = place() / name
     with suppress(OSError, HistoryError, ValueError):
         manifest = decoded(read_plain(folder / _MANIFEST), _Manifest)
-        if manifest.key == key and _size(folder) <= BYTES_MAX:
+        if manifest.key == name and _size(folder) <= BYTES_MAX:
             history.mkdir(parents=True)
             for path in folder.glob("*.parquet"):
                 _link(path, history / path.name)
@@ -74,13 +82,14 @@ def keep(key: str, history: Path, notes: tuple[str, ...]) -> None:
     with suppress(OSError, HistoryError):
         entries.mkdir(mode=0o700, parents=True, exist_ok=True)
         with temporary_folder("import", beside=entries) as folder:
-            entry = folder / key
+            name = key if hash_of(history) is not None else key + _UNHASHED
+            entry = folder / name
             entry.mkdir()
             for path in history.iterdir():
                 _link(path, entry / path.name)
-            manifest = _Manifest(key=key, notes=notes, files=_hashes(entry))
+            manifest = _Manifest(key=name, notes=notes, files=_hashes(entry))
             (entry / _MANIFEST).write_bytes(msgspec.json.encode(manifest))
-            entry.rename(entries / key)
+            entry.rename(entries / name)
         _make_room(entries)
 
 

@@ -100,20 +100,21 @@ _TIMED: Final[Mapping[str, Callable[[Path, Times], Iterator[Record]]]] = Mapping
 )
 
 
-def load(path: Path, into: Path) -> Loaded:
+def load(path: Path, into: Path, *, is_hashed: bool = True) -> Loaded:
     """The history that `path` names: a run, a history folder or one of its files, or a file in one of FORMATS.
 
     Anything else than a folder of Parquet files is converted to one: a run's, inside the run; any other, inside
-    `into`. A large file is imported once, and of EDN and JSON by several processes, with the same result.
+    `into`. A large file is imported once, and of EDN and JSON by several processes, with the same result. Without
+    `is_hashed`, a history from elsewhere may lack its hash, which saves a sixth of an import.
     Raises ScenarioError if `path` does not exist; HistoryError, with file and record, if the content is malformed.
     """
     require_present(path)
     if path.is_dir():
         stored = stored_in(path)
-        return _folder(path, into) if stored is None else _stored(stored, into)
+        return _folder(path, into) if stored is None else _stored(stored, into, is_hashed=is_hashed)
     require_file(path)
     if is_packed(path):
-        return _unpacked(path, into)
+        return _unpacked(path, into, is_hashed=is_hashed)
     if path.suffix == ".parquet" and not is_history(path.parent):
         raise HistoryError(
             f"{path}: not a file of a history (ops.parquet, events.parquet, ...); name the folder that holds one"
@@ -122,7 +123,7 @@ def load(path: Path, into: Path) -> Loaded:
         return _folder(path.parent, into)
     found = format_of(path)
     import_it = _kept if path.stat().st_size >= KEPT_BYTES else _imported
-    return import_it(path, into / HISTORY, found)
+    return import_it(path, into / HISTORY, found, is_hashed=is_hashed)
 
 
 def require_present(path: Path) -> None:
@@ -175,16 +176,16 @@ def stored_in(folder: Path) -> Path | None:
     return next((folder / name for name in _STORED if (folder / name).is_file()), None)
 
 
-def _stored(path: Path, into: Path) -> Loaded:
+def _stored(path: Path, into: Path, *, is_hashed: bool) -> Loaded:
     """The history of a run of Jepsen's, with a note of Jepsen's own results."""
-    loaded, note = load(path, into), note_of_results(path.parent)
+    loaded, note = load(path, into, is_hashed=is_hashed), note_of_results(path.parent)
     return loaded if note is None else msgspec.structs.replace(loaded, notes=(*loaded.notes, note))
 
 
-def _unpacked(path: Path, into: Path) -> Loaded:
+def _unpacked(path: Path, into: Path, *, is_hashed: bool) -> Loaded:
     plain = unpack(path, into / "unpacked")
     try:
-        return load(plain, into)
+        return load(plain, into, is_hashed=is_hashed)
     except SeamarkError as error:
         raise type(error)(str(error).replace(str(plain), str(path))) from None
 
@@ -242,9 +243,9 @@ def _written_anew(journal: Path, history: Path, elsewhere: Path) -> Path:
     raise problem
 
 
-def _imported(path: Path, history: Path, found: Format) -> Loaded:
+def _imported(path: Path, history: Path, found: Format, *, is_hashed: bool) -> Loaded:
     notation = next((name for name in NOTATIONS if name == found.name), None)
-    in_parts = None if notation is None else _in_parts(path, history, notation)
+    in_parts = None if notation is None else _in_parts(path, history, notation, is_hashed=is_hashed)
     return in_parts or _in_one_pass(path, history, found)
 
 
@@ -276,13 +277,13 @@ def _converted(path: Path, history: Path, found: Format, times: Times) -> int:
     return skipped[0]
 
 
-def _kept(path: Path, history: Path, found: Format) -> Loaded:
+def _kept(path: Path, history: Path, found: Format, *, is_hashed: bool) -> Loaded:
     """The history of a large file: from the cache, or else imported and put there."""
     before, key = path.stat(), kept.key_of(path, found.name)
-    notes = None if key is None else kept.found(key, history)
+    notes = None if key is None else kept.found(key, history, is_hashed=is_hashed)
     if notes is not None:
         return _of(history, found, notes)
-    loaded = _imported(path, history, found)
+    loaded = _imported(path, history, found, is_hashed=is_hashed)
     after = path.stat()
     if key is not None and (before.st_ino, before.st_size, before.st_mtime_ns) == (
         after.st_ino,
@@ -293,11 +294,11 @@ def _kept(path: Path, history: Path, found: Format) -> Loaded:
     return loaded
 
 
-def _in_parts(path: Path, history: Path, notation: NotationName) -> Loaded | None:
+def _in_parts(path: Path, history: Path, notation: NotationName, *, is_hashed: bool) -> Loaded | None:
     """A file converted in parts, a large one by several processes; None if it has to be read in one pass."""
     through = spread if path.stat().st_size >= SPREAD_BYTES else in_turn
     try:
-        skipped = write_in_parts(path, history, through, notation=notation)
+        skipped = write_in_parts(path, history, through, notation=notation, is_hashed=is_hashed)
     except NotInParts:
         return None
     except OSError as error:

@@ -15,7 +15,10 @@ from harness.record.formats.parquet.operations import Row, element_count, tables
 
 
 class Part(NamedTuple):
-    """A range of bytes of a file. Before it come `first_map` maps, with `first_op` invocations among them."""
+    """A range of bytes of a file. Before it come `first_map` maps, with `first_op` invocations among them.
+
+    Without `is_hashed`, its digest may lack the bytes that the history's hash covers.
+    """
 
     path: str
     offset: int
@@ -24,6 +27,7 @@ class Part(NamedTuple):
     first_op: int
     is_of_lists: bool
     notation: NotationName
+    is_hashed: bool
 
 
 class Opened(NamedTuple):

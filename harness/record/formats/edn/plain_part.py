@@ -93,7 +93,7 @@ def plain_digest(part: Part, text: bytes) -> Digest | None:
     op[pairs.completed] = op[pairs.invoked]
     has_result = _has_result(events, kind)
     records = _Records(events, kind=kind, op=op, time=time, has_result=has_result)
-    canonical, places = records.canonical(pairs.deferred)
+    canonical, places = records.canonical(pairs.deferred) if part.is_hashed else (b"", [0] * len(pairs.deferred))
     maps = {place: _map(lines[place], part.notation, int(number[place])) for place in (*pairs.deferred, *pairs.opened)}
     return Digest(
         part=part,

@@ -34,17 +34,24 @@ class NotInParts(Exception):
 
 
 def write_in_parts(
-    path: Path, folder: Path, spread: Spread, *, notation: NotationName = "EDN", part_bytes: int = PART_BYTES
+    path: Path,
+    folder: Path,
+    spread: Spread,
+    *,
+    notation: NotationName = "EDN",
+    part_bytes: int = PART_BYTES,
+    is_hashed: bool = True,
 ) -> int:
     """Write the history in a file into `folder`; returns the number of nemesis maps left out.
 
-    `spread` gives the results of a function of parts, in order of the parts. Raises NotInParts, and leaves `folder`
-    unchanged, if this file cannot be read in parts; OSError if `folder` cannot be written.
+    `spread` gives the results of a function of parts, in order of the parts. Without `is_hashed`, the history does not
+    record its hash. Raises NotInParts, and leaves `folder` unchanged, if this file cannot be read in parts; OSError if
+    `folder` cannot be written.
     """
-    writer = HistoryWriter(folder)
+    writer = HistoryWriter(folder, is_hashed=is_hashed)
     try:
         whole = _Whole(writer)
-        with spread(digest_of, _parts(path, notation, part_bytes)) as digests:
+        with spread(digest_of, _parts(path, notation, part_bytes, is_hashed=is_hashed)) as digests:
             for digest in digests:
                 if digest is None:
                     raise NotInParts
@@ -115,7 +122,7 @@ class _Whole:
         self._stitcher.take(batch(rows))
 
 
-def _parts(path: Path, name: NotationName, part_bytes: int) -> Iterator[Part]:
+def _parts(path: Path, name: NotationName, part_bytes: int, *, is_hashed: bool) -> Iterator[Part]:
     """The parts of a file, in order. Raises NotInParts if the file does not begin with a map, or cannot be cut."""
     notation = NOTATIONS[name]
     try:
@@ -129,7 +136,7 @@ def _parts(path: Path, name: NotationName, part_bytes: int) -> Iterator[Part]:
                     of_lists = plain_is_of_lists(text, name, is_whole=len(text) == path.stat().st_size)
                 if of_lists is None:
                     of_lists = is_of_lists(islice(notation.values(path), SAMPLE), notation.names)
-                yield Part(str(path.absolute()), offset, len(text), first_map, first_op, of_lists, name)
+                yield Part(str(path.absolute()), offset, len(text), first_map, first_op, of_lists, name, is_hashed)
                 offset += len(text)
                 first_map += sum(map((b"\n" + text.removesuffix(b"\n")).count, notation.maps))
                 first_op += sum(map(text.count, notation.invocations))

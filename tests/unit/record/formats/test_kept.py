@@ -12,6 +12,9 @@ from harness.record.formats import load as loading
 from harness.record.formats.edn.notation import NotationName
 from harness.record.formats.edn.whole import Spread, write_in_parts
 from harness.record.formats.load import Loaded, load
+from harness.record.formats.parquet.parquet import hash_of
+from harness.record.formats.parquet.rows import records_of
+from harness.record.journal import history_sha256
 
 LINE = "{{:type :{}, :process 0, :f :read, :value nil, :index {}}}\n"
 NEMESIS = "{:type :info, :f :kill, :process :nemesis}\n"
@@ -80,9 +83,9 @@ def test_other_content_or_other_code_is_imported_anew(
         monkeypatch.setattr(kept, "_code", lambda: "newer")
     imports: list[Path] = []
 
-    def imported(path: Path, folder: Path, spread: Spread, *, notation: NotationName) -> int:
+    def imported(path: Path, folder: Path, spread: Spread, *, notation: NotationName, is_hashed: bool) -> int:
         imports.append(path)
-        return write_in_parts(path, folder, spread, notation=notation)
+        return write_in_parts(path, folder, spread, notation=notation, is_hashed=is_hashed)
 
     monkeypatch.setattr(loading, "write_in_parts", imported)
     load(path, tmp_path / "second")
@@ -105,13 +108,42 @@ def test_other_content_or_other_code_is_imported_anew(
         lambda entry: os.truncate(entry / "events.parquet", kept.BYTES_MAX),
     ],
 )
-def test_a_damaged_entry_is_none(damage: Break, place: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_hashed", [True, False])
+def test_a_damaged_entry_is_none(damage: Break, is_hashed: bool, place: Path, tmp_path: Path) -> None:
     path = written(tmp_path / "one.edn")
-    first = contents(load(path, tmp_path / "first"))
+    first = contents(load(path, tmp_path / "first", is_hashed=is_hashed))
     (entry,) = place.iterdir()
     damage(entry)
-    assert contents(load(path, tmp_path / "second")) == first
-    assert contents(load(path, tmp_path / "third")) == first
+    assert contents(load(path, tmp_path / "second", is_hashed=is_hashed)) == first
+    assert contents(load(path, tmp_path / "third", is_hashed=is_hashed)) == first
+
+
+def test_an_import_without_its_hash_is_kept_for_those_that_need_none(
+    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = written(tmp_path / "one.edn")
+    unhashed = load(path, tmp_path / "first", is_hashed=False)
+    assert hash_of(unhashed.history) is None
+    hashed = load(path, tmp_path / "second")
+    assert hash_of(hashed.history) == history_sha256(records_of(unhashed.history))
+    monkeypatch.setattr(loading, "write_in_parts", refuse)
+    assert contents(load(path, tmp_path / "third")) == contents(hashed)
+    assert contents(load(path, tmp_path / "fourth", is_hashed=False)) == contents(hashed)
+    entry = next(entry for entry in place.iterdir() if not entry.name.endswith("-unhashed"))
+    shutil.rmtree(entry)
+    assert contents(load(path, tmp_path / "fifth", is_hashed=False)) == contents(unhashed)
+    next(place.iterdir()).rename(entry)
+    monkeypatch.undo()
+    assert kept.found(entry.name, tmp_path / "sixth", is_hashed=True) is None
+
+
+def test_an_import_in_one_pass_records_its_hash(place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = written(tmp_path / "one.edn")
+    monkeypatch.setattr(loading, "_in_parts", lambda *_, **__: None)
+    loaded = load(path, tmp_path / "first", is_hashed=False)
+    (entry,) = place.iterdir()
+    assert hash_of(loaded.history) is not None
+    assert kept.found(entry.name, tmp_path / "second", is_hashed=True) == loaded.notes
 
 
 def test_two_entries_that_are_swapped_are_none(place: Path, tmp_path: Path) -> None:
@@ -136,7 +168,7 @@ def test_the_least_recently_used_entries_go(place: Path, tmp_path: Path, monkeyp
     for count in (1, 2, 3):
         load(written(tmp_path / "one.edn", count), tmp_path / str(count))
     assert len(list(place.iterdir())) == 2
-    assert kept.found(kept.key_of(tmp_path / "one.edn", "EDN") or "", tmp_path / "last") is not None
+    assert kept.found(kept.key_of(tmp_path / "one.edn", "EDN") or "", tmp_path / "last", is_hashed=True) is not None
 
 
 def test_entries_have_a_limit_of_bytes(place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -158,9 +190,9 @@ def test_a_file_that_changed_meanwhile_is_not_kept(
 ) -> None:
     path = written(tmp_path / "one.edn")
 
-    def imported(path: Path, folder: Path, spread: Spread, *, notation: NotationName) -> int:
+    def imported(path: Path, folder: Path, spread: Spread, *, notation: NotationName, is_hashed: bool) -> int:
         written(path, 3)
-        return write_in_parts(path, folder, spread, notation=notation)
+        return write_in_parts(path, folder, spread, notation=notation, is_hashed=is_hashed)
 
     monkeypatch.setattr(loading, "write_in_parts", imported)
     load(path, tmp_path / "first")

@@ -260,7 +260,7 @@ def test_a_large_file_of_edn_is_read_by_several_processes_with_the_same_result(
     nemesis = "{:type :info, :f :kill, :process :nemesis}"
     path.write_text("\n".join([*lines, nemesis, *lines]), encoding="utf-8")
     with monkeypatch.context() as patched:
-        patched.setattr("harness.record.formats.load._in_parts", lambda *_: None)
+        patched.setattr("harness.record.formats.load._in_parts", lambda *_, **__: None)
         whole = load(path, tmp_path / "whole")
     monkeypatch.setattr("harness.record.formats.load.SPREAD_BYTES", 0)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
