@@ -106,7 +106,9 @@ class Writer:
         if self._write == ":w":
             return step.removesuffix("nil]") + self.random.choice(["nil", "1", "20"]) + "]"
         some = ["1", "2", "44" if self._is_numeric else ":e", "3" if self._is_plain else '"f"']
-        elements = " ".join(self.random.choice(some) for _ in range(self.random.randint(0, 4)))
+        elements = self.random.choice([" ", ", "]).join(
+            self.random.choice(some) for _ in range(self.random.randint(0, 4))
+        )
         return step.removesuffix("nil]") + self.random.choice(["nil", f"[{elements}]", "[1 2 3]"]) + "]"
 
 

@@ -31,8 +31,8 @@ class Notation(NamedTuple):
 
     A part of a file begins with a line that begins as one of `beginnings` matches. Maps and invocations are counted by
     the texts in `maps` and `invocations`. `steps` has the spellings of each kind of step, with 0 for each number
-    and [~] for a list of numbers, which `lists` finds. Between two steps stands one of `separators`, the shortest
-    first; `is_separated`: two steps never stand side by side.
+    and [~] for a list of numbers. One of `separators`, the shortest first, divides two steps, and two numbers of a
+    list; `is_separated`: two steps never stand side by side.
     """
 
     names: FieldNames
@@ -40,7 +40,6 @@ class Notation(NamedTuple):
     beginnings: tuple[bytes, ...]
     maps: tuple[bytes, ...]
     invocations: tuple[bytes, ...]
-    lists: re.Pattern[bytes]
     steps: tuple[tuple[int, bytes], ...]
     separators: tuple[bytes, ...]
     is_separated: bool
@@ -86,7 +85,6 @@ _EDN: Final = Notation(
     beginnings=(b"\n{", b"\n#jepsen.history.Op"),
     maps=(b"\n{", b"\n#jepsen.history.Op"),
     invocations=(b":type :invoke,",),
-    lists=re.compile(rb"\[([0-9][0-9 ]*)\]"),
     steps=(
         (APPEND, b"[:append 0 0]"),
         (WRITE, b"[:w 0 0]"),
@@ -95,7 +93,7 @@ _EDN: Final = Notation(
         (READ_EMPTY, b"[:r 0 []]"),
         (READ_LIST, b"[:r 0 [~]]"),
     ),
-    separators=(b" ",),
+    separators=(b" ", b"  "),
     is_separated=False,
     even=_even_edn,
     form=_edn_form,
@@ -128,7 +126,6 @@ NOTATIONS: Final[Mapping[NotationName, Notation]] = MappingProxyType(
             beginnings=(b"\n{",),
             maps=(b"\n{",),
             invocations=(b'"type":"invoke"', b'"type": "invoke"'),
-            lists=re.compile(rb"\[([0-9]++(?:, ?[0-9]++)*+)\]"),
             steps=(*_STEPS_OF_JSON, *((kind, step.replace(b",", b", ")) for kind, step in _STEPS_OF_JSON)),
             separators=(b",", b", "),
             is_separated=True,

@@ -131,23 +131,30 @@ def plain_is_of_lists(text: bytes, name: NotationName, *, is_whole: bool) -> boo
 
 def _read(lines: Sequence[bytes], name: NotationName, first_map: int) -> _Read | None:
     """The maps in those lines; None unless all of them are plain or of the nemesis."""
-    notation, faults = NOTATIONS[name], list[_Fault]()
-    try:
-        for place, line in enumerate(lines):
-            if _NEMESIS in line:
-                form = notation.form(line)
-                each, index = checked(form, notation.names, place="", number=first_map + place, previous=-1)
-                if each.process is not None:
-                    return None
-                faults.append(_Fault(first_map + place, index, form))
-    except ValueError:
-        return None
+    text, faults = b"\n".join(lines), list[_Fault]()
     number = np.arange(first_map, first_map + len(lines))
-    if faults:
+    if _NEMESIS in text:
+        try:
+            faults = [*_faults(lines, name, first_map)]
+        except ValueError:
+            return None
         number = np.delete(number, [fault.number - first_map for fault in faults])
         lines = [lines[place] for place in (number - first_map).tolist()]
-    events = events_of(lines, name) if lines else None
+        text = b"\n".join(lines)
+    events = events_of(text, name) if lines else None
     return None if events is None else _Read(lines, number, events, faults)
+
+
+def _faults(lines: Sequence[bytes], name: NotationName, first_map: int) -> Iterator[_Fault]:
+    """The maps of the nemesis in those lines. Raises ValueError if a map that names it is of a client."""
+    notation = NOTATIONS[name]
+    for number, line in enumerate(lines, first_map):
+        if _NEMESIS in line:
+            form = notation.form(line)
+            each, index = checked(form, notation.names, place="", number=number, previous=-1)
+            if each.process is not None:
+                raise ValueError("a map of a client names the nemesis")
+            yield _Fault(number, index, form)
 
 
 def _indexes(read: _Read) -> Int64s:
