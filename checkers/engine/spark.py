@@ -3,7 +3,6 @@
 Classic Spark runs them by RDDs (checkers/engine/spark_rdd.py), Spark Connect by data frames (spark_frames.py).
 """
 
-import gc
 import os
 import signal
 import sys
@@ -12,7 +11,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from hashlib import sha256
-from importlib import import_module
 from pathlib import Path, PurePosixPath
 from types import ModuleType
 from typing import Any, Final, TypeAlias, TypeVar
@@ -23,16 +21,13 @@ from pyspark.sql import SparkSession
 
 import checkers
 import harness.core
-from checkers.engine import spark_classes, spark_frames, spark_rdd
+from checkers.engine import spark_classes, spark_daemon, spark_frames, spark_rdd
 from checkers.engine.datasets import Dataset
-from checkers.engine.memory import one_heap
-from harness.core.arrow import leave_out_pandas
 
 T = TypeVar("T")
 Session: TypeAlias = SparkContext | SparkSession  # Classic Spark, or Spark Connect.
 
 _SPREAD: Final = "spark.sql.shuffle.partitions"
-_LOADED: Final = "SEAMARK_LOADED"  # Environment variable of the process that forks workers: the modules to import.
 _PUBLIC: Final = "seamark/__init__.py"
 # A package whose other modules stay where they are installed.
 _PARENT: Final = b"__path__ = __import__('pkgutil').extend_path(__path__, __name__)\n"
@@ -265,9 +260,9 @@ def _local_settings(work_dir: Path, java_options: str, loaded: Sequence[str]) ->
         # Our blobs are narrow, and go no further than to this machine's disk.
         "spark.shuffle.compress": "false",
         "spark.driver.extraJavaOptions": f"{_JAVA_OPTIONS} {java_options}",
-        # This file, run as a program. When it forks a worker, it has imported all that kernels need.
-        "spark.python.daemon.module": "checkers.engine.spark",
-        f"spark.executorEnv.{_LOADED}": " ".join(loaded),
+        # When it forks a worker, it has imported all that kernels need.
+        "spark.python.daemon.module": spark_daemon.__name__,
+        f"spark.executorEnv.{spark_daemon.LOADED}": " ".join(loaded),
     }
 
 
@@ -277,16 +272,3 @@ def _echo(item: int) -> list[tuple[int, int]]:
 
 def _count(items: Sequence[int]) -> int:
     return len(items)
-
-
-if __name__ == "__main__":
-    import pyspark.worker  # noqa: F401  Imported once here, not in each worker.
-    from pyspark.daemon import manager
-
-    one_heap()  # Workers are forked from here.
-    leave_out_pandas()
-    for name in os.environ.get(_LOADED, "").split():
-        import_module(name)
-    # After each task a worker collects garbage. That visited everything imported, and cost more than a short task.
-    gc.freeze()
-    manager()
