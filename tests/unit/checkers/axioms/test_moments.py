@@ -5,10 +5,11 @@ import pytest
 from checkers.axioms import levels, moments
 from checkers.axioms.execution import Execution
 from checkers.axioms.levels import is_ordered
-from checkers.axioms.moments import has_moments
+from checkers.axioms.moments import guesses, has_moments
 from checkers.graph.edges import REALTIME
 from checkers.history.transactions import Load, Operation, Store, to_transactions
 from harness.core.columns import OK
+from tests.bench import generated
 from tests.unit.checkers.axioms.test_ladder import of
 
 
@@ -59,3 +60,16 @@ def test_moments_are_the_answer_of_the_search_for_cycles(monkeypatch: pytest.Mon
     assert [has_moments(each) for each in late] == answers == [False, False, True]
     monkeypatch.setattr(levels, "has_moments", lambda _: False)
     assert [is_ordered(each, REALTIME) for each in late] == answers
+
+
+@pytest.mark.parametrize("is_list", [True, False])
+def test_versions_are_in_the_same_order_if_their_moments_need_more_bits(
+    is_list: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lists = generated.transactions(500, seed=7)
+    history = of(lists if is_list else generated.registers_of(lists))
+    narrow = next(guesses(history))
+    monkeypatch.setattr(moments, "_BITS", 0)
+    wide = next(guesses(history))
+    assert narrow.install.tolist() == wide.install.tolist()
+    assert narrow.commit.tolist() == wide.commit.tolist()
