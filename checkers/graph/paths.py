@@ -6,8 +6,8 @@ next one, and to the operation that begins there. So the order of n operations t
 
 A *rule* limits closed paths by the kinds of their steps. A search under a rule is a plain search in a graph of layers:
 a layer is a state of the path so far, and a step leads from its source in one layer to its target in the layer of the
-state after it, or nowhere if the rule forbids it. Node v of layer i is v + 2 n i. Up to NETWORKX_STEPS steps networkx
-searches the whole graph. Above, scipy finds components, and networkx shortest paths within a short range of time.
+state after it, or nowhere if the rule forbids it. Node v of layer i is v + 2 n i. networkx finds the shortest paths: in
+the whole graph up to NETWORKX_STEPS steps, above in a short range of time. `strong` finds the components.
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,9 +19,11 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
+from checkers.columns.index import first_places
 from checkers.columns.runs import first_of_each
 from checkers.columns.table import concat, take
 from checkers.graph.edges import CHAIN, OPEN_END, PROCESS, REALTIME
+from checkers.graph.strong import matrix, strong_labels
 from harness.core.columns import Bools, Int64s
 
 if TYPE_CHECKING:
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
     import networkx as nx
     from scipy.sparse import csr_array
 
-NETWORKX_STEPS: Final = 20_000  # Above, networkx takes more time than loading and running scipy does.
+NETWORKX_STEPS: Final = 20_000  # Above, networkx would take too long.
 MOMENT: Final = 0  # The kind of a step from a moment.
 UNORDERED: Final = np.iinfo(np.int64).min  # The process of a node outside every process order.
 _STEP: Final = 1_000_000  # The weight of a step: more than that of any chain of moments.
@@ -93,27 +95,10 @@ def time_steps(index: Int64s, end: Int64s, is_mark: Bools | None = None) -> Step
     return Steps(source, target, np.where(np.arange(len(source)) < len(ended), REALTIME, MOMENT))
 
 
-def strong_labels(source: Int64s, target: Int64s, size: int) -> Int64s:
-    """The number of the strongly connected component of each node, shape (size,). No step leads to a higher number."""
-    if not len(source):
-        return np.arange(size)  # Without scipy, whose import takes longer than most checks of registers.
-    from scipy.sparse.csgraph import connected_components  # noqa: PLC0415  See TYPE_CHECKING above.
-
-    _, label = connected_components(_matrix(source, target, size), directed=True, connection="strong")
-    return label.astype(np.int64)
-
-
 def labels_of(source: Int64s, target: Int64s, size: int) -> Int64s:
-    """The number of the strongly connected component of each node, shape (size,): by networkx if the steps are few."""
-    if not len(source) or len(source) > NETWORKX_STEPS:
-        return strong_labels(source, target, size)
-    import networkx as nx  # noqa: PLC0415  See TYPE_CHECKING above.
-
-    graph: nx.DiGraph[int] = nx.DiGraph(zip(source.tolist(), target.tolist(), strict=True))
-    label = np.arange(size)
-    for nodes in nx.strongly_connected_components(graph):
-        label[list(nodes)] = min(nodes)  # Whatever the order in which networkx yields components and their nodes.
-    return label
+    """The least node of the strongly connected component of each node, shape (size,)."""
+    label = strong_labels(source, target, size)
+    return first_places(label, int(label.max(initial=-1)) + 1)[label]
 
 
 def cycle_labels(source: Int64s, target: Int64s, size: int) -> Int64s:
@@ -137,12 +122,6 @@ def _is_inner(source: Int64s, target: Int64s, size: int) -> Bools:
     stretch = np.cumsum(np.append(False, np.cumsum(crossings)[:-1] == 0))
     result: Bools = stretch[source] == stretch[target]
     return result
-
-
-def _matrix(source: Int64s, target: Int64s, size: int) -> "csr_array":
-    from scipy.sparse import coo_array  # noqa: PLC0415  See TYPE_CHECKING above.
-
-    return coo_array((np.ones(len(source), np.int8), (source, target)), (size, size)).tocsr()
 
 
 def components(label: Int64s) -> list[Int64s]:
@@ -238,7 +217,7 @@ class _Layers:
     @cached_property
     def matrix(self) -> "csr_array":
         """The edges in scipy."""
-        return _matrix(self.source, self.target, self.size)
+        return matrix(self.source, self.target, self.size)
 
 
 class StepGraph:

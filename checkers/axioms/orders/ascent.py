@@ -18,7 +18,8 @@ from checkers.axioms.orders.choices import in_order, reordered
 from checkers.columns.index import Places, ascending
 from checkers.columns.runs import first_of_each
 from checkers.columns.table import empty, take
-from checkers.graph.paths import Steps, strong_labels
+from checkers.graph.paths import Steps
+from checkers.graph.strong import strong_labels
 from harness.core.columns import Bools, Int64s
 
 

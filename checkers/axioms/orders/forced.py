@@ -30,7 +30,8 @@ from checkers.axioms.execution import INITIAL, UNRANKED, Execution, part
 from checkers.axioms.levels import CALM, LAYERED, Layers, Level, base, chains, layers
 from checkers.axioms.orders.cycles import Contradiction, Cycle, Evidence, Paths, short_cycles
 from checkers.graph.edges import RW, WR, WW
-from checkers.graph.paths import Steps, strong_labels
+from checkers.graph.paths import Steps
+from checkers.graph.strong import strong_labels
 from harness.core.columns import Int64s
 
 FIRST: Final = 500  # The number of transactions that are looked at first. It doubles

@@ -45,7 +45,8 @@ from checkers.columns.index import Places
 from checkers.columns.runs import codes
 from checkers.columns.table import empty, take
 from checkers.graph.edges import REALTIME, RW, WW
-from checkers.graph.paths import Steps, strong_labels
+from checkers.graph.paths import Steps
+from checkers.graph.strong import strong_labels
 from harness.core.columns import Bools, Int64s
 
 if TYPE_CHECKING:
