@@ -113,11 +113,12 @@ def part(whole: Execution, nodes: Int64s) -> tuple[Execution, Int64s]:
     views, installs = whole.views, whole.installs
     place = np.full(len(whole.op) + 1, INITIAL)
     place[nodes] = np.arange(len(nodes))
-    is_inside = (place[views.reader] >= 0) & ((views.writer == INITIAL) | (place[views.writer] >= 0))
-    seen = take(views, is_inside)
-    is_own = place[installs.writer] >= 0
-    rows, row = np.flatnonzero(is_own), np.append(np.cumsum(is_own) - 1, -1)
-    own = take(installs, rows)
+    is_inside = place >= 0
+    seen = take(views, np.flatnonzero(is_inside[views.reader]))
+    seen = take(seen, (seen.writer == INITIAL) | is_inside[seen.writer])
+    rows = np.flatnonzero(is_inside[installs.writer])
+    own, row = take(installs, rows), np.full(len(installs.writer) + 1, -1)
+    row[rows] = np.arange(len(rows))
     versions, declared, unclear = (_placed(pairs, place) for pairs in (whole.versions, whole.declared, whole.unclear))
     inside = replace(
         whole,
