@@ -15,7 +15,6 @@ from types import TracebackType
 from typing import Final, Literal, Self, TypeVar
 
 from checkers.engine.datasets import Dataset, Engine, LocalEngine
-from checkers.engine.spark_classes import java_program
 from checkers.engine.tasks import value_count
 from harness.core.errors import HistoryError, SeamarkError
 from harness.record.formats.parquet.parquet import is_history
@@ -168,6 +167,8 @@ class EngineStart:
             session = spark.start_session(*place, loaded=WITH_KERNELS, package=package)
             self._stop = partial(spark.stop, session) if is_here else session.stop
         except Exception as error:  # noqa: BLE001  Whatever failed (Java, the network, Spark) is reported once.
+            from checkers.engine.spark_classes import java_program  # noqa: PLC0415  Likewise.
+
             reason = " ".join(str(error).split())[:300]
             if is_here and java_program() is None:
                 reason = "there is no Java here, and it needs Java 17"
