@@ -97,8 +97,12 @@ def time_steps(index: Int64s, end: Int64s, is_mark: Bools | None = None) -> Step
 
 def labels_of(source: Int64s, target: Int64s, size: int) -> Int64s:
     """The least node of the strongly connected component of each node, shape (size,)."""
-    label = strong_labels(source, target, size)
-    return first_places(label, int(label.max(initial=-1)) + 1)[label]
+    result, is_met = np.arange(size), np.zeros(size, np.bool_)
+    is_met[source] = is_met[target] = True
+    nodes, place = np.flatnonzero(is_met), np.cumsum(is_met) - 1  # Few of many nodes may have a step.
+    label = strong_labels(place[source], place[target], len(nodes))
+    result[nodes] = nodes[first_places(label, len(nodes))[label]]
+    return result
 
 
 def cycle_labels(source: Int64s, target: Int64s, size: int) -> Int64s:

@@ -10,7 +10,9 @@ import pytest
 
 from checkers.graph import paths
 from checkers.graph.edges import CHAIN, IN, OUT, REALTIME, RW, WR, WW
-from checkers.graph.paths import ANY, MOMENT, Rule, StepGraph, Steps, cycle_labels, simple_cycles
+from checkers.graph.paths import ANY, MOMENT, Rule, StepGraph, Steps, cycle_labels, labels_of, simple_cycles
+from checkers.graph.strong import strong_labels
+from harness.core.columns import Int64s
 
 
 class Step(NamedTuple):
@@ -110,3 +112,16 @@ def test_only_steps_around_one_that_leads_backwards_are_searched(monkeypatch: py
     cycle_labels(np.append(ahead, 52), np.append(ahead + 1, 50), 101)
     cycle_labels(ahead, ahead + 1, 101)
     assert searched == [3, 0]
+
+
+def test_only_nodes_with_a_step_are_searched(monkeypatch: pytest.MonkeyPatch) -> None:
+    searched = list[int]()
+
+    def search(source: Int64s, target: Int64s, size: int) -> Int64s:
+        searched.append(size)
+        return strong_labels(source, target, size)
+
+    monkeypatch.setattr(paths, "strong_labels", search)
+    label = labels_of(np.array([90, 50, 70]), np.array([50, 90, 50]), 100)
+    assert searched == [3]
+    assert label.tolist() == [50 if node == 90 else node for node in range(100)]
