@@ -81,7 +81,7 @@ _OPENERS: Final = MappingProxyType({_GZIP: _gzip, _ZSTD: _zstd})  # The beginnin
 
 
 class _Limited(io.BufferedIOBase):
-    """What a compressed file holds, up to the limit. Its blocks are not copied."""
+    """The content of a compressed file, up to the limit. It passes blocks on without a copy."""
 
     def __init__(self, path: Path, inner: io.BufferedIOBase) -> None:
         self._path, self._inner = path, inner

@@ -15,7 +15,7 @@ from harness.record.formats.streams.debezium.sources import PlainSource
 from harness.record.formats.streams.line import StreamFormat, enveloped, text_in
 from harness.record.formats.streams.mappings.names import DEBEZIUM
 
-# A task that restarts sends its events again. Their order is that of a partition or, without partitions, of a key.
+# A task that restarts sends its events again. Events of a partition are in order; without partitions, those of a key.
 _CONTRACT: Final = StreamContract(
     closed="<=",
     cut="delivery",
