@@ -48,8 +48,9 @@ class _Stored(NamedTuple):
 def spread(kernel: Callable[[T], R], items: Iterable[T]) -> Iterator[Iterator[R]]:
     """The kernel's results, in the order of the items; only a few are in memory at a time.
 
-    The processes end with the `with` block, also where the consumer fails. A generator that held the pool could be left
-    to the garbage collector, which may close it in any thread, even in one of the pool's own.
+    Raises OSError where there is no room for their files. The processes end with the `with` block, also where the
+    consumer fails. A generator that held the pool could be left to the garbage collector, which may close it in any
+    thread, even in one of the pool's own.
     """
     from concurrent.futures import ProcessPoolExecutor  # noqa: PLC0415  A small file needs no pool.
     from multiprocessing import get_context  # noqa: PLC0415
