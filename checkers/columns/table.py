@@ -6,7 +6,7 @@ All functions accept any such class, and return the class that they were given. 
 
 from collections.abc import Mapping, Sequence
 from functools import cache, cached_property
-from typing import Any, TypeAlias, TypeVar, get_type_hints
+from typing import Any, TypeAlias, TypeVar, get_args, get_type_hints
 
 import numpy as np
 from msgspec import Struct
@@ -139,4 +139,11 @@ def _joined(parts: Sequence[NDArray[Scalar]]) -> NDArray[Scalar]:
 def _dtypes(kind: type[Columns]) -> Mapping[str, np.dtype[Any]]:
     """The dtype of each field, which is annotated as an array: int64 for Int64s, which is NDArray[np.int64]."""
     hints = get_type_hints(kind)
-    return {name: np.dtype(hints[name].__args__[1].__args__[0]) for name in kind.__struct_fields__}
+    return {name: np.dtype(_scalar(hints[name])) for name in kind.__struct_fields__}
+
+
+def _scalar(hint: Any) -> Any:
+    """The type of the numbers in such an array: the innermost argument, however NumPy spells its NDArray."""
+    while arguments := get_args(hint):
+        hint = arguments[-1]
+    return hint

@@ -1,5 +1,7 @@
 """Tables: rows of any class of columns are taken, put together, sorted and joined; held against loops over rows."""
 
+from types import GenericAlias
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -7,7 +9,7 @@ from hypothesis import strategies as st
 from msgspec import Struct
 
 from checkers.columns.parts import constant
-from checkers.columns.table import Join, concat, distinct_by, empty, ordered_by, row_count, take, taken
+from checkers.columns.table import Join, _scalar, concat, distinct_by, empty, ordered_by, row_count, take, taken
 from harness.core.columns import Bools, Int8s, Int64s
 
 NUMBERS = st.lists(st.tuples(st.integers(-3, 3), st.integers(-3, 3)), max_size=12)
@@ -81,6 +83,12 @@ def test_an_empty_table_has_the_types_of_its_fields() -> None:
         np.bool_,
     ]
     assert listed(concat([nothing, table([(1, 2)]), nothing])) == listed(table([(1, 2)]))
+
+
+@pytest.mark.parametrize("hint", [Int64s, GenericAlias(list, (np.int64,))])
+def test_the_numbers_of_an_array_are_known_as_each_version_of_numpy_spells_it(hint: object) -> None:
+    # NumPy 2.5 has no dtype between its NDArray and the numbers, and does not run on Python 3.11.
+    assert _scalar(hint) is np.int64
 
 
 def test_a_column_of_one_number_takes_no_memory_before_and_after() -> None:
