@@ -55,7 +55,8 @@ def show(console: Console, report: Report, amount: Amount = USUAL, *, used: int 
         for line in _body(console, report, LINES_MAX - used):
             console.print(line, soft_wrap=True)
     say(console, _verdict(report), is_whole=True)
-    broken = next((row for row in report.promises if row.verdict == "violated"), None)
+    first = next((group[0].promise for group in grouped_findings(report)), None)  # The verdict names it, too.
+    broken = next((row for row in report.promises if row.id == first and row.verdict == "violated"), None)
     if broken is not None and not amount.is_quiet and len(report.promises) > NAMED_PROMISES:
         say(console, broken.text, f"  {called(report, broken.id)}  ")
     if report.way_out is not None:

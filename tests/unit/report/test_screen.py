@@ -164,6 +164,20 @@ def test_at_most_twelve_lines_come_before_the_verdict_and_none_is_too_long_or_pa
     assert lines[before + 1] == "  P50  promise number 50"  # Its id comes with words.
 
 
+def test_the_promise_that_the_verdict_names_is_quoted() -> None:
+    promises = (row(1, "violated", 3), row(2, "violated", 4), row(3, "holds", 5))
+    report = Report(
+        verdict="invalid",
+        exit_code=1,
+        reason="Missing event, once: P2 is violated",
+        promises=promises,
+        findings=(found("G-single", promise="P1"), found("missing-event", promise="P2")),
+    )
+    after = shown(report, amount=USUAL).partition("P2 is violated")[2]
+    assert "P2  promise number 2" in after
+    assert "P1" not in after
+
+
 def test_a_fault_that_changed_nothing_is_a_note() -> None:
     report = msgspec.structs.replace(long_report(), facts={}, findings=())
     assert "  note  1 of 2 faults changed nothing: slow subscriber d3>s2 at 0.1 s.\n" in shown(report, amount=USUAL)
