@@ -110,7 +110,7 @@ def _notes(form: StreamFormat, survey: Survey) -> Iterator[str]:
         yield f"not exercised, as rows have no before-images: {', '.join(NEED_IMAGES)}; {how}"
     if survey.has_tables_for_partitions:
         yield (
-            f"{survey.keyless} of {survey.rows} rows came without a key, and no line names its partition: each table "
-            "is taken as one partition, in the order of its lines; else name the key's columns with --key, or write "
+            f"name the key's columns with --key: {survey.keyless} of {survey.rows} rows came without a key, and no "
+            "line names its partition, so each table is taken as one partition, in the order of its lines; or write "
             "each line with the message's key and partition"
         )
