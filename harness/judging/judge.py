@@ -6,7 +6,7 @@ that exceeds its budget is `unknown`, and the others still report.
 
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from functools import partial
 from itertools import chain
@@ -94,7 +94,7 @@ def judge(  # noqa: PLR0913  Each argument is an option of the command.
     started = time.monotonic()
     exposure = read_exposure(loaded.history)
     promises, shown = _promises(loaded, run_file, promised, model, table)
-    loaded = _noted(loaded, run_file or promised)
+    loaded = _noted(loaded, run_file or promised, exposure)
     context = _context(loaded.history, engine, run_file or promised, promises, initial)
     judgements, failures = _judgements(loaded.history, context, exposure, table, budget or Budget(), outlet or Outlet())
     failure = "; ".join([failure, *failures] if failure else failures) or None
@@ -130,10 +130,24 @@ def _composition(
     return compose(promises, judgements, facts, of_harness=settled, models=bound, records=table.declared())
 
 
-def _noted(loaded: Loaded, declared: RunFile | Promised | None) -> Loaded:
-    """The history with a note about operations that are not judged, if nothing is declared."""
+def _noted(loaded: Loaded, declared: RunFile | Promised | None, exposure: Exposure) -> Loaded:
+    """The history with a note about a run's load; or, if nothing is declared, about operations that are not judged."""
     notes = () if declared is not None else operations_beside(loaded.history)
-    return msgspec.structs.replace(loaded, notes=(*loaded.notes, *notes))
+    more = _missing_load(declared, exposure) if isinstance(declared, RunFile) else ()
+    return msgspec.structs.replace(loaded, notes=(*loaded.notes, *notes, *more))
+
+
+def _missing_load(run_file: RunFile, exposure: Exposure) -> Iterator[str]:
+    """A note if less than half of the operations were begun that were due before the load ended."""
+    rate = run_file.options.get("rate")
+    begin_ns, end_ns = (exposure.phases.get(phase) for phase in ("load", "healing"))
+    if not isinstance(rate, int | float) or begin_ns is None or end_ns is None:
+        return
+    invoke_ns = exposure.operations.invoke_ns
+    due = int(rate * (end_ns - begin_ns) / SECOND)
+    begun = int(((invoke_ns >= begin_ns) & (invoke_ns < end_ns)).sum())
+    if 2 * begun < due:
+        yield f"{begun:,} of {due:,} operations were begun, as each client has one at a time; more of them: --clients"
 
 
 def _promises(

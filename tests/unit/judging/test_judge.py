@@ -207,3 +207,21 @@ def test_nobody_is_blamed_for_not_settling_on_a_machine_that_was_too_busy(
     (settled,) = (row for row in judged.promises if row.id == "SETTLE")
     assert settled.verdict == verdict
     assert ("too busy to run the nodes in time: 9 times late" in str(settled.reason)) == (verdict == "unknown")
+
+
+@pytest.mark.parametrize(("rate", "is_missing"), [(100.0, False), (1_000.0, True)])
+def test_a_load_of_which_less_than_half_was_begun_is_a_note(tmp_path: Path, rate: float, is_missing: bool) -> None:
+    second = 1_000_000_000
+    load = [
+        record
+        for number in range(60)
+        for record in (
+            Invoke(number, number * 10_000_000, number * 10_000_000, 0, "txn", None, ()),
+            Complete(number, number * 10_000_000 + 1, "ok", None, ()),
+        )
+    ]
+    evidence = [Mark(0, "load"), *load, Mark(second, "healing"), Mark(2 * second, "end")]
+    run = msgspec.structs.replace(RUN, options={"rate": rate})
+    notes = report(tmp_path, evidence, run_file=run).facts.get("notes", [])
+    expected = "60 of 1,000 operations were begun, as each client has one at a time; more of them: --clients"
+    assert (notes == [expected]) is is_missing
