@@ -212,7 +212,7 @@ def test_nobody_is_blamed_for_not_settling_on_a_machine_that_was_too_busy(
 @pytest.mark.parametrize(("rate", "is_missing"), [(100.0, False), (1_000.0, True)])
 def test_a_load_of_which_less_than_half_was_begun_is_a_note(tmp_path: Path, rate: float, is_missing: bool) -> None:
     second = 1_000_000_000
-    load = [
+    load: list[Evidence] = [
         record
         for number in range(60)
         for record in (
