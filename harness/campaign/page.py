@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from os.path import relpath
 from pathlib import Path
 from typing import Final
 from urllib.parse import quote
@@ -17,7 +16,7 @@ from harness.core.command import seamark
 from harness.core.verdict import Verdict
 from harness.report.markdown import command, escaped, table
 from harness.report.model import WHERE
-from harness.report.page import STRIP, rendered
+from harness.report.page import STRIP, link_to, rendered
 from harness.report.screen import Commands
 from harness.scenario.sut import release
 
@@ -91,7 +90,7 @@ def sweep_page(sweep: Sweep, rows: Sequence[Row], earlier: Sequence[Sweep], fold
         way_out=way_out(sweep),
         versions=", ".join(f"{name} {version}" for name, version in sweep.versions.items()),
         findings=[
-            (title_of(each.anomaly), meaning(each.anomaly), each, _link(each.first_run, folder))
+            (title_of(each.anomaly), meaning(each.anomaly), each, link_to(each.first_run, folder))
             for each in sweep.findings
         ],
         cells=[(cell, Verdict(cell.verdict).word, _counts(cell.counts)) for cell in sweep.cells],
@@ -102,7 +101,7 @@ def sweep_page(sweep: Sweep, rows: Sequence[Row], earlier: Sequence[Sweep], fold
         promises=promises,
         sources=list(dict.fromkeys(each.source for each in promises)),
         signs=STRIP,
-        kept=[(report, Verdict(report.verdict).word, _link(report.run, folder)) for report in kept[:KEPT_MAX]],
+        kept=[(report, Verdict(report.verdict).word, link_to(report.run, folder)) for report in kept[:KEPT_MAX]],
         kept_left=max(0, len(kept) - KEPT_MAX),
         trouble_max=TROUBLE_MAX,
         where=WHERE,
@@ -221,11 +220,6 @@ def _chart(sweeps: Sequence[Sweep]) -> Chart:
                 )
             )
     return Chart(width=max(1, len(sweeps)) * (BAR + GAP), height=HEIGHT, bars=tuple(bars))
-
-
-def _link(run: str | None, folder: Path) -> str:
-    """The path of a run's page relative to the folder; empty if the run is not kept."""
-    return quote(relpath(Path(run) / "report.html", folder)) if run else ""
 
 
 def _seconds(value: float | None) -> str:

@@ -2,14 +2,15 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 from checkers.verdict.titles import title as title_of
 from harness.campaign.page import TITLES
 from harness.core.verdict import Verdict
-from harness.hunt.document import EVERY, Hunt
+from harness.hunt.document import EVERY, Hunt, Trophy
 from harness.hunt.rows import Row
-from harness.report.page import rendered
+from harness.report.page import link_to, rendered
 
 PAGE_FILE: Final = "page.html"
 MEMBERS_MAX: Final = 60
@@ -46,8 +47,9 @@ class Ancestor:
     steps: int
 
 
-def hunt_page(hunt: Hunt, rows: Sequence[Row]) -> str:
-    """The page as HTML."""
+def hunt_page(hunt: Hunt, rows: Sequence[Row], folder: Path) -> str:
+    """The page as HTML, to be written into `folder`: its links are relative to that folder."""
+    found = hunt.found
     return rendered(
         "hunt.html",
         (),
@@ -55,14 +57,21 @@ def hunt_page(hunt: Hunt, rows: Sequence[Row]) -> str:
         hunt=hunt,
         word=Verdict(hunt.verdict).word,
         title=TITLES[hunt.verdict],
-        name=title_of(hunt.found.anomaly) if hunt.found else "",
+        name=title_of(found.anomaly) if found else "",
+        links=_links(found, folder) if found else [],
         versions=", ".join(f"{name} {version}" for name, version in hunt.versions.items()),
         chart=_chart(hunt.new),
-        lineage=_lineage(rows, hunt.found.number) if hunt.found else [],
+        lineage=_lineage(rows, found.number) if found else [],
         members=hunt.corpus[:MEMBERS_MAX],
         left_out=max(0, len(hunt.corpus) - MEMBERS_MAX),
         duration=_duration,
     )
+
+
+def _links(found: Trophy, folder: Path) -> list[tuple[str, str]]:
+    """The pages of the run and, if there is one, of the shrunk run: for each a text and its link."""
+    runs = (("the run", found.run), ("the shrunk run", found.small))
+    return [(text, link_to(run, folder)) for text, run in runs if run]
 
 
 def _chart(new: Sequence[int]) -> Chart:

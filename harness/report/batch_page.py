@@ -2,10 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from os.path import relpath
 from pathlib import Path
 from typing import Final
-from urllib.parse import quote
 
 from checkers.verdict.groups import rank
 from checkers.verdict.titles import meaning, title
@@ -13,7 +11,7 @@ from harness.core.verdict import Verdict
 from harness.report.findings.headlines import headline
 from harness.report.markdown import escaped, table
 from harness.report.model import FindingRow, Report, WayOut, called, repetition, smaller
-from harness.report.page import STRIP, TITLES, rendered
+from harness.report.page import STRIP, TITLES, link_to, rendered
 from harness.report.screen import Commands
 
 LINKS_MAX: Final = 8  # The most runs that are named with a class of findings; the list of runs has all.
@@ -86,7 +84,7 @@ def batch_page(summary: Summary, reports: Sequence[Report], folder: Path) -> str
         sources=list(dict.fromkeys(row.source for row in sums)),
         strip=[(row, STRIP[row.counts[0][0]]) for row in sums],
         faults=list(_faults(reports)),
-        rows=[(Verdict(report.verdict), report, _link(report, folder)) for report in _sorted(reports)],
+        rows=[(Verdict(report.verdict), report, link_to(report.run, folder)) for report in _sorted(reports)],
         count=len(reports),
     )
 
@@ -171,7 +169,7 @@ def _classes(reports: Sequence[Report], folder: Path) -> list[Class]:
                 sentence=pairs[0][1].sentence,
                 headline=headline(pairs[0][1]),
                 times=sum(finding.count for _, finding in pairs),
-                runs=tuple((f"seed {report.seed}", _link(report, folder)) for report in runs[:LINKS_MAX]),
+                runs=tuple((f"seed {report.seed}", link_to(report.run, folder)) for report in runs[:LINKS_MAX]),
                 run_count=len(runs),
             )
         )
@@ -212,8 +210,3 @@ def _sorted(reports: Sequence[Report]) -> list[Report]:
         return order.index(report.verdict), report.findings[0].anomaly if report.findings else "", report.seed or 0
 
     return sorted(reports, key=place)
-
-
-def _link(report: Report, folder: Path) -> str:
-    """The path of a run's page relative to the folder; empty if it has none."""
-    return quote(relpath(Path(report.run) / "report.html", folder)) if report.run else ""

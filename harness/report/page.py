@@ -12,9 +12,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
+from os.path import relpath
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
+from urllib.parse import quote
 
 import msgspec
 from markupsafe import Markup
@@ -217,6 +219,11 @@ def rendered(
 
 
 @cache  # To compile the templates takes a quarter of a second, which a campaign spends once.
+def link_to(run: str | None, folder: Path) -> str:
+    """The link to a run's page from a page in that folder; empty if the run is not kept."""
+    return quote(relpath(Path(run) / "report.html", folder)) if run else ""
+
+
 def environment(*rooms: str) -> "Environment":
     """The templates of these packages, in order of precedence. All text is escaped; control characters are visible."""
     from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined  # noqa: PLC0415  Most commands need none.

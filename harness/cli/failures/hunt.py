@@ -164,7 +164,7 @@ def _tell_size(watcher: Watcher | None, size: Size, count: int) -> None:
 
 
 def _store(begun: Begun, outcome: Hunt, result: Result) -> None:
-    write_atomically(begun.folder / PAGE_FILE, encoded(hunt_page(outcome, result.rows)))
+    write_atomically(begun.folder / PAGE_FILE, encoded(hunt_page(outcome, result.rows, begun.folder)))
     write_atomically(file_of(begun.folder), hunt_to_json(outcome))
 
 

@@ -16,7 +16,7 @@ from harness.campaign.sweep import StoreFull
 from harness.core.errors import HistoryError, ScenarioError, SeamarkError
 from harness.core.verdict import Verdict
 from harness.hunt import search
-from harness.hunt.document import hunt_of
+from harness.hunt.document import Trophy, hunt_of
 from harness.hunt.page import hunt_page
 from harness.hunt.points import at_points
 from harness.hunt.rows import Row, Tried
@@ -167,9 +167,28 @@ def test_a_known_finding_ends_nothing_and_is_named(tmp_path: Path) -> None:
     assert document.known["split-brain P"] == sum("split-brain" in str(row.report.findings) for row in result.rows)
     assert document.verdict == "vacuous"  # Made-up runs have no exposure, which is no pass.
     assert sum(document.new) == document.features == len(result.corpus.counts)
-    page = hunt_page(document, result.rows)
+    page = hunt_page(document, result.rows, tmp_path)
     assert "split-brain P" in page
     assert "<script>alert" not in page
+
+
+def test_the_page_links_the_run_of_the_finding_and_the_shrunk_one(tmp_path: Path) -> None:
+    hunt = begun(tmp_path, "split-brain", "stall")
+    result = hunted(hunt, 2)
+    run, small = (str(tmp_path / "store" / name) for name in ("run", "small"))
+    found = Trophy(
+        symptom="stall",
+        anomaly="stall",
+        promise=None,
+        sentence="",
+        fingerprint="",
+        number=0,
+        run=run,
+        command="",
+        small=small,
+    )
+    page = hunt_page(hunt_of(hunt, result, found), result.rows, tmp_path / "hunt")
+    assert [f'href="../store/{name}/report.html"' in page for name in ("run", "small")] == [True, True]
 
 
 def test_a_run_whose_process_died_is_trouble_and_no_pass(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
