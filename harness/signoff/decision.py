@@ -131,7 +131,7 @@ def decided(findings: Sequence[FindingRow], short: Sequence[str]) -> tuple[Decis
     """The decision, and its reasons. `short` says what was tested too little."""
     blocking = [row for row in findings if row.is_blocking]
     if blocking:
-        return Decision.NO_GO, [*map(_blocked, blocking), *short]
+        return Decision.NO_GO, [*map(_blocked, blocking), *(f"also, too little was tested: {each}" for each in short)]
     if short:
         return Decision.INSUFFICIENT, list(short)
     return Decision.GO, [_cleared(findings)]

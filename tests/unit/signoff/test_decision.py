@@ -49,7 +49,8 @@ def test_a_new_finding_that_breaks_a_promise_is_a_no_go_that_names_it(tmp_path: 
 def test_a_no_go_outranks_too_little_evidence(tmp_path: Path) -> None:
     found = signed(tmp_path, sweep(), sweep(finding(), faults=(fault(effective=1),)))
     assert found.decision == "no-go"
-    assert any("took effect 1 time in the candidate" in each for each in found.reasons)
+    short = [each for each in found.reasons if "took effect 1 time in the candidate" in each]
+    assert [each.startswith("also, too little was tested: ") for each in short] == [True]
 
 
 @pytest.mark.parametrize(
