@@ -272,8 +272,8 @@ class Places:
         self._low = int(values[0]) if len(values) else 0
         self._table: Int64s | None = None
         span = int(values[-1]) - self._low + 1 if len(values) else 1
-        if span <= _SPARSITY * len(values) + _CACHED:
-            # The last slot is for all other numbers.
+        if span <= _SPARSITY * len(values) + _CACHED and self._low + span <= NEVER:
+            # The last slot is for all other numbers, which become one more than the last value.
             self._table = np.full(span + 1, -1, np.int64)
             self._table[values - self._low] = np.arange(len(values))
 
