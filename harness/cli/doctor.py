@@ -19,6 +19,7 @@ import typer
 from rich.console import Console
 
 from checkers.engine.spark_classes import java_program
+from harness.cli.commands import COMMANDS, function_of
 from harness.core.errors import DeployError
 from harness.report.screen import plain, say
 from harness.runtimes.containers.engine.engine import connect
@@ -51,7 +52,7 @@ def doctor(
 def _findings(store: Path) -> Iterator[tuple[str, bool, str]]:
     python = sys.version_info[:2]
     yield "python", (3, 11) <= python <= (3, 13), f"{sys.version.split()[0]} (3.11 to 3.13 is needed)"
-    yield "packages", True, ", ".join(f"{name} {version(name)}" for name in ("pyspark", "pyarrow", "numpy", "networkx"))
+    yield ("packages", *_packages())
     shadow = shadowed_package()
     yield "names", shadow is None, shadow or "seamark, harness, nemesis, checkers and clusters are ours"
     yield ("java", *_java())
@@ -61,6 +62,17 @@ def _findings(store: Path) -> Iterator[tuple[str, bool, str]]:
     is_writable, free = os.access(folder, os.W_OK), f"{shutil.disk_usage(folder).free >> 30} GiB free"
     place = f"{store} in {folder}, {free}" if is_writable else f"{folder} cannot be written: use another --store"
     yield "store", is_writable, place
+
+
+def _packages() -> tuple[bool, str]:
+    """Whether every command can be loaded with the installed packages."""
+    names = ", ".join(f"{name} {version(name)}" for name in ("pyspark", "pyarrow", "numpy", "networkx"))
+    for command in COMMANDS:
+        try:
+            function_of(command)
+        except Exception as error:  # noqa: BLE001  Whatever it is, the command cannot be used.
+            return False, f"{names}: seamark {command} cannot be loaded ({error!r}): make setup installs what it needs"
+    return True, names
 
 
 def _java() -> tuple[bool, str]:

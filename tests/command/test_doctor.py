@@ -64,3 +64,16 @@ def test_where_everything_is_there_nothing_is_noted(seamark: Seamark, monkeypatc
     result = rows(seamark("doctor").out)
     assert {result[name][0] for name in ("docker", "images", "left over")} == {"ok"}
     assert result["left over"][1] == "nothing"
+
+
+def test_a_command_that_cannot_be_loaded_is_told(seamark: Seamark, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(command: str) -> None:
+        if command == "check":
+            raise IndexError("tuple index out of range")
+
+    monkeypatch.setattr(doctor, "function_of", broken)
+    outcome = seamark("doctor")
+    assert outcome.code == 4
+    state, text = rows(outcome.out)["packages"]
+    assert state == "MISSING"
+    assert "seamark check cannot be loaded (IndexError('tuple index out of range')): make setup installs" in text
