@@ -49,6 +49,17 @@ def test_the_page_runs_and_a_failure_names_the_command_that_repeats_it(tmp_path:
     assert "testing.py" not in ended.stdout.split("short test summary")[0]
 
 
+def test_the_example_with_a_bug_fails_with_the_message_on_the_page(tmp_path: Path) -> None:
+    example, message = blocks(DOCS / "pytest.md", "python")[0], blocks(DOCS / "pytest.md", "")[0]
+    planted = example.replace("count=2)", 'count=2, bugs=["late-row"])')
+    (tmp_path / "test_own.py").write_text(planted, encoding="utf-8")
+    ended = session(tmp_path)
+    assert "1 failed, 1 passed" in ended.stdout
+    name, verdict, finding = (line for line in message.splitlines() if re.search(r"seed-|ANOMALY|late-event", line))
+    assert name.strip("_ ") in ended.stdout
+    assert {verdict, finding} <= set(ended.stdout.splitlines())
+
+
 def test_options_choose_the_seeds_of_all_tests(tmp_path: Path) -> None:
     (tmp_path / "test_own.py").write_text("import seamark\n" + FAILING, encoding="utf-8")
     ended = session(tmp_path, "--collect-only", "--seamark-seed", "40", "--seamark-count", "2")
