@@ -46,6 +46,25 @@ def test_every_workload_of_the_page_is_read() -> None:
     assert len(WORKLOADS) == example("edn", "; ").count("\n; ") + 1 == 7
 
 
+@pytest.mark.parametrize(
+    ("history", "records", "promise"),
+    [
+        ("replicas", '{"type": "invoke", "index": 0, "time_ns": 10, "process": 0, "f": "r', "WHOLE"),
+        ("sites", '{"type": "state"', "CONFLICTS"),
+    ],
+)
+def test_logs_and_sites_are_judged_by_the_command_below_them(
+    seamark: Seamark, tmp_path: Path, history: str, records: str, promise: str
+) -> None:
+    (command,) = re.findall(rf"`seamark (check {history}[^`]*)`", TEXT)
+    (tmp_path / f"{history}.jsonl").write_text(example("jsonl", records))
+    (tmp_path / f"{history}.toml").write_text(example("toml", f'[[promise]]\nid = "{promise}"'))
+    outcome = seamark(*command.split(), "--engine", "local", "--json")
+    promises = outcome.json["promises"]
+    assert isinstance(promises, list)
+    assert [(each["id"], each["verdict"]) for each in promises if isinstance(each, dict)] == [(promise, "violated")]
+
+
 def test_the_stream_is_judged_by_the_promise_file(seamark: Seamark, tmp_path: Path) -> None:
     (tmp_path / "h.jsonl").write_text(example("json"))
     (tmp_path / "watch.toml").write_text(example("toml", "model"))

@@ -179,9 +179,8 @@ def test_a_state_that_no_prefix_explains_is_found_where_all_stream_rules_are_sil
 def test_the_documented_records_are_judged(tmp_path: Path) -> None:
     """The read of docs/history-format.md shows a part of the transaction in the log beside it."""
     text = (Path(__file__).parents[4] / "docs/history-format.md").read_text(encoding="utf-8")
-    lines = [line.strip() for line in text.splitlines() if line.startswith('    {"type": ')]
-    invoke = '{"type": "invoke", "index": 0, "time_ns": 10, "process": 0, "f": "replica-read"}'
-    (tmp_path / "own.jsonl").write_text("\n".join([invoke, lines[2], *lines[:2]]) + "\n", encoding="utf-8")
+    records = text.split("## Logs and replicas")[1].split("```jsonl\n")[1].split("```")[0]
+    (tmp_path / "own.jsonl").write_text(records, encoding="utf-8")
     promise = '[[promise]]\nid = "P"\ntext = "t"\nsource = "s"\nforbids = ["torn-transaction", "open-unit"]\n'
     (tmp_path / "own.toml").write_text(promise, encoding="utf-8")
     report = seamark.check(tmp_path / "own.jsonl", promises=tmp_path / "own.toml")
