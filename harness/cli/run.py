@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 
 from harness.cli.batches import print_batch
-from harness.cli.options import RunOptions, run_options
+from harness.cli.options import UNTIL_FOUND_MAX, RunOptions, run_options
 from harness.cli.output import print_report, standard_error, watched
 from harness.core.command import seamark
 from harness.core.errors import ScenarioError
@@ -36,6 +36,10 @@ STYLE_HELP = (
     f"How the faults are drawn: {', '.join(STYLE_NAMES)}. Default: {STYLE_NAMES[0]}; with --count any, by the seed."
 )
 
+KEYS_HELP = "Keys in use at a time, 1 to 1,000. Default: 6 to 12, by the seed."
+UNTIL_FOUND_HELP = f"Begin no run after an anomaly. Without --count up to {UNTIL_FOUND_MAX:,} runs."
+FAIL_FAST_HELP = "End a run soon after its stream breaks a promise, and begin none after a run that did not pass."
+
 
 def run(  # noqa: PLR0913, PLR0917  Each argument is an option of the command.
     scenario: Annotated[
@@ -45,11 +49,11 @@ def run(  # noqa: PLR0913, PLR0917  Each argument is an option of the command.
     runtime: Annotated[str | None, typer.Option(help="sim (default), or docker: real processes and networks.")] = None,
     workload: Annotated[str | None, typer.Option(help=WORKLOAD_HELP)] = None,
     seed: Annotated[int | None, typer.Option(help="Decides everything that is drawn. Default: a new one.")] = None,
-    time: Annotated[float | None, typer.Option(help="Seconds of load. Default: 60.")] = None,
-    rate: Annotated[float | None, typer.Option(help="Operations a second. Default: 100.")] = None,
-    clients: Annotated[int | None, typer.Option(help="Client processes. Default: 5.")] = None,
+    time: Annotated[float | None, typer.Option(help="Seconds of load, 1 to 86,400. Default: 60.")] = None,
+    rate: Annotated[float | None, typer.Option(help="Operations a second, 0.1 to 10,000. Default: 100.")] = None,
+    clients: Annotated[int | None, typer.Option(help="Client processes, 1 to 1,000. Default: 5.")] = None,
     timeout_ms: Annotated[int | None, typer.Option(help="How long a client waits. Default: 1000.")] = None,
-    keys: Annotated[int | None, typer.Option(help="Keys in use at a time. Default: 6 to 12, by the seed.")] = None,
+    keys: Annotated[int | None, typer.Option(help=KEYS_HELP)] = None,
     nemesis: Annotated[str | None, typer.Option(help=FAULTS_HELP)] = None,
     style: Annotated[str | None, typer.Option(help=STYLE_HELP)] = None,
     plan: Annotated[str | None, typer.Option(help="A file with a fault plan, instead of a drawn one.")] = None,
@@ -61,8 +65,8 @@ def run(  # noqa: PLR0913, PLR0917  Each argument is an option of the command.
     count: Annotated[int | None, typer.Option(help="How many runs, with seeds from --seed on.")] = None,
     jobs: Annotated[int | None, typer.Option(help="How many of them at once.")] = None,
     twice: Annotated[bool | None, typer.Option("--twice", help="Run each twice and compare every record.")] = None,
-    until_found: Annotated[bool | None, typer.Option("--until-found", help="Stop at the first anomaly.")] = None,
-    fail_fast: Annotated[bool | None, typer.Option("--fail-fast", help="End at the first violation.")] = None,
+    until_found: Annotated[bool | None, typer.Option("--until-found", help=UNTIL_FOUND_HELP)] = None,
+    fail_fast: Annotated[bool | None, typer.Option("--fail-fast", help=FAIL_FAST_HELP)] = None,
     time_budget: Annotated[float | None, typer.Option(help="Begin no run after this many seconds.")] = None,
     min_runs: Annotated[int | None, typer.Option(help="With fewer runs a batch is VACUOUS. Default: 1.")] = None,
     engine: Annotated[str | None, typer.Option(help=f"{HELP} Default: auto.")] = None,
