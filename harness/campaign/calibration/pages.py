@@ -57,8 +57,9 @@ def _part(calibration: Calibration) -> str:
     measured = {each.cluster for each in calibration.samplings}
     rows = [_row(design, calibration) for design in DESIGNS if measured.intersection(design.clusters)]
     about = (
-        "Drawn seeds, workloads and faults. *Bugs planted*: of those in the design's catalogue. *Clients alone*: a "
-        "checker of client transactions finds more than without the bug. [Each bug's rate](docs/calibration.md)."
+        "Drawn seeds, workloads and faults. *Bugs planted*: how many bugs of the design's catalogue the model can "
+        "have. *Found by drawn runs*: how many of the measured bugs. *Clients alone*: how many of them a checker that "
+        "sees only the clients' operations would notice. [Each bug's rate](docs/calibration.md)."
     )
     text = [*table(HEAD, rows), "", fill(about, LINE_MAX, break_on_hyphens=False)]
     return "".join(f"{line}\n" for line in text)

@@ -38,6 +38,9 @@ def calibration_markdown(calibration: Calibration) -> str:
         "watermark graph, the rules of streams, both, or others. *clients alone*: checks of client operations find",
         "more than without the bug. The pages of [promises](promises.md) describe each bug.",
         "",
+        "`seamark calibrate CLUSTER --seed SEED --hits SHOWN --runs MADE` measures a cluster, with the numbers of the",
+        "line below its heading. The [defaults](sweeps.md#calibration-do-the-checks-see) are 0, 5 and 200.",
+        "",
     ]
     for each, drawn in zip(calibration.samplings, drawn_sentences(calibration), strict=True):
         cells = [cell for cell in calibration.bugs if cell.cluster == each.cluster]
