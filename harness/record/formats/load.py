@@ -28,7 +28,7 @@ from harness.record.formats.packed import is_packed, unpack
 from harness.record.formats.parquet.parquet import footer_of, is_history, write_history
 from harness.record.formats.parquet.validation import validate
 from harness.record.formats.sessions import OVERLAPPING
-from harness.record.formats.spread import in_turn, spread
+from harness.record.formats.spread import ProcessEnded, in_turn, spread
 from harness.record.journal import MAGIC, read_journal
 from harness.record.store import HISTORY, JOURNAL, RUN_FILE, is_run, one_writer, require_plain
 
@@ -299,7 +299,7 @@ def _in_parts(path: Path, history: Path, notation: NotationName, *, is_hashed: b
     through = spread if path.stat().st_size >= SPREAD_BYTES else in_turn
     try:
         skipped = write_in_parts(path, history, through, notation=notation, is_hashed=is_hashed)
-    except NotInParts:
+    except (NotInParts, ProcessEnded):  # One pass takes the memory of one process.
         return None
     except OSError as error:
         raise _unwritable(history, error) from None

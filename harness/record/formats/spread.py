@@ -44,15 +44,20 @@ class _Stored(NamedTuple):
     columns: list[slice]
 
 
+class ProcessEnded(Exception):
+    """One of the processes was ended: by the system, for want of memory, or by a user."""
+
+
 @contextmanager
 def spread(kernel: Callable[[T], R], items: Iterable[T]) -> Iterator[Iterator[R]]:
     """The kernel's results, in the order of the items; only a few are in memory at a time.
 
-    Raises OSError where there is no room for their files. The processes end with the `with` block, also where the
-    consumer fails. A generator that held the pool could be left to the garbage collector, which may close it in any
-    thread, even in one of the pool's own.
+    Raises OSError where there is no room for their files, and ProcessEnded. The processes end with the `with` block,
+    also where the consumer fails. A generator that held the pool could be left to the garbage collector, which may
+    close it in any thread, even in one of the pool's own.
     """
     from concurrent.futures import ProcessPoolExecutor  # noqa: PLC0415  A small file needs no pool.
+    from concurrent.futures.process import BrokenProcessPool  # noqa: PLC0415
     from multiprocessing import get_context  # noqa: PLC0415
 
     process_count = min(cpu_count() or 1, _PROCESSES_MAX)
@@ -61,6 +66,8 @@ def spread(kernel: Callable[[T], R], items: Iterable[T]) -> Iterator[Iterator[R]
         try:
             stored = _results(pool, partial(_stored, kernel, folder), iter(items), process_count * _AHEAD)
             yield map(_restored, stored)
+        except BrokenProcessPool:
+            raise ProcessEnded from None
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
 

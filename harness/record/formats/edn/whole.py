@@ -45,8 +45,8 @@ def write_in_parts(
     """Write the history in a file into `folder`; returns the number of nemesis maps left out.
 
     `spread` gives the results of a function of parts, in order of the parts. Without `is_hashed`, the history does not
-    record its hash. Raises NotInParts, and leaves `folder` unchanged, if this file cannot be read in parts; OSError if
-    `folder` cannot be written.
+    record its hash. Raises NotInParts if this file cannot be read in parts, and the errors of `spread`: both leave
+    `folder` unchanged. Raises OSError if `folder` cannot be written.
     """
     writer = HistoryWriter(folder, is_hashed=is_hashed)
     try:

@@ -1,5 +1,7 @@
 """Results of other processes: the same objects in the same order, and no file is left of them."""
 
+import os
+import signal
 import tempfile
 from pathlib import Path
 
@@ -7,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from harness.record.formats.spread import in_turn, spread
+from harness.record.formats.spread import ProcessEnded, in_turn, spread
 
 
 def columns(size: int) -> tuple[int, pa.Table, "np.ndarray[tuple[int], np.dtype[np.int64]]", bytes]:
@@ -36,3 +38,19 @@ def test_results_are_those_of_this_process_and_their_files_are_gone(
 def test_without_columns_a_result_is_whole() -> None:
     with spread(str, [1, 2]) as results:
         assert list(results) == ["1", "2"]
+
+
+def ended_at_2(item: int) -> int:
+    """That item; but at 2 the process ends, as if the system had taken its memory."""
+    if item == 2:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return item
+
+
+def test_a_process_that_is_killed_is_told_of_and_leaves_no_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with pytest.raises(ProcessEnded), spread(ended_at_2, range(100)) as results:
+        list(results)
+    assert not [*tmp_path.iterdir()]
