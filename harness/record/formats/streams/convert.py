@@ -74,7 +74,7 @@ def _promises(form: StreamFormat, survey: Survey) -> Iterator[Promise]:
         elif Need.OPENS in rule.needs and not form.has_opens:
             text = f"{text} Cannot be judged where sessions do not declare their start."
         elif Need.IMAGES in rule.needs and not survey.images:
-            text = f"{text} Cannot be judged where rows have no before-images."
+            text = f"{text} Cannot be judged where rows have no keys or no before-images."
         elif Need.ALL in rule.needs and form.contract.consumers == "group":
             text = f"{text} Cannot be judged where subscribers share the events."
         else:
@@ -106,8 +106,11 @@ def _notes(form: StreamFormat, survey: Survey) -> Iterator[str]:
             "name a kind of line that is open"
         )
     if not survey.images:
+        lacking = "before-images"
         how = "have the source log whole rows" if form.is_by_source else "name their field in the mapping file: before"
-        yield f"not exercised, as rows have no before-images: {', '.join(NEED_IMAGES)}; {how}"
+        if 0 < survey.rows == survey.keyless:
+            lacking, how = "keys", "name the key's columns with --key"
+        yield f"not exercised, as rows have no {lacking}: {', '.join(NEED_IMAGES)}; {how}"
     if survey.has_tables_for_partitions:
         yield (
             f"name the key's columns with --key: {survey.keyless} of {survey.rows} rows came without a key, and no "

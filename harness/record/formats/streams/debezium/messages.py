@@ -63,14 +63,15 @@ def read(key: tuple[str, ...], line: Json) -> Iterator[Content]:
         raise ValueError('it is no change event: it has no op such as "c", "u", "d", "r" with a source')
     collection = collection_of(source)
     found, image = _key(around, message, key), message.get("after") or message.get("before")
-    if found is None and image is None:
+    has_key = found is not None  # Else rows with equal columns count as one key, which have no row before them.
+    if not has_key and image is None:
         raise ValueError("it has no key and no row: write each line with the message's key and value")
     value = DELETED if message.get("after") is None else message["after"]
     about = message.get("transaction")
     transaction = about if isinstance(about, dict) else {}
     yield Content(
         "backfill" if operation == SNAPSHOT else "row",
-        [collection, image if found is None else found],
+        [collection, found if has_key else image],
         value,
         None if operation == SNAPSHOT and source.get("connector") in INEXACT else place_in(source),
         span=span_of(around),
@@ -79,8 +80,8 @@ def read(key: tuple[str, ...], line: Json) -> Iterator[Content]:
         table_ordinal=_number(transaction.get("data_collection_order")),
         is_first=is_first_of_all(around),
         collection=collection,
-        has_key=found is not None,
-        before=before_of(message.get("before"), source) if operation in REPLACING else None,
+        has_key=has_key,
+        before=before_of(message.get("before"), source) if has_key and operation in REPLACING else None,
     )
 
 

@@ -1,0 +1,56 @@
+"""Debezium's change events: legal oddities of its connectors, each beside a twin in which a change is lost or late."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from seamark import check
+
+Line = dict[str, Any]
+
+
+def found(folder: Path, lines: list[Line], key: str | None = None) -> set[str]:
+    """The anomalies of a stream of those lines."""
+    (folder / "s.jsonl").write_text("".join(json.dumps(each) + "\n" for each in lines))
+    return {finding.anomaly for finding in check(folder / "s.jsonl", stream="debezium", key=key).findings}
+
+
+def postgresql(op: str, lsn: int, commit: int | None, before: int | None, after: int | None, key: int = 1) -> Line:
+    """A change of a key's row, sent after that commit."""
+    sequence = json.dumps([None if commit is None else str(commit), str(lsn)])
+    source = {"connector": "postgresql", "schema": "s", "table": "t", "lsn": lsn, "sequence": sequence}
+    old, new = (None if each is None else {"id": key, "v": each} for each in (before, after))
+    return {"before": old, "after": new, "source": source, "op": op}
+
+
+def on_topic(messages: list[Line], partition: int | None = 0) -> list[Line]:
+    """The messages with their keys, on the partition of a topic."""
+    where = {"topic": "t"} | ({} if partition is None else {"partition": partition})
+    return [where | {"key": {"id": (each["after"] or each["before"])["id"]}, "value": each} for each in messages]
+
+
+RETURNS = [
+    postgresql("c", 10, None, None, 1),
+    postgresql("u", 20, 15, 1, 2),
+    postgresql("u", 30, 25, 2, 1),
+    postgresql("d", 40, 35, 1, None),
+    postgresql("c", 50, 45, None, 1),
+]
+
+
+def test_without_a_key_a_row_that_returns_is_no_row_before_its_image(tmp_path: Path) -> None:
+    assert found(tmp_path, RETURNS) == set()
+    for key, lines in (("id", RETURNS), (None, on_topic(RETURNS))):
+        assert found(tmp_path, lines, key) == set()
+        assert found(tmp_path, [*lines[:1], *lines[2:]], key) == {"before-mismatch"}
+    late = [RETURNS[1], RETURNS[0], *RETURNS[2:]]
+    assert found(tmp_path, late) == {"order-inversion"}
+
+
+def test_without_keys_the_remedy_is_to_name_their_columns(tmp_path: Path) -> None:
+    (tmp_path / "s.jsonl").write_text("".join(json.dumps(each) + "\n" for each in RETURNS))
+    notes = check(tmp_path / "s.jsonl", stream="debezium").facts["notes"]
+    assert isinstance(notes, list)
+    [note] = [each for each in map(str, notes) if "before-mismatch" in each]
+    assert note.startswith("not exercised, as rows have no keys: ")
+    assert note.endswith("; name the key's columns with --key")
