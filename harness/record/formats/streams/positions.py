@@ -10,6 +10,7 @@ counter, great integers, and positions of several parts.
 
 import re
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from itertools import chain, compress, count, islice
 from operator import le, ne
 from typing import Final, NamedTuple, cast
@@ -132,7 +133,7 @@ class Positions:
         self._shown: Callable[[Key], str] | None = None
         self._is_plain = True
         self._are_of_changes = False
-        self._is_partial = False  # Some first parts were not reported, so the last part alone is the position.
+        self._lacks_first_parts = False
         self._taken: list[list[Key] | Int64s] = []  # All positions, in parts as they were added.
         self._count = 0
         self._ascending: list[Key] | Int64s = []
@@ -179,7 +180,7 @@ class Positions:
         if isinstance(value, Place):
             self._shown = self._shown or value.shown
             self._is_plain = False
-            self._is_partial |= None in value.parts
+            self._lacks_first_parts |= None in value.parts
             self._are_of_changes |= value.is_of_change
             is_free = value.is_snapshot
         elif abs(parts[0]) > _MOST:  # As Kinesis and DynamoDB number their records.
@@ -212,6 +213,24 @@ class Positions:
         self._ascending = sorted({*keys})
         ranks = dict(zip(self._ascending, count(FIRST_RANK), strict=False))
         return np.array([ranks[key] for key in keys], np.int64)
+
+    @cached_property
+    def _is_partial(self) -> bool:
+        """True if the last parts alone are the positions, once all are added: first parts lack, or begin anew.
+
+        PostgreSQL's connector names the commit that it sent last, and none before its first one: up to there, LSNs are
+        below all commits. Above a commit, another snapshot made it forget the commits that it had sent.
+        """
+        if self._lacks_first_parts or self.kind != "LSNs":
+            return self._lacks_first_parts
+        highest, commits = _UNREPORTED, list[int]()
+        for keys in self._taken:
+            if isinstance(keys, np.ndarray):  # All with a commit.
+                commits.append(int(keys[:, 0].min()))
+            else:
+                highest = max(highest, max((lsn for commit, lsn in keys if commit == _UNREPORTED), default=highest))
+                commits += [commit for commit, _ in keys if commit != _UNREPORTED]
+        return bool(commits) and min(commits) < highest
 
     @property
     def are_ranks(self) -> bool:

@@ -4,6 +4,10 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from harness.record.formats.streams.debezium.sources import place_in
+from harness.record.formats.streams.positions import Positions
 from seamark import check
 
 Line = dict[str, Any]
@@ -54,3 +58,32 @@ def test_without_keys_the_remedy_is_to_name_their_columns(tmp_path: Path) -> Non
     [note] = [each for each in map(str, notes) if "before-mismatch" in each]
     assert note.startswith("not exercised, as rows have no keys: ")
     assert note.endswith("; name the key's columns with --key")
+
+
+def snapshot(lsn: int, value: int) -> Line:
+    """The key's row as a snapshot shows it."""
+    return postgresql("r", lsn, None, None, value)
+
+
+AGAIN = [snapshot(10, 1), postgresql("u", 20, None, 1, 2), postgresql("u", 30, 25, 2, 3)]
+AGAIN += [snapshot(60, 3), postgresql("u", 70, None, 3, 4), postgresql("u", 80, 75, 4, 5)]
+
+
+@pytest.mark.parametrize("lines", [AGAIN, [*AGAIN[:5], *AGAIN[3:]], [*AGAIN[:3], *AGAIN]])
+def test_behind_another_snapshot_of_postgresql_no_commit_is_reported(tmp_path: Path, lines: list[Line]) -> None:
+    assert found(tmp_path, on_topic(lines)) == set()
+    assert found(tmp_path, lines, key="id") == set()
+
+
+def test_behind_another_snapshot_a_lost_or_late_row_of_a_key_shows(tmp_path: Path) -> None:
+    assert found(tmp_path, on_topic([*AGAIN[:4], AGAIN[5]])) == set()  # Nothing came between it and the snapshot.
+    more = postgresql("u", 90, 85, 5, 6)
+    assert found(tmp_path, on_topic([*AGAIN[:5], more])) == {"before-mismatch"}
+    assert found(tmp_path, on_topic([*AGAIN[:4], AGAIN[5], AGAIN[4]])) == {"order-inversion"}
+
+
+@pytest.mark.parametrize(("lines", "is_whole"), [(AGAIN[:3], True), ([*AGAIN[:3], *AGAIN[:3]], True), (AGAIN, False)])
+def test_commits_order_what_follows_one_snapshot(lines: list[Line], is_whole: bool) -> None:
+    positions = Positions()
+    positions.take_all([place_in(each["source"]) for each in lines], str)
+    assert positions.orders_units is is_whole
