@@ -10,6 +10,7 @@ from typing import Final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from checkers.columns.files import passing_writer
 from checkers.columns.origins import LINE, ORIGINS, POSITION, UNIT, UNTIMED
@@ -20,6 +21,15 @@ _SCHEMA: Final = pa.schema([("kind", pa.int64()), ("id", pa.int64()), ("text", p
 _ROWS: Final = 250_000
 _IMAGES: Final = pa.schema([("event", pa.int64()), ("value", pa.int64()), ("image", pa.large_string())])
 _IMAGES_AT_ONCE: Final = 100_000
+
+
+def lines_of(columns: Mapping[str, Int64s], paths: Sequence[Path]) -> pa.Array:
+    """The texts of the events' lines, with the names of their files if there are several."""
+    lines = pa.array(columns["line"]).cast(pa.string())
+    if len(paths) == 1:
+        return lines
+    files = pa.array([path.name for path in paths]).take(pa.array(columns["file"]))
+    return pc.binary_join_element_wise(lines, files, " of ")
 
 
 def write_origins(

@@ -7,7 +7,6 @@ from typing import Final
 import msgspec
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from checkers.columns.images import IMAGES
 from checkers.streams.rules.watermarks.torn_unit import CAME_AGAIN, LACKS_A_ROW
@@ -23,7 +22,7 @@ from harness.record.formats.streams.contents import CODES, UNIT, Contents, requi
 from harness.record.formats.streams.events import Cells, Columns, Commit, Table, in_sequence, tables_of, with_sessions
 from harness.record.formats.streams.line import Content, StreamFormat
 from harness.record.formats.streams.lines import contents_of, problem_of
-from harness.record.formats.streams.origins import write_images, write_origins
+from harness.record.formats.streams.origins import lines_of, write_images, write_origins
 from harness.record.formats.streams.positions import Key, Positions, keys_of
 from harness.record.formats.streams.units import Units, holes, pairs_of, runs_of
 
@@ -261,7 +260,7 @@ class Survey:
             write_images(history / IMAGES, place[np.concatenate(self._imaged)], values, others)
         write_origins(
             history,
-            _lines(columns, self._paths),
+            lines_of(columns, self._paths),
             self.positions.texts(),
             self.units.numbers,
             has_times=self.has_times,
@@ -337,13 +336,20 @@ class Survey:
         named = np.flatnonzero(unit != NEVER)
         changes = named[np.diff(unit[named], prepend=-1) != 0]
         names, last = self._unit_names.values(), None
+        ended, unfinished = set[Json](), set[Json]()
         for row in np.union1d(changes, np.flatnonzero(kind >= UNIT)).tolist():
             name = None if unit[row] == NEVER else names[unit[row]]
             if name is not None and name != last:
                 if self.units.is_endless(last):
                     yield self._commit(row, row, last, 0)  # The end that never came.
+                elif last not in ended and self.units.is_sent_again(last):
+                    unfinished.add(last)  # A sender restarted inside of it, and first sends earlier units again.
                 last = name
-            if kind[row] == UNIT and self.units.counts_end(name):
+            if kind[row] != UNIT:
+                continue
+            ended.add(name)
+            unfinished.discard(name)
+            if not unfinished and self.units.counts_end(name):
                 size = self.units.size(name)
                 yield self._commit(row, row, name if size else None, size)
         if self.units.is_endless(last):
@@ -365,15 +371,6 @@ class Survey:
 
     def _commit(self, before: int, row: int, unit: Json, rows: int | None) -> Commit:
         return Commit(before, row, self._unit_names.place(unit), NEVER if rows is None else rows)
-
-
-def _lines(columns: Columns, paths: Sequence[Path]) -> pa.Array:
-    """The texts of the events' lines, with the names of their files if there are several."""
-    lines = pa.array(columns["line"]).cast(pa.string())
-    if len(paths) == 1:
-        return lines
-    files = pa.array([path.name for path in paths]).take(pa.array(columns["file"]))
-    return pc.binary_join_element_wise(lines, files, " of ")
 
 
 def _where(is_chosen: Bools, values: Sequence[Json]) -> Sequence[Json]:

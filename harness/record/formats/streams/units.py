@@ -124,6 +124,7 @@ class Units:
         self._are_among = False
         self.topics = Topics(is_settled=is_settled)
         self._announced: set[tuple[str, Json]] = set()
+        self._sent_again: set[Json] = set()
         self.again: list[tuple[int, Json]] = []  # The numbers of begins and ends that came before, and their units.
 
     @property
@@ -141,6 +142,7 @@ class Units:
         if run.kind in ("unit", "begun"):
             if (run.kind, run.unit) in self._announced:
                 self.again.append((run.at, run.unit))
+                self._sent_again |= {run.unit} if run.kind == "begun" else set()
             self._announced.add((run.kind, run.unit))
         self.topics.take(run)
         if run.kind == "unit":
@@ -173,6 +175,10 @@ class Units:
         """
         is_over = unit in self._left or (self._is_settled and unit is not None and unit == self._last)
         return self.have_ends and is_over and unit not in self._sizes
+
+    def is_sent_again(self, unit: Json) -> bool:
+        """True if that unit begins again, as after a restart, or began before the file."""
+        return unit in self._sent_again or (unit == self._first and self._is_first_cut)
 
     def number(self, unit: Json) -> int:
         """The number of a unit."""

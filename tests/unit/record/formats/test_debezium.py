@@ -87,3 +87,54 @@ def test_commits_order_what_follows_one_snapshot(lines: list[Line], is_whole: bo
     positions = Positions()
     positions.take_all([place_in(each["source"]) for each in lines], str)
     assert positions.orders_units is is_whole
+
+
+def unit(number: int, count: int, upto: int | None = None) -> list[Line]:
+    """A transaction of MySQL with so many rows, from its begin to its end, or to a restart behind row `upto`."""
+    sizes = [{"data_collection": "d.t", "event_count": count}]
+    lines: list[Line] = [{"status": "BEGIN", "id": str(number), "event_count": None, "data_collections": None}]
+    for order in range(1, count + 1):
+        key = 10 * number + order
+        place = {"file": "bin.000001", "pos": 100 * number, "row": order - 1, "server_id": 1}
+        source = {"connector": "mysql", "db": "d", "table": "t"} | place
+        about = {"id": str(number), "total_order": order, "data_collection_order": order}
+        image = {"id": key, "v": 1}
+        lines.append({"before": None, "after": image, "source": source, "op": "c", "transaction": about})
+    lines.append({"status": "END", "id": str(number), "event_count": count, "data_collections": sizes})
+    return lines if upto is None else lines[: 1 + upto]
+
+
+def without(row: int, lines: list[Line]) -> list[Line]:
+    return [*lines[:row], *lines[row + 1 :]]
+
+
+FIRST, SECOND, THIRD = unit(1, 2), unit(2, 3), unit(3, 1)
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        pytest.param([*FIRST, *unit(2, 3, 1), *FIRST, *SECOND, *THIRD], id="behind its first row"),
+        pytest.param([*FIRST, *unit(2, 3, 2), *FIRST, *SECOND, *THIRD], id="before its last row"),
+        pytest.param([*FIRST, *unit(2, 3, 0), *FIRST, *SECOND, *THIRD], id="behind its begin"),
+        pytest.param([*FIRST, *unit(2, 3, 1), *FIRST, *unit(2, 3, 2), *FIRST, *SECOND, *THIRD], id="twice"),
+        pytest.param([*unit(2, 3, 1), *FIRST, *SECOND, *THIRD], id="the file begins with it"),
+        pytest.param([*unit(2, 3, 2)[2:], *FIRST, *SECOND, *THIRD], id="the file begins inside of it"),
+    ],
+)
+def test_a_restart_inside_a_transaction_first_sends_earlier_ones_again(tmp_path: Path, lines: list[Line]) -> None:
+    assert found(tmp_path, lines, key="id") == set()
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        pytest.param([*FIRST, *unit(2, 3, 1), *FIRST, *without(2, SECOND), *THIRD], id="a row of it is lost"),
+        pytest.param([*without(2, FIRST), *unit(2, 3, 1), *without(2, FIRST), *SECOND], id="a row of an earlier one"),
+        pytest.param([*unit(2, 3, 1), *without(2, FIRST), *SECOND], id="a row of one that comes first then"),
+        pytest.param([*FIRST, *unit(2, 3, 1), *FIRST, *SECOND[:-1], *THIRD], id="its end is lost"),
+        pytest.param([*FIRST[:2], *THIRD, *FIRST[2:]], id="without a restart, a row is late"),
+    ],
+)
+def test_a_restart_hides_no_torn_transaction(tmp_path: Path, lines: list[Line]) -> None:
+    assert found(tmp_path, lines, key="id") == {"torn-unit"}
