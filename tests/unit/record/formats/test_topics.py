@@ -62,6 +62,16 @@ def test_topics_may_come_in_any_order_and_end_anywhere(tmp_path: Path, lines: li
     assert found(tmp_path, *lines) == []
 
 
+def test_lines_of_several_topics_need_their_partitions(tmp_path: Path) -> None:
+    ends = meta("END", "a", t=1, u=1), meta("END", "b", t=1, u=1)
+    lost, late = row("a", 2, 2, "u"), row("b", 2, 4, "u") | {"offset": 0}
+    mixed = [row("a", 1, 1), A, ends[0], row("b", 1, 3), B, ends[1], lost, late]
+    without = [{name: line[name] for name in line if name != "partition"} for line in mixed]
+    assert found(tmp_path, *mixed) == found(tmp_path, *without) == []
+    [sentence] = found(tmp_path, *(line for line in mixed if line is not lost))
+    assert "but not every row that unit a has" in sentence
+
+
 def test_a_row_that_its_partition_passed_is_missing(tmp_path: Path) -> None:
     ends = [meta("BEGIN", "7:10"), meta("END", "7:30", t=2), meta("BEGIN", "8:40"), meta("END", "8:50", t=1)]
     assert "every row that unit 7 has" in found(tmp_path, *ends, row("7:10", 1, 10), row("8:40", 1, 40))[0]

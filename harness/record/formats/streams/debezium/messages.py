@@ -43,13 +43,14 @@ def read(key: tuple[str, ...], line: Json) -> Iterator[Content]:
         return
     around, message = enveloped(line)
     if "status" in message and "id" in message:
-        kind = {"BEGIN": "begun", "END": "unit"}.get(str(message["status"]))
-        if kind is not None:
+        kind, span = {"BEGIN": "begun", "END": "unit"}.get(str(message["status"])), span_of(around)
+        # Topics have no order among them, and without partitions it is not known how far each topic came.
+        if kind is not None and (span is not None or around.get("topic") is None):
             yield Content(
                 kind,
                 unit=transaction_of(message["id"]),
                 sizes=tuple(_sizes(message)),
-                span=span_of(around),
+                span=span,
                 is_first=is_first_of_all(around),
             )
         return
