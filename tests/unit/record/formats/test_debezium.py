@@ -138,3 +138,33 @@ def test_a_restart_inside_a_transaction_first_sends_earlier_ones_again(tmp_path:
 )
 def test_a_restart_hides_no_torn_transaction(tmp_path: Path, lines: list[Line]) -> None:
     assert found(tmp_path, lines, key="id") == {"torn-unit"}
+
+
+def mongodb(op: str, at: int, after: int | None, change: int | None = None) -> Line:
+    """A change of a document, which an update may show as it was when it was looked up."""
+    document = None if after is None else json.dumps({"_id": 1, "v": after})
+    about = None if change is None else {"removedFields": None, "updatedFields": json.dumps({"v": change})}
+    source = {"connector": "mongodb", "rs": "rs0", "db": "d", "collection": "c", "ts_ms": 1000 * at, "ord": 1}
+    value = {"op": op, "before": None, "after": document, "updateDescription": about, "source": source}
+    return {"topic": "t", "partition": 0, "key": {"id": "1"}, "value": value}
+
+
+CREATED, REMOVED = mongodb("c", 10, 1), mongodb("d", 14, None)
+UPDATED = [mongodb("u", 11, None, 2), mongodb("u", 12, None, 3), mongodb("u", 13, None, 4)]
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        pytest.param([CREATED, *UPDATED, REMOVED], id="documents are not looked up, or are gone"),
+        pytest.param([CREATED, mongodb("u", 11, 4, 2), *UPDATED[1:], mongodb("u", 11, 5, 2), *UPDATED[1:]], id="again"),
+        pytest.param([CREATED, REMOVED, mongodb("c", 15, 2), mongodb("u", 16, None, 3)], id="created anew"),
+    ],
+)
+def test_an_update_of_mongodb_is_no_deletion(tmp_path: Path, lines: list[Line]) -> None:
+    assert found(tmp_path, lines) == set()
+
+
+def test_a_lost_or_late_change_of_mongodb_shows(tmp_path: Path) -> None:
+    assert found(tmp_path, [CREATED, REMOVED, mongodb("u", 16, None, 3)]) == {"before-mismatch"}  # Created anew.
+    assert found(tmp_path, [CREATED, UPDATED[1], UPDATED[0], REMOVED]) == {"order-inversion"}

@@ -34,6 +34,7 @@ SPOILT: tuple[Json, ...] = (
     {"payload": {"id": 2}},
     1 << 70,
 )
+PUT_IN = ("op", "after", "updateDescription", "payload", "value", "tombstone", "status", "resolved")
 
 
 def rows(path: Path, form: StreamFormat) -> Iterator[object]:
@@ -74,9 +75,7 @@ def spoilt(draw: Stream, value: Any) -> Any:
         case 0:
             return {each: of for each, of in value.items() if each != name}
         case 1:
-            return value | {
-                draw.choice(("op", "after", "payload", "value", "tombstone", "status", "resolved")): value[name]
-            }
+            return value | {draw.choice(PUT_IN): value[name]}
         case _:
             return value | {name: spoilt(draw, value[name])}
 

@@ -41,6 +41,7 @@ class _PlainChange(msgspec.Struct, Generic[S, R], gc=False):
     after: R | None = None
     transaction: _Transaction | None = None
     tombstone: None = None
+    description: None = msgspec.field(default=None, name="updateDescription")  # Only MongoDB's updates have one.
     status: msgspec.UnsetType = msgspec.UNSET
 
 

@@ -53,6 +53,7 @@ class _Message(TypedDict, total=False):
     op: Any
     before: Any
     after: Any
+    updateDescription: Any
     source: _Source | None
     transaction: _Block | None
     tombstone: Any

@@ -67,13 +67,12 @@ def read(key: tuple[str, ...], line: Json) -> Iterator[Content]:
     has_key = found is not None  # Else rows with equal columns count as one key, which have no row before them.
     if not has_key and image is None:
         raise ValueError("it has no key and no row: write each line with the message's key and value")
-    value = DELETED if message.get("after") is None else message["after"]
     about = message.get("transaction")
     transaction = about if isinstance(about, dict) else {}
     yield Content(
         "backfill" if operation == SNAPSHOT else "row",
         [collection, found if has_key else image],
-        value,
+        _value(message),
         None if operation == SNAPSHOT and source.get("connector") in INEXACT else place_in(source),
         span=span_of(around),
         unit=transaction_of(transaction.get("id")),
@@ -84,6 +83,14 @@ def read(key: tuple[str, ...], line: Json) -> Iterator[Content]:
         has_key=has_key,
         before=before_of(message.get("before"), source) if has_key and operation in REPLACING else None,
     )
+
+
+def _value(message: dict[str, Json]) -> Json:
+    """The row after a change, and of an update in MongoDB its description: the document is looked up later, if ever."""
+    for name in ("updateDescription", "after"):
+        if message.get(name) is not None:
+            return message[name]
+    return DELETED
 
 
 def before_of(image: Any, source: Source) -> Before:
