@@ -114,6 +114,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     way_out: WayOut | None = None  # Only of a vacuous run of ours.
     anywhere: str | None = None  # The command that makes the run again without its folder, on any machine.
     incomplete: bool = False  # True if the run did not complete; its records were judged.
+    failure: str | None = None  # The harness's own error during the run, which every later judgement keeps.
     started_utc: str | None = None
     versions: dict[str, str] = {}
     sut: dict[str, str] = {}  # The release of the system under test, as declared.

@@ -75,6 +75,7 @@ def carried_out(  # noqa: PLR0913  Each argument is an option of some command.
     """
     started = time.monotonic()
     failure: str | None = None
+    is_lasting = True
     try:
         if begin is None:
             _execute(run, code, is_fail_fast=is_fail_fast, watcher=watcher)
@@ -82,14 +83,17 @@ def carried_out(  # noqa: PLR0913  Each argument is an option of some command.
             begin(run, code)
         if tell is not None:
             tell("writing the history")
+        is_lasting = False  # A history that cannot be written now is written when the run is judged again.
         finish(run)
+        is_lasting = True
         if is_twice:
             failure = difference(repeat(run, code, watcher=watcher))
     except Exception as error:  # noqa: BLE001  Whatever the failure, the records so far are judged.
         failure = in_one_line(error, run / RUN_LOG)
     took_s = round(time.monotonic() - started, 3)
     report = judge_run(run, engine, model=model, failure=failure, tell=tell, code=code)
-    return msgspec.structs.replace(report, seconds={"run": took_s} | report.seconds)
+    kept = failure if is_lasting else None
+    return msgspec.structs.replace(report, failure=kept, seconds={"run": took_s} | report.seconds)
 
 
 def _trace(run: Path, code: Code, report: Report, tell: Callable[[str], None]) -> None:

@@ -55,10 +55,11 @@ def judge_run(
     Checks that its system brings are loaded with the consent of `code`, the run's cluster if that may be loaded, and of
     the command line, which names those `given`.
 
-    An incomplete run is vacuous at best; a run in which the harness itself failed is an error at best. `tell` gets the
-    name of the check at work.
+    An incomplete run is vacuous at best; a run in which the harness itself failed is an error at best, also when it is
+    judged again: its earlier report has the `failure`. `tell` gets the name of the check at work.
     """
-    run_file = read_run_file(run / RUN_FILE)
+    run_file, before = read_run_file(run / RUN_FILE), _earlier(run)
+    failure = failure or (None if before is None else before.failure)
     with temporary_folder("check") as elsewhere:  # Used if the store cannot be written.
         try:
             loaded = load(run, elsewhere)
@@ -84,8 +85,10 @@ def judge_run(
             if failure is None:
                 raise
             report = error_report(f"{failure}; and the records cannot be judged: {error}")
-            return _about(report, run, run_file)
-    return _about(msgspec.structs.replace(report, history_sha256=sha256, unseed=unseed), run, run_file)
+        else:
+            report = msgspec.structs.replace(report, history_sha256=sha256, unseed=unseed)
+    took = {} if before is None else {name: took_s for name, took_s in before.seconds.items() if name == "run"}
+    return _about(msgspec.structs.replace(report, failure=failure, seconds=took | report.seconds), run, run_file)
 
 
 @contextlib.contextmanager
@@ -249,14 +252,11 @@ def _about(report: Report, run: Path, run_file: RunFile) -> Report:
         bugs=run_file.bugs,
         sut=declared_or_seen(run_file, run),
         started_utc=began_utc(run),
-        seconds=_run_seconds(run) | report.seconds,
     )
 
 
-def _run_seconds(run: Path) -> dict[str, float]:
-    """The duration of the run, which only its first report has; empty if that is missing or unreadable."""
-    try:
-        before = read_report(run)
-    except HistoryError:
-        return {}  # A new report is about to replace it.
-    return {name: took_s for name, took_s in before.seconds.items() if name == "run"} if before else {}
+def _earlier(run: Path) -> Report | None:
+    """The report of an earlier judgement, which alone has the run's duration and failure; None if it is unreadable."""
+    with contextlib.suppress(HistoryError):  # A new report is about to replace it.
+        return read_report(run)
+    return None

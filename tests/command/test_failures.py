@@ -58,7 +58,7 @@ def assert_one_line(outcome: Outcome, *, message: str) -> None:
         ("SIGTERM:healing:1", "signal 15"),
     ],
 )
-def test_a_simulation_that_fails_is_an_error_in_one_line(
+def test_a_simulation_that_fails_is_an_error_in_one_line_and_stays_one(
     seamark: Seamark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str, message: str
 ) -> None:
     monkeypatch.setattr(harness.run.running, "CHILDREN", {"sim": (BROKEN_CHILD, what)})
@@ -66,9 +66,11 @@ def test_a_simulation_that_fails_is_an_error_in_one_line(
     assert_one_line(outcome, message=message)
     run = only_run(tmp_path)
     assert (run / "logs" / "run.log").exists()
-    checked = seamark("check", run, "--engine", "local", "--json")
-    assert (checked.code, checked.json["incomplete"]) == (3, True)  # What was recorded had no finding.
-    assert checked.json["clause"] in ("a", "b", "e")
+    for _ in range(2):
+        checked = seamark("check", run, "--engine", "local", "--json")
+        assert (checked.code, checked.json["incomplete"]) == (4, True)  # What was recorded had no finding.
+        assert str(checked.json["reason"]) in outcome.out
+    assert message in seamark("list").out
 
 
 def test_a_simulation_that_ends_without_a_word_is_no_pass(seamark: Seamark, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -101,6 +103,9 @@ def test_what_fails_after_the_simulation_is_an_error_and_the_log_has_the_details
     log = only_run(tmp_path) / "logs" / "harness.log"
     assert str(log.relative_to(tmp_path)) in outcome.out
     assert "in raises" in log.read_text(encoding="utf-8")
+    monkeypatch.undo()
+    monkeypatch.chdir(tmp_path)
+    assert seamark("check", only_run(tmp_path), "--engine", "local", "--quiet").code == 0  # The run itself was whole.
 
 
 def test_a_report_page_that_fails_leaves_no_report_that_says_otherwise(
