@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.command.conftest import Seamark
+from tests.command.conftest import SMALL, Seamark
 
 GOOD = """
 {:type :invoke, :process 0, :f :txn, :value [[:append 1 1]]}
@@ -63,6 +63,38 @@ def test_a_folder_without_a_history_is_64(seamark: Seamark, tmp_path: Path) -> N
     outcome = seamark("check", "notes", "--engine", "local")
     assert (outcome.code, outcome.out) == (64, "")
     assert "no file in these folders" in outcome.line
+
+
+def test_files_that_seamark_writes_beside_runs_are_no_histories(seamark: Seamark, tmp_path: Path) -> None:
+    batch = ("run", "--seed", "7", "--count", "2", "--jobs", "1", *SMALL)
+    assert seamark(*batch, "--quiet").code == 0
+    (tmp_path / "tiny.toml").write_text('name = "tiny"\n[[matrix]]\nclusters = ["tutorial"]\ncount = 1\ntime = 3.0\n')
+    seamark("sweep", "tiny.toml", "--jobs", "1", "--quiet")
+    seamark("hunt", "--cluster", "tutorial", "--count", "1", "--time", "2", "--jobs", "1", "--quiet")
+    calibration = tmp_path / "store" / "calibration"
+    calibration.mkdir()
+    (calibration / "calibration.json").write_text('{\n "bugs": []\n}\n')
+    (calibration / "rows.parquet").touch()
+    (tmp_path / "store" / "seamark-error.log").write_text("Traceback (most recent call last):\nValueError: 1\n")
+    for folder in ("store", "."):
+        outcome = seamark("check", folder, "--engine", "local")
+        assert (outcome.code, "HARNESS ERROR" in outcome.out) == (0, False), outcome.out
+    for name in ("batches", "sweeps", "hunts", "calibration"):
+        outcome = seamark("check", tmp_path / "store" / name, "--engine", "local")
+        assert (outcome.code, outcome.out) == (64, "")
+        assert "no file in these folders is in a format of histories" in outcome.line
+    for path in (tmp_path / "store").glob("*s/**/*.json*"):
+        assert "what Seamark wrote about runs" in seamark("check", path).line
+
+
+def test_a_history_may_have_the_name_of_such_a_file(seamark: Seamark, tmp_path: Path) -> None:
+    lines = '{"process": 0, "type": "invoke", "f": "txn", "value": [["append", 1, 1]]}\n'
+    for name in ("report.json", "rows.jsonl"):
+        (tmp_path / "many").mkdir(exist_ok=True)
+        (tmp_path / "many" / name).write_text(lines + lines.replace("invoke", "ok"))
+    outcome = seamark("check", "many", "--engine", "local")
+    assert "2 inputs" in outcome.out
+    assert "skipped" not in outcome.out
 
 
 class Pipe(io.TextIOWrapper):

@@ -43,6 +43,11 @@ _STORED: Final = ("history.edn", "history.txt", "jepsen.log")  # In a folder of 
 _OF_STORE: Final = ("results.edn", "test.jepsen", "test.fressian", "jepsen.log")
 # A field that only our records have: a time in nanoseconds, or the type of a header.
 _OUR_JSON: Final = re.compile(rb'(?:\xef\xbb\xbf)?\s*+\{[^\n]*"(?:time_ns"\s*+:|type"\s*+:\s*+"header")')
+# The documents about runs that Seamark writes beside runs, and how they begin: no line of a history is a brace alone.
+_DOCUMENTS: Final = frozenset(
+    {"report.json", "order.json", "rows.jsonl", "sweep.json", "hunt.json", "calibration.json", "rows.parquet"}
+)
+_DOCUMENT: Final = re.compile(rb'\{\n "|\{"chain":"[0-9a-f]{64}"')
 _PACKED: Final = MappingProxyType(
     {
         b"PK\x03\x04": ("zip", "unzip"),
@@ -116,7 +121,7 @@ def load(path: Path, into: Path, *, is_hashed: bool = True) -> Loaded:
     if is_packed(path):
         return _unpacked(path, into, is_hashed=is_hashed)
     if path.suffix == ".parquet" and not is_history(path.parent):
-        raise HistoryError(
+        raise (UnknownFormat if path.name in _DOCUMENTS else HistoryError)(
             f"{path}: not a file of a history (ops.parquet, events.parquet, ...); name the folder that holds one"
         )
     if path.name == RUN_FILE or path.suffix == ".parquet":
@@ -156,6 +161,8 @@ def format_of(path: Path) -> Format:
     if packed is not None:
         name, command = packed
         raise ScenarioError(f"{path}: is {name}-compressed: run {shlex.join((command, str(path)))} first")
+    if path.name in _DOCUMENTS and _DOCUMENT.match(head):
+        raise UnknownFormat(f"{path}: is what Seamark wrote about runs, and holds no history; seamark list shows runs")
     found = [each for each in FORMATS if each.begins.match(head)]
     found += [
         each for each in FORMATS if path.suffix in each.suffixes or (each.name, path.name) == ("journal", JOURNAL)
