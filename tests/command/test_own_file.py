@@ -69,6 +69,20 @@ def test_many_runs_of_a_file_find_its_bug_and_a_replay_shows_that_it_is_mended(
     assert "in 2 runs; other delays can hide a bug" in mended.out
 
 
+def test_a_machine_that_raises_is_named_with_its_line_and_stays_an_error(
+    seamark: Seamark, notes: Path, tmp_path: Path
+) -> None:
+    text = notes.read_text(encoding="utf-8")
+    notes.write_text(text.replace("self.count += 1", "self.count += 1 / 0"), encoding="utf-8")
+    line = text[: text.index("self.count += 1")].count("\n") + 1
+    failed = seamark("run", "--cluster", "notes.py:Notes", "--seed", "1", *SHORT)
+    assert "raised ZeroDivisionError: division by zero at 398189 ns" in failed.out
+    assert f"(at {notes}:{line})" in failed.out
+    [run] = (tmp_path / "store" / "notes").iterdir()
+    checked = seamark("check", run, "--engine", "local", "--quiet")
+    assert (checked.code, checked.out.splitlines()[0]) == (4, failed.out.splitlines()[-4])
+
+
 def test_machines_in_a_file_are_no_containers(seamark: Seamark, notes: Path) -> None:
     refused = seamark("run", "--cluster", f"{notes}:Notes", "--runtime", "docker")
     assert refused.code == 64

@@ -12,6 +12,7 @@ Theory of operation.
 4. An exception of a machine is a bug of the cluster or of ours, never of the system modelled: it ends the run.
 """
 
+import traceback
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -45,11 +46,11 @@ from harness.runtimes.simulation.loop import VirtualLoop
 from harness.runtimes.simulation.tracer import Tracer
 
 _SKEW_NS_MAX = 1_000_000  # The largest difference between well-kept clocks.
-_EVENT_TEXT_MAX = 500
+_EVENT_TEXT_MAX = 120
 
 
 class MachineFailed(SeamarkError):
-    """A machine raised an exception; the message names the node, the event and the time."""
+    """A machine raised an exception; the message names the node, the event, the time and the line."""
 
 
 class _Interrupted(Exception):
@@ -276,10 +277,9 @@ class Host:
             self._carry_out()
 
     def _failure(self, event: str, error: Exception) -> MachineFailed:
-        return MachineFailed(
-            f"node {self.node} raised {type(error).__name__}: {error} "
-            f"at {self._loop.now_ns} ns, on {event[:_EVENT_TEXT_MAX]}"
-        )
+        shown = event if len(event) <= _EVENT_TEXT_MAX else f"{event[:_EVENT_TEXT_MAX]} ..."
+        what = f"{type(error).__name__}: {error} at {self._loop.now_ns} ns, on {shown}"
+        return MachineFailed(f"node {self.node} raised {what}{_place_in_machine(error)}")
 
     def _carry_out(self) -> None:
         effects: Iterator[Effect] = iter(self._effects)
@@ -370,3 +370,11 @@ class Host:
             armed.pop(0)()
             if not self.is_up or self._pauses:
                 raise _Interrupted
+
+
+def _place_in_machine(error: Exception) -> str:
+    """The innermost place in the machine's package that the error passed; empty if its code was not reached."""
+    _, *inside = traceback.walk_tb(error.__traceback__)  # The first frame is the host's, which called the machine.
+    packages = [str(frame.f_globals.get("__name__")).partition(".")[0] for frame, _ in inside]
+    own = [each for each, package in zip(inside, packages, strict=True) if package == packages[0]]
+    return f" (at {own[-1][0].f_code.co_filename}:{own[-1][1]})" if own else ""

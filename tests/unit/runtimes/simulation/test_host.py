@@ -1,4 +1,5 @@
 import itertools
+import re
 
 import pytest
 
@@ -344,9 +345,11 @@ def test_an_exception_out_of_a_machine_ends_the_run_and_names_node_and_event() -
         raise KeyError("no such row")
 
     def on_a(event: Event, context: Context) -> None:
-        context.send(B, Text(41))
+        context.send(B, Text(10**200))
 
-    with pytest.raises(MachineFailed, match=r"node b raised KeyError: 'no such row' at \d+ ns, on Received.*41"):
+    place = rf"{re.escape(__file__)}:{on_b.__code__.co_firstlineno + 1}"
+    told = rf"node b raised KeyError: 'no such row' at \d+ ns, on Received.{{112}} \.\.\. \(at {place}\)"
+    with pytest.raises(MachineFailed, match=told):
         go(stage(on_a, on_b), 20 * MS)
 
 
