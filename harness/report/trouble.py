@@ -1,4 +1,4 @@
-"""Errors of the harness itself in one line. The details go to a log, never to the terminal."""
+"""Errors of the harness, and of a user's own code, in one line. The details go to a log, never to the terminal."""
 
 import os
 import traceback
@@ -15,13 +15,18 @@ LINE_MAX: Final = 300  # The most characters of a foreign message: Java's contai
 def in_one_line(error: BaseException, log: Path = ERROR_LOG) -> str:
     """The error in one line.
 
-    An error of ours is complete. For any other, the traceback is added to `log`, and the line names that file.
+    An error of ours is complete. For any other, the traceback is added to `log`, and the line names that file, and the
+    place in the user's own file that raised the error, or called what raised it.
     """
     text = " ".join(str(error).split())
     if isinstance(error, SeamarkError):
         return text
     shown = text if len(text) <= LINE_MAX else f"{text[:LINE_MAX]} ..."
-    return f"{type(error).__name__}: {shown} (a fault of the harness; {_kept(error, log)})"
+    from harness.scenario.registry import place_in_own_file  # noqa: PLC0415  Few commands load a user's own file.
+
+    place = place_in_own_file(error)
+    fault = "a fault of the harness" if place is None else f"a fault in your file, at {place}"
+    return f"{type(error).__name__}: {shown} ({fault}; {_kept(error, log)})"
 
 
 def _kept(error: BaseException, log: Path) -> str:

@@ -7,7 +7,7 @@ import traceback
 from collections.abc import Callable
 from typing import NoReturn
 
-from harness.scenario.registry import OWN_MODULE
+from harness.scenario.registry import place_in_own_file
 
 NOTE = "note: "  # The beginning of a log line that the harness shows to its user.
 
@@ -29,20 +29,11 @@ def end_with(carry_out: Callable[[], int]) -> NoReturn:
         cause = first_cause(error)
         with contextlib.suppress(OSError):  # The log is a file in the store, which may be full.
             traceback.print_exc()
-            line = f"{type(cause).__name__}: {' '.join(str(cause).split())}{_place_in_own_file(cause)}"
-            print(line, file=sys.stderr, flush=True)  # noqa: T201  The only output.
+            place = place_in_own_file(cause)
+            line = f"{type(cause).__name__}: {' '.join(str(cause).split())}"
+            print(line if place is None else f"{line} (at {place})", file=sys.stderr, flush=True)  # noqa: T201  The only output.
         os._exit(4)  # At once: the remaining tasks would report their cancellation after our last line.
     sys.exit(code)
-
-
-def _place_in_own_file(error: BaseException) -> str:
-    """The place in a user's own file where the error was raised or passed; empty if it passed no such file."""
-    frames = [
-        (frame.f_code.co_filename, line)
-        for frame, line in traceback.walk_tb(error.__traceback__)
-        if str(frame.f_globals.get("__name__")).startswith(OWN_MODULE)
-    ]
-    return f" (at {frames[-1][0]}:{frames[-1][1]})" if frames else ""
 
 
 def first_cause(error: BaseException) -> BaseException:

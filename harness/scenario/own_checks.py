@@ -186,7 +186,7 @@ def _is(source: Source, recorded: Brought) -> bool:
 
 def _in_file(path: Path) -> Source:
     path = path.resolve()
-    content_of(path)  # Raises if it cannot be read.
+    content_of(path, "checks")  # Raises if it cannot be read.
     return Source(f"{OWN_MODULE}{path.stem}", path)
 
 

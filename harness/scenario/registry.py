@@ -154,12 +154,22 @@ class _Text(ExecutionLoader):
         return decode_source(self._content)
 
 
-def content_of(path: Path) -> bytes:
-    """The bytes of a file with code. Raises ScenarioError if it cannot be read."""
+def place_in_own_file(error: BaseException) -> str | None:
+    """The innermost place in a user's own file, as FILE:LINE, that the error passed; None if it passed no such file."""
+    places = [
+        f"{frame.f_code.co_filename}:{line}"
+        for frame, line in traceback.walk_tb(error.__traceback__)
+        if str(frame.f_globals.get("__name__")).startswith(OWN_MODULE)
+    ]
+    return places[-1] if places else None
+
+
+def content_of(path: Path, what: str = "the cluster") -> bytes:
+    """The bytes of a file with code. Raises ScenarioError if it cannot be read: `what` is in it."""
     try:
         return path.read_bytes()
     except OSError as error:
-        raise ScenarioError(f"{path}: the file with the cluster cannot be read ({error.strerror})") from None
+        raise ScenarioError(f"{path}: the file with {what} cannot be read ({error.strerror})") from None
 
 
 def _called(make: Callable[[], object], path: Path, what: str) -> object:

@@ -240,6 +240,23 @@ def test_a_check_that_reports_what_it_does_not_declare_is_an_error_of_its_own(
     assert "'longer-list' is not among its anomalies" in str(outcome.json["reason"])
 
 
+def test_a_fault_in_a_check_is_one_of_the_users_file_with_its_line(
+    seamark: Seamark, tmp_path: Path, run_copy: Path
+) -> None:
+    written(tmp_path, 9)
+    stock = tmp_path / "stock.py"
+    text = stock.read_text(encoding="utf-8").replace("len(reads)", "reads.size")
+    stock.write_text(text, encoding="utf-8")
+    outcome = seamark("check", run_copy, "--checks", "stock.py", *LOCAL, "--quiet")
+    assert outcome.code == 4
+    line = text[: text.index("reads.size")].count("\n") + 1
+    said = "the check stock failed: AttributeError: 'list' object has no attribute 'size'"
+    assert f"{said} (a fault in your file, at {stock}:{line}; details in" in outcome.out
+    assert "fault of the harness" not in outcome.out
+    missing = seamark("check", run_copy, "--checks", "nope.py", *LOCAL)
+    assert (missing.code, "nope.py: the file with checks cannot be read" in missing.line) == (64, True)
+
+
 def test_no_check_of_that_name_is_installed(seamark: Seamark, run_copy: Path) -> None:
     outcome = seamark("check", run_copy, "--checks", "ndv", *LOCAL)
     assert (outcome.code, "'ndv'" in outcome.line, "'ndb'" in outcome.line or "ndb" in outcome.line) == (64, True, True)
