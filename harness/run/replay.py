@@ -41,24 +41,28 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Repetition(msgspec.Struct, frozen=True, kw_only=True):
-    """The outcome of a repetition. `difference` is None if every record is the same."""
+    """The outcome of a repetition. `difference` is None if every recorded record is the same.
+
+    `killed_at` is the number of records in the journal of a run that was killed, which has no unseed.
+    """
 
     history_sha256: str
     unseed: str | None
     difference: Difference | None = None
     unseed_before: str | None = None
+    killed_at: int | None = None
 
     @property
     def is_exact(self) -> bool:
-        """True if history and unseed are the same."""
-        return self.difference is None and self.unseed == self.unseed_before
+        """True if history and unseed are the same; of a killed run, if its history is the same as far as it goes."""
+        return self.difference is None and (self.killed_at is not None or self.unseed == self.unseed_before)
 
 
 def repeat(run: Path, code: Code, *, trace: Window | None = None, watcher: Watcher | None = None) -> Repetition:
     """Simulate the run in `run` again with that code, in a folder beside it, and compare.
 
     `trace` also traces that window into TRACE_FILE. `watcher` gets a line a few times per second.
-    A run that was stopped at its first violation is repeated and compared only as far as it was kept.
+    A run that was stopped at its first violation, or killed, is repeated and compared only as far as it was kept.
     Raises RunFailed if the simulation fails; the trace then ends there. Raises ScenarioError if the run ended before
     the window.
     """
@@ -77,16 +81,20 @@ def repeat(run: Path, code: Code, *, trace: Window | None = None, watcher: Watch
 def _execute_alike(
     run: Path, code: Code, again: Path, trace: tuple[Window, Path] | None, watcher: Watcher | None
 ) -> None:
-    """Repeat the run. If it had been stopped, stop after as many records, with the same footer."""
+    """Repeat the run. If it had been stopped, stop after as many records, with the same footer; if killed, after them.
+
+    A journal without a footer is that of a run that was killed.
+    """
     first, line = run / JOURNAL, LiveLine(again)
-    *_, last = read_journal(first)
+    last = next(iter(deque(read_journal(first), maxlen=1)), None)
     footer = last if isinstance(last, Footer) and is_stopped(last) else None
+    is_part = footer is not None or not isinstance(last, Footer)
     size = first.stat().st_size
 
     def is_enough() -> bool:
         if watcher is not None:
             watcher.line(line.text(watcher.width))
-        return footer is not None and trace is None and again.exists() and again.stat().st_size >= size
+        return is_part and trace is None and again.exists() and again.stat().st_size >= size
 
     execute(run, code, again, watch=is_enough, trace=trace)
     if footer is None:
@@ -130,13 +138,15 @@ def _time_ns(record: Record) -> int:
 
 
 def compare(first: Path, second: Path) -> Repetition:
-    """The comparison of two journals, record by record. Without a footer a journal has no unseed."""
+    """The comparison of two journals, record by record. Without a footer the first is that of a killed run."""
     history_hash = HistoryHash()
     footers: list[Footer | None] = [None, None]
     before: deque[Evidence] = deque(maxlen=CONTEXT_RECORDS)
     pairs = zip_longest(_evidence(first, footers, 0), _evidence(second, footers, 1))
     difference: Difference | None = None
+    recorded = 0
     for number, (one, other) in enumerate(pairs):
+        recorded += one is not None
         if other is not None:
             history_hash.add(other)
         if difference is None:
@@ -146,11 +156,15 @@ def compare(first: Path, second: Path) -> Repetition:
                 before.append(one)
         if difference is not None and not (difference.nodes or difference.streams):
             difference = _with_culprits(difference, one, other)
+    is_killed = footers[0] is None
+    if is_killed and difference is not None and difference.first is None:
+        difference = None  # The repetition goes on where the killed run could not.
     return Repetition(
         history_sha256=history_hash.hexdigest(),
         unseed=footers[1].unseed if footers[1] else None,
         unseed_before=footers[0].unseed if footers[0] else None,
         difference=difference,
+        killed_at=recorded if is_killed else None,
     )
 
 

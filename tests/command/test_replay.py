@@ -1,5 +1,6 @@
 """A replay that is not exact says where, and is an error, whatever was found."""
 
+import shutil
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
@@ -77,6 +78,33 @@ def test_a_journal_that_goes_on_differs_where_the_other_ends(seamark: Seamark, r
     assert "record 399, the first that differs" in outcome.out
     assert "was     nothing: the journal ends" in outcome.out
     assert "not repeatable: the recorded journal ends before record 399, the repetition goes on" in outcome.out
+
+
+@pytest.mark.parametrize("kept", [0, 1, 400, -1])
+def test_a_killed_run_is_equal_as_far_as_it_was_recorded(seamark: Seamark, run_copy: Path, kept: int) -> None:
+    """Its journal ends without a footer. The exit code is that of the verdict, as of every replay that is exact."""
+    evidence = rewritten(run_copy, lambda records: records[:kept])
+    shutil.rmtree(run_copy / "history")
+    outcome = seamark("replay", run_copy, "--engine", "local")
+    count = len(evidence) + (kept not in (0, 1))
+    told = f"exact  {run_copy}  equal up to record {count}, where the killed run's journal ends"
+    assert (outcome.code, outcome.out.splitlines()[0]) == (3, told)
+    assert "its journal was cut short" in outcome.out
+    assert "DIFFERENT" not in outcome.out
+
+
+def test_a_killed_run_that_is_repeated_otherwise_is_a_difference(seamark: Seamark, run_copy: Path) -> None:
+    def altered(records: list[Record]) -> list[Record]:
+        place = next(n for n, r in enumerate(records) if n > 300 and isinstance(r, Complete) and r.outcome == "ok")
+        record = records[place]
+        assert isinstance(record, Complete)
+        records[place] = msgspec.structs.replace(record, commit_ts=(record.commit_ts or 0) + 1)
+        return records[:400]
+
+    rewritten(run_copy, altered)
+    outcome = seamark("replay", run_copy, "--engine", "local")
+    assert outcome.code == 4
+    assert outcome.out.startswith("DIFFERENT")
 
 
 def test_another_unseed_is_a_difference_though_the_history_is_the_same(seamark: Seamark, run_copy: Path) -> None:

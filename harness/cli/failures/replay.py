@@ -146,6 +146,10 @@ def _under_plan(
 
 
 def _show(console: Console, folder: Path, repetition: Repetition) -> None:
+    if repetition.is_exact and repetition.killed_at is not None:
+        end = f"equal up to record {repetition.killed_at}, where the killed run's journal ends"
+        say(console, f"exact  {folder}  {end}", is_whole=True)
+        return
     if repetition.is_exact:
         say(console, f"exact  {folder}")
         say(console, f"       history {repetition.history_sha256}")
