@@ -142,3 +142,12 @@ def test_a_position_is_called_what_its_source_calls_it(tmp_path: Path) -> None:
     lines = (FIELD / "min-mysql.jsonl").read_text().splitlines()
     (tmp_path / "s.jsonl").write_text("\n".join(reversed(lines)))
     assert "but its binary log position " in check(tmp_path / "s.jsonl", stream="debezium").findings[0].sentence
+
+
+def test_a_note_on_several_subscribers_is_there_once(tmp_path: Path) -> None:
+    lines = (FIELD / "mongo-skip.jsonl").read_text().splitlines()
+    both = [line for each in lines for line in dict.fromkeys((each, each.replace('"fq"', '"second"')))]
+    (tmp_path / "both.jsonl").write_text("\n".join(both) + "\n")
+    report = check(tmp_path / "both.jsonl", promises=FIELD / "mongo-own.toml")
+    assert report.verdict == "valid"
+    assert str(report.facts["notes"]).count("4 committed writes of keys a, b and c fell between two sessions") == 1
