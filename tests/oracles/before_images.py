@@ -26,8 +26,10 @@ def _before(oracle: Oracle, t: int) -> int | None:
         return u
     streamed = [x for x in _shown(oracle) if log[x].kind == ROW and _part(oracle, x) == _part(oracle, u)]
     is_whole = u < min(streamed) and log[u].position < log[t].position
-    later = line[line.index((log[t].position, t)) :]
-    return u if is_whole and all(log[x].value != log[u].value for _, x in later) else None
+    place = line.index((log[t].position, t))
+    is_under_way = any(log[x].kind == ROW for _, x in line[: place - 1])
+    is_reached = any(log[x].value == log[u].value for _, x in line[place:])
+    return u if is_whole and not (is_under_way or is_reached) else None
 
 
 def _shown(oracle: Oracle) -> list[int]:

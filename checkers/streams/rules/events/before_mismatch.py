@@ -4,7 +4,7 @@ from typing import Final
 
 import numpy as np
 
-from checkers.columns.index import GroupIndex, ascending, codes, first_places, is_kind, segments
+from checkers.columns.index import GroupIndex, ascending, codes, count_so_far, first_places, is_kind, segments
 from checkers.columns.runs import first_of_each
 from checkers.history.names import Names
 from checkers.streams.coverage import is_marker
@@ -23,7 +23,8 @@ def before_mismatches(view: StreamView) -> Ruling:
     judged: the first row of a key; images that tell nothing of a column (`checkers.columns.images`); streams that may
     skip versions or drop events; rows at one position of which one came again, as the order between them is not known.
     A row of a snapshot counts as the row before only if the snapshot came first in its session, at a lower position,
-    and nothing later shows the same value: a snapshot may overlap the stream, which then reaches what it showed. A
+    and nothing later shows the same value: a snapshot may overlap the stream, which then reaches what it showed. Nor
+    does it count if a change has a lower position: that was under way during the snapshot, which does not show it. A
     witness is a row that was compared. O(n log n), and a decoding for each row whose image is not the known row.
     """
     images, contract = view.log.around.images, view.contract
@@ -76,7 +77,8 @@ def _is_exact(view: StreamView, rows: Int64s, line: Int64s, part: Int64s, later:
     of_value = codes(line, d.value[rows])
     index = GroupIndex(of_value, np.arange(len(rows)))
     reached = index.first(of_value[later - 1], later) >= 0
-    result: Bools = is_whole & ~reached
+    is_under_way = count_so_far(line, d.kind[rows] == ROW)[later - 1] > 0
+    result: Bools = is_whole & ~reached & ~is_under_way
     return result
 
 

@@ -73,6 +73,12 @@ def test_a_snapshot_may_overlap_the_stream(tmp_path: Path, lines: list[Any]) -> 
     assert judged(tmp_path, *lines)[0] == []
 
 
+def test_a_snapshot_does_not_show_a_change_that_was_under_way(tmp_path: Path) -> None:
+    legal = [line("r", 30, None, 7), line("u", 20, 7, 8), line("u", 40, 8, 9), line("u", 50, 9, 10)]
+    assert judged(tmp_path, *legal) == ([], 1)
+    assert judged(tmp_path, *legal[:3], line("u", 60, 10, 11)) == ([[3, 4]], 1)
+
+
 def test_a_snapshot_without_an_exact_position_is_not_compared(tmp_path: Path) -> None:
     place: dict[str, Any] = {"connector": "sqlserver", "change_lsn": "00000027:00000758:0003"}
     lines = [line("r", 0, None, 7, **place, commit_lsn="00000027:00000758:0001", snapshot="true")]
