@@ -218,12 +218,12 @@ def rendered(
     )
 
 
-@cache  # To compile the templates takes a quarter of a second, which a campaign spends once.
 def link_to(run: str | None, folder: Path) -> str:
     """The link to a run's page from a page in that folder; empty if the run is not kept."""
     return quote(relpath(Path(run) / "report.html", folder)) if run else ""
 
 
+@cache  # To compile the templates takes a quarter of a second, which a campaign spends once.
 def environment(*rooms: str) -> "Environment":
     """The templates of these packages, in order of precedence. All text is escaped; control characters are visible."""
     from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined  # noqa: PLC0415  Most commands need none.
