@@ -58,7 +58,7 @@ def assert_judged(harness: Harness, reason: str, at_least: int = 1) -> dict[str,
     run = harness.run
     assert run is not None
     code, report = checked(harness.folder, run)
-    assert (code, report["incomplete"]) == (3, True)
+    assert (code, report["incomplete"]) == (4, True)
     stored = pq.read_table(run / "history" / "ops.parquet")["index"].to_pylist()
     assert set(stored) == set(harness.seen.invocations)
     assert len(stored) >= at_least
@@ -88,7 +88,7 @@ def test_an_engine_that_dies_before_the_load_ends_the_run(engine: docker.DockerC
         proxy.cut()
         assert_one_line(harness, "the Docker engine does not answer any more")
     assert harness.run is not None
-    assert checked(tmp_path, harness.run)[0] == 3
+    assert checked(tmp_path, harness.run)[0] == 4
     assert seamark(tmp_path, "clean")[0] == 0
     assert left_of(engine, harness.child) == []
 
@@ -104,7 +104,7 @@ def test_an_image_that_cannot_be_built_ends_the_run_and_its_log_is_kept(
     with start(tmp_path, code=code + SEAMARK) as harness:
         assert_one_line(harness, "the image seamark-node could not be built: ")
         assert harness.run is not None
-        assert checked(tmp_path, harness.run)[0] == 3
+        assert checked(tmp_path, harness.run)[0] == 4
         assert left_of(engine, harness.child) == []
         [folder] = folders_of(tmp_path)
         assert "so far" in (tmp_path / "tmp" / folder / "build.log").read_text(encoding="utf-8")
@@ -175,7 +175,7 @@ def test_a_store_without_space_ends_the_run_and_what_was_recorded_is_judged(
         assert left_of(engine, harness.child) == folders_of(tmp_path) == []
         (small_store / "ballast").unlink()
         code, report = checked(tmp_path, harness.run)
-        assert (code, report["incomplete"]) == (3, True)
+        assert (code, report["incomplete"]) == (3, True)  # There was no room to keep the failure.
         harness.await_moment(lambda _: True)
         assert len(harness.seen.invocations) > 50
 
