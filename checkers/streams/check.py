@@ -64,7 +64,7 @@ def check(history: Path, context: Context) -> Judgement:
     conclusions = dict(_conclusions(outcomes, look, parts[0].subscribers, name))
     facts: dict[str, Json] = {"subscribers": len(parts), **_sum(outcome.facts for outcome in outcomes), **source}
     left = [each for outcome in outcomes for each in outcome.unjudged]
-    if notes := dict.fromkeys(sentence(each, name) for each in left if each.reason != HOMELESS):  # Of all logs, once.
+    if notes := dict.fromkeys(sentence(each, name) for each in left if each.reason != HOMELESS):  # Each once.
         facts["notes"] = list[Json](notes)
     witnesses = dict.fromkeys(RULES, 0) | _sum(outcome.witnesses for outcome in outcomes)
     return Judgement(

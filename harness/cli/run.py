@@ -25,6 +25,7 @@ from harness.run.carry_out import carry_out, choices, header
 from harness.run.running import prepare
 from harness.scenario.consent import Code
 from harness.scenario.left_open import ANY, STYLE_NAMES
+from harness.scenario.scenario import LIMITS
 from nemesis.plan import Plan
 from nemesis.registry import PACKAGES
 
@@ -36,6 +37,7 @@ STYLE_HELP = (
     f"How the faults are drawn: {', '.join(STYLE_NAMES)}. Default: {STYLE_NAMES[0]}; with --count any, by the seed."
 )
 
+TIME, RATE, CLIENTS = (f"{low:,} to {high:,}" for low, high in map(LIMITS.__getitem__, ("time", "rate", "clients")))
 KEYS_HELP = "Keys in use at a time, 1 to 1,000. Default: 6 to 12, by the seed."
 UNTIL_FOUND_HELP = f"Begin no run after an anomaly. Without --count up to {UNTIL_FOUND_MAX:,} runs."
 FAIL_FAST_HELP = "End a run soon after its stream breaks a promise, and begin none after a run that did not pass."
@@ -49,9 +51,9 @@ def run(  # noqa: PLR0913, PLR0917  Each argument is an option of the command.
     runtime: Annotated[str | None, typer.Option(help="sim (default), or docker: real processes and networks.")] = None,
     workload: Annotated[str | None, typer.Option(help=WORKLOAD_HELP)] = None,
     seed: Annotated[int | None, typer.Option(help="Decides everything that is drawn. Default: a new one.")] = None,
-    time: Annotated[float | None, typer.Option(help="Seconds of load, 1 to 86,400. Default: 60.")] = None,
-    rate: Annotated[float | None, typer.Option(help="Operations a second, 0.1 to 10,000. Default: 100.")] = None,
-    clients: Annotated[int | None, typer.Option(help="Client processes, 1 to 1,000. Default: 5.")] = None,
+    time: Annotated[float | None, typer.Option(help=f"Seconds of load, {TIME}. Default: 60.")] = None,
+    rate: Annotated[float | None, typer.Option(help=f"Operations a second, {RATE}. Default: 100.")] = None,
+    clients: Annotated[int | None, typer.Option(help=f"Client processes, {CLIENTS}. Default: 5.")] = None,
     timeout_ms: Annotated[int | None, typer.Option(help="How long a client waits. Default: 1000.")] = None,
     keys: Annotated[int | None, typer.Option(help=KEYS_HELP)] = None,
     nemesis: Annotated[str | None, typer.Option(help=FAULTS_HELP)] = None,

@@ -83,7 +83,7 @@ def _execute_alike(
 ) -> None:
     """Repeat the run. If it had been stopped, stop after as many records, with the same footer; if killed, after them.
 
-    A journal without a footer is that of a run that was killed.
+    The journal of a killed run has no footer.
     """
     first, line = run / JOURNAL, LiveLine(again)
     last = next(iter(deque(read_journal(first), maxlen=1)), None)
@@ -138,7 +138,7 @@ def _time_ns(record: Record) -> int:
 
 
 def compare(first: Path, second: Path) -> Repetition:
-    """The comparison of two journals, record by record. Without a footer the first is that of a killed run."""
+    """The comparison of two journals, record by record. If the first has no footer, its run was killed."""
     history_hash = HistoryHash()
     footers: list[Footer | None] = [None, None]
     before: deque[Evidence] = deque(maxlen=CONTEXT_RECORDS)

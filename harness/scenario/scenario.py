@@ -3,7 +3,8 @@
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, get_args
+from types import MappingProxyType
+from typing import Any, Final, get_args
 
 import msgspec
 
@@ -29,6 +30,17 @@ from nemesis.validation import validate
 
 SECOND = 1_000_000_000
 RUNTIMES: tuple[Runtime, ...] = get_args(Runtime)
+# The least and the greatest value of each number, by the name of its option.
+LIMITS: Final[Mapping[str, tuple[float, float]]] = MappingProxyType(
+    {
+        "time": (1, 86_400),
+        "rate": (0.1, 10_000),
+        "clients": (1, 1_000),
+        "timeout_ms": (1, 600_000),
+        "seed": (0, 2**63 - 1),
+        "keys": (1, 100_000),
+    }
+)
 EXTREME = (1, 4)  # The share of cases in which a parameter has its least or greatest value.
 WORKLOAD_SHAPE = (("key_count", 6, 12), ("max_txn_length", 3, 6))  # The fields of WorkloadOptions that a seed draws.
 
@@ -58,14 +70,15 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     script: Script | None = None  # Operations to carry out instead of the workload's.
 
     def __post_init__(self) -> None:
-        for name, value, low, high in (
-            ("time", self.time_s, 1, 86_400),
-            ("rate", self.rate, 0.1, 10_000),
-            ("clients", self.clients, 1, 1_000),
-            ("timeout_ms", self.timeout_ms, 1, 600_000),
-            ("seed", self.seed, 0, 2**63 - 1),
-            ("keys", 1 if self.keys is None else self.keys, 1, 100_000),
+        for name, value in (
+            ("time", self.time_s),
+            ("rate", self.rate),
+            ("clients", self.clients),
+            ("timeout_ms", self.timeout_ms),
+            ("seed", self.seed),
+            ("keys", 1 if self.keys is None else self.keys),
         ):
+            low, high = LIMITS[name]
             if not low <= value <= high:
                 raise ScenarioError(f"{name} is {value}: it must be from {low} to {high}")
         required(self.sut)

@@ -281,17 +281,13 @@ class _Future(asyncio.Future[T]):
         return self._number
 
 
-def _done() -> None:
-    """What has run does nothing."""
-
-
 def _run(handle: _Soon | _Later) -> None:
     """Call the callback, unless it was cancelled. Unlike `Handle._run` this lets its exceptions pass."""
     if not handle._cancelled:
         handle._context.run(handle._callback, *handle._args)
         # In Python 3.13 the traceback of a task's exception leads to this frame, and so to the handle. If that led back
         # to the task, only the garbage collector would free the task, and notice that nobody took up its exception.
-        handle._callback, handle._args = _done, ()
+        handle.cancel()
 
 
 def _refuse_as_completed(frame: FrameType | None) -> None:

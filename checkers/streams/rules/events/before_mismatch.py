@@ -24,8 +24,8 @@ def before_mismatches(view: StreamView) -> Ruling:
     skip versions or drop events; rows at one position of which one came again, as the order between them is not known.
     A row of a snapshot counts as the row before only if the snapshot came first in its session, at a lower position,
     and nothing later shows the same value: a snapshot may overlap the stream, which then reaches what it showed. Nor
-    does it count if a change has a lower position: that was under way during the snapshot, which does not show it. A
-    witness is a row that was compared. O(n log n), and a decoding for each row whose image is not the known row.
+    does it count if a change of the key has a lower position: that change was under way, so the snapshot does not show
+    it. A witness is a row that was compared. O(n log n), and a decoding for each row whose image is not the known row.
     """
     images, contract = view.log.around.images, view.contract
     if images is None or contract.versions != "every" or contract.delivery == "at-most-once":
